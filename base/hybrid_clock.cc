@@ -27,8 +27,8 @@ HybridTime HybridClock::Now() {
 int64_t HybridClock::WallMillis() const {
   const int64_t wall = wall_.WallMillis();
   const int64_t ahead = last().wall_ms() - wall;
-  const bool bridged =
-      wall < OrderedTime::kFirstPossibleMs || ahead <= OrderedTime::kMaxBridge.count();
+  const bool bridged = wall < MonotonicTimestamps::kFirstPossibleMs ||
+                       ahead <= MonotonicTimestamps::kMaxBridge.count();
   return ahead > 0 && bridged ? wall + ahead : wall;
 }
 

@@ -36,8 +36,8 @@ class HybridClock {
   HybridTime last() const { return {last_.load()}; }
   // Returns the time in milliseconds since 1970, for dates that are compared with wall time. This
   // is the wall clock's time, with one exception: if the latest stamp is ahead of the wall clock,
-  // and the wall clock was never set or is behind by at most OrderedTime::kMaxBridge, it is the
-  // time of the stamp. A stamp further ahead came from a wrong clock and is ignored.
+  // and the wall clock was never set or is behind by at most MonotonicTimestamps::kMaxBridge, it is
+  // the time of the stamp. A stamp further ahead came from a wrong clock and is ignored.
   int64_t WallMillis() const;
 
  private:

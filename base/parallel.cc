@@ -80,7 +80,7 @@ class ThreadParallelRunner::Crew {
   void Run(size_t count, size_t grain, const Body& body) {
     RUVD_CHECK(!busy_.exchange(true));
     loop_ = {.body = &body, .count = count, .grain = grain, .ranges = (count - 1) / grain + 1};
-    RUVD_CHECK(loop_.ranges <= kMostRanges);
+    RUVD_CHECK(loop_.ranges <= kMaxRanges);
     done_.store(0);
     const uint64_t round = round_.load() + 1;
     for (size_t i = 0; i < shares_.size(); ++i) {
@@ -96,7 +96,7 @@ class ThreadParallelRunner::Crew {
 
  private:
   static constexpr int kRangeBits = 32;
-  static constexpr uint64_t kMostRanges = (uint64_t{1} << kRangeBits) - 1;
+  static constexpr uint64_t kMaxRanges = (uint64_t{1} << kRangeBits) - 1;
 
   struct Loop {
     const Body* body = nullptr;
@@ -122,12 +122,12 @@ class ThreadParallelRunner::Crew {
   void TakeShare(size_t share) {
     std::atomic<uint64_t>& shared = shares_[share].left;
     uint64_t left = shared.load();
-    while ((left & kMostRanges) != 0) {
+    while ((left & kMaxRanges) != 0) {
       if (!shared.compare_exchange_weak(left, left - 1)) {
         continue;
       }
       const Loop loop = loop_;
-      const uint64_t index = ShareBegin(loop, share + 1) - (left & kMostRanges);
+      const uint64_t index = ShareBegin(loop, share + 1) - (left & kMaxRanges);
       const size_t begin = index * loop.grain;
       (*loop.body)(begin, std::min(loop.count, begin + loop.grain));
       if (done_.fetch_add(1) + 1 == loop.ranges && caller_sleeps_.load()) {

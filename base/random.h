@@ -27,7 +27,7 @@ class Random {
   // log and sqrt.
   double Normal();
   // Returns true with probability p.
-  bool Chance(double p) { return Uniform() < p; }
+  bool Bernoulli(double p) { return Uniform() < p; }
   // Returns an independent generator, so that the draws of one component do not shift those of
   // another.
   Random Fork();

@@ -7,7 +7,7 @@
 
 namespace ruvd {
 
-int64_t OrderedTime::Next(int64_t now_ms) {
+int64_t MonotonicTimestamps::Next(int64_t now_ms) {
   const bool ahead = now_ms > last_ms_;
   const bool believed = now_ms >= kFirstPossibleMs && last_ms_ - now_ms > kMaxBridge.count();
   last_ms_ = ahead || believed ? now_ms : last_ms_ + 1;

@@ -16,7 +16,7 @@ namespace ruvd {
 // clock goes back: a new record must not sort as the oldest. There is one exception, so that a
 // clock that once ran far ahead does not count for ever: if the wall clock goes back by more than
 // kMaxBridge to a possible time, the new time is believed. Not thread-safe.
-class OrderedTime {
+class MonotonicTimestamps {
  public:
   // Two days are longer than the error of a date that is wrong by one day, or of a wrong time zone.
   static constexpr std::chrono::milliseconds kMaxBridge = std::chrono::hours(48);
@@ -24,7 +24,7 @@ class OrderedTime {
   static constexpr int64_t kFirstPossibleMs = 1'672'531'200'000;
 
   // `last_ms` is the newest time in use, or 0 at first.
-  explicit OrderedTime(int64_t last_ms) : last_ms_(last_ms) {}
+  explicit MonotonicTimestamps(int64_t last_ms) : last_ms_(last_ms) {}
   int64_t Next(int64_t now_ms);
   // Returns the newest time in use.
   int64_t last_ms() const { return last_ms_; }

@@ -104,7 +104,7 @@ uint64_t ThreadPool::dropped() const {
 void ThreadPool::Work(int index) {
   NameThisThread(options_.name, index);
   if (options_.low_priority) {
-    LowerThisThread();
+    LowerThreadPriority();
   }
   while (Task task = NextTask()) {
     Run(task);

@@ -16,7 +16,7 @@ constexpr int kLowPriorityNice = 10;
 
 }  // namespace
 
-void LowerThisThread() {
+void LowerThreadPriority() {
   // Linux applies PRIO_PROCESS with a thread id to that thread alone, and threads inherit it.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowPriorityNice);
 }
@@ -24,7 +24,7 @@ void LowerThisThread() {
 std::unique_ptr<ThreadParallelRunner> LowPriorityRunner(int threads) {
   std::unique_ptr<ThreadParallelRunner> runner;
   std::thread maker([&] {
-    LowerThisThread();
+    LowerThreadPriority();
     runner = std::make_unique<ThreadParallelRunner>(threads);
   });
   maker.join();

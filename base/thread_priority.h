@@ -11,7 +11,7 @@ namespace ruvd {
 
 // Permanently lowers the scheduling priority of the calling thread and of the threads that it
 // creates from now on. If the system refuses, only speed suffers.
-void LowerThisThread();
+void LowerThreadPriority();
 
 // Returns a ThreadParallelRunner whose own threads have low priority. A thread that calls it keeps
 // its priority. threads >= 1.

@@ -123,9 +123,9 @@ void RuvdIndex::Put(uint32_t row, uint32_t generation) {
 
 void RuvdIndex::Settle() {
   do {
-    while (index_->RepairSome(kStep, true)) {
+    while (index_->RepairBatch(kStep, true)) {
     }
-  } while (index_->LinkSome(kStep) > 0);
+  } while (index_->LinkBatch(kStep) > 0);
 }
 
 std::unique_ptr<AnnEngine> MakeRuvdEngine(RuvdIndex& index, bool filtered, storage::HnswPath path) {

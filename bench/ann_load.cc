@@ -48,8 +48,8 @@ size_t PutAtRate(RuvdIndex& index, size_t rows, const LoadOptions& options, Rand
       index.Put(static_cast<uint32_t>(random->Below(rows)), ++generation);
       ++puts;
     } else {
-      index.index().LinkSome(1);
-      index.index().RepairSome(kRepairs);
+      index.index().LinkBatch(1);
+      index.index().RepairBatch(kRepairs);
     }
   }
   return puts;

@@ -220,7 +220,7 @@ absl::StatusOr<Found> ReleaseOnce(const std::vector<Group>& groups, size_t membe
   const auto anchors =
       privacy::dp::PublicAnchors(Sha256(fmt::format("anchors {}", seed)), terms.dimension);
   ASSIGN_OR_RETURN(const auto passes,
-                   privacy::dp::NoisedPasses(examples, anchors, terms, noise, bytes));
+                   privacy::dp::RunNoisedPasses(examples, anchors, terms, noise, bytes));
   std::vector<Vector> centres;
   for (const std::vector<int64_t>& sum : passes[passes.size() - 2]) {
     centres.push_back(Direction(sum));
@@ -281,7 +281,7 @@ double CoherenceOf(const std::vector<Group>& groups) {
 absl::Status PrintRow(const Arguments& arguments, const std::vector<Group>& groups, int members,
                       double epsilon) {
   const size_t dimension = groups.front().members.front().size();
-  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoWithin(epsilon, 1e-6));
+  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoForEpsilon(epsilon, 1e-6));
   const double multiplier = 1 / std::sqrt(2 * rho);
   ASSIGN_OR_RETURN(
       privacy::dp::CentroidTerms terms,

@@ -80,7 +80,7 @@ absl::Status Complete(const inference::Model& model, inference::Transformer& tra
   }
   inference::StepScratch scratch;
   while (!running.empty()) {
-    for (const inference::RoundResult& result :
+    for (const inference::ForwardRoundResult& result :
          inference::StepTogether(running, transformer, &scratch)) {
       RETURN_IF_ERROR(result.status());
     }

@@ -79,7 +79,7 @@ void Propose(benchmark::State& state) {
   }
   inference::Proposer proposer(options);
   if (record) {
-    proposer.AskForCandidates();
+    proposer.EnableCandidates();
   }
   std::vector<inference::TokenId> tokens(192);
   for (size_t i = 0; i < tokens.size(); ++i) {

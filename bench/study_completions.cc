@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<Text>> Complete(const inference::Model& model,
     if (running.empty()) {
       break;
     }
-    for (const inference::RoundResult& result :
+    for (const inference::ForwardRoundResult& result :
          inference::StepTogether(running, transformer, &scratch)) {
       RETURN_IF_ERROR(result.status());
     }

@@ -115,10 +115,13 @@ run() {
   for ((shard = 0; shard < shards; shard++)); do
     status=0
     wait "${processes[shard]}" || status=$?
-    if [ "$status" -ne 0 ]; then
-      result=$status
-      [ "$status" -eq 124 ] || tail -n 100 "$logs/$shard" >&2
-    fi
+    case "$status" in
+      0) ;;
+      124) [ "$result" -ne 0 ] || result=124 ;;
+      *)
+        result=1
+        tail -n 100 "$logs/$shard" >&2 ;;
+    esac
   done
   return "$result"
 }

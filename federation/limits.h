@@ -88,7 +88,7 @@ inline constexpr double kStrayFramesPerSecond = 500;
 inline constexpr double kStrayFrameBurst = 2048;
 // What a circuit may carry in both directions together, and what all circuits of a relay may carry.
 // Data beyond that waits, up to the queue limits in each direction: an exchange of
-// kMaxRecordsPerExchange and four chunks. A frame counts as at least kLeastRelayedBytes, so that a
+// kMaxRecordsPerExchange and four chunks. A frame counts as at least kMinRelayedBytes, so that a
 // circuit carries as many frames as any link.
 inline constexpr double kCircuitBytesPerSecond = 1 << 20;
 inline constexpr double kCircuitByteBurst = 1 << 20;
@@ -96,7 +96,7 @@ inline constexpr double kRelayBytesPerSecond = 8 << 20;
 inline constexpr double kRelayByteBurst = 8 << 20;
 inline constexpr size_t kMaxCircuitQueueBytes = 1 << 20;
 inline constexpr size_t kMaxRelayQueueBytes = 16 << 20;
-inline constexpr size_t kLeastRelayedBytes = 4 << 10;
+inline constexpr size_t kMinRelayedBytes = 4 << 10;
 // Bytes of a circuit that are in transit from the relay to one end. The windows of
 // kMaxCircuitsOfLink circuits fit into what a slow link may queue, and leave room for its own
 // frames. The end acknowledges every kRelayAckBytes; with a whole frame on top, that is less than
@@ -272,10 +272,10 @@ inline constexpr size_t kMaxPartialBytes = 16 << 20;
 inline constexpr size_t kMaxAnnouncers = 8;
 // Bytes requested at the same time, one chunk per item: four whole chunks from a peer (or its
 // FairShare) and sixteen in total, or as many small payloads as have these bytes. A late peer is
-// asked for one at a time. A request counts as at least kLeastRequestBytes.
+// asked for one at a time. A request counts as at least kMinRequestBytes.
 inline constexpr uint64_t kMaxRequestBytesOfPeer = 4 * kChunkBytes;
 inline constexpr uint64_t kMaxRequestBytes = 16 * kChunkBytes;
-inline constexpr uint64_t kLeastRequestBytes = 2 << 10;
+inline constexpr uint64_t kMinRequestBytes = 2 << 10;
 // Requests for chunks over one link. Together with all other frames this is below what the peer
 // allows.
 inline constexpr double kRequestsPerSecond = 400;

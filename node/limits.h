@@ -106,7 +106,7 @@ inline constexpr std::chrono::hours kInstantIdle{1};
 // Ratings of a session whose effect on patterns can be undone.
 inline constexpr size_t kMaxPatternVotes = 256;
 // Erased users that are remembered, so that their running completions leave nothing behind.
-inline constexpr size_t kMaxForgottenUsers = 1024;
+inline constexpr size_t kMaxErasedUsers = 1024;
 // Payloads of plain patterns that a preview shows, about 8 KiB each.
 inline constexpr size_t kMaxPreviewPayloads = 32;
 // Feedback that may wait for the learning actor
@@ -147,11 +147,11 @@ inline constexpr size_t kMaxLatencies = 1024;
 // words and not the domain.
 inline constexpr size_t kMaxDeepLessons = 4096;
 // Groups of prompts to which a learned adapter applies, and the length of their embeddings
-inline constexpr size_t kMaxReachCentroids = 256;
-inline constexpr uint32_t kMaxReachLength = 16'384;
-// Lessons that judge updates of peers. They cost about 200 forward passes for the served adapter,
-// and as many for every candidate.
-inline constexpr size_t kMaxJudges = 32;
+inline constexpr size_t kMaxScopeCentroids = 256;
+inline constexpr uint32_t kMaxScopeLength = 16'384;
+// Lessons that evaluate updates of peers. They cost about 200 forward passes for the served
+// adapter, and as many for every candidate.
+inline constexpr size_t kMaxEvaluationLessons = 32;
 // Banks whose scores are remembered (40 documents of 2.5 KiB each), and updates of peers that one
 // round measures; later rounds measure the others.
 inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;

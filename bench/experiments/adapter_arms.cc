@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<double>> GradientCosines(
   constexpr int kMaskings = 512;
   ChangeSet<float> changes(parts.weights->shape());
   RETURN_IF_ERROR(AddArm(parts, arm, seed, &changes));
-  RETURN_IF_ERROR(inference::train::BeginFrom(*trained.talora->trunk, &changes));
+  RETURN_IF_ERROR(inference::train::InitialiseFrom(*trained.talora->trunk, &changes));
   ASSIGN_OR_RETURN(const std::vector<TrainingSequence> sequences,
                    inference::train::HeldOutSequences(*parts.model, examples, {}, kMaskings, seed));
   std::array<std::vector<float>, 3> by_bank;

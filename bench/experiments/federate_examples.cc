@@ -159,12 +159,12 @@ absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_
                                             .steps = plan.steps},
                                            settings.delta));
   }
-  const privacy::dp::SnrQuestion question{.place = privacy::dp::NoisePlace::kSum,
-                                          .noise_multiplier = plan.charge.sigma,
-                                          .dimension = dimension,
-                                          .contributors = plan.expected_batch,
-                                          .releases = static_cast<double>(plan.steps * nodes),
-                                          .signal = settings.signal};
+  const privacy::dp::SnrParameters question{.place = privacy::dp::NoiseLocation::kSum,
+                                            .noise_multiplier = plan.charge.sigma,
+                                            .dimension = dimension,
+                                            .contributors = plan.expected_batch,
+                                            .releases = static_cast<double>(plan.steps * nodes),
+                                            .signal = settings.signal};
   RETURN_IF_ERROR(privacy::dp::RequireSnr(question));
   ASSIGN_OR_RETURN(plan.snr, privacy::dp::PredictSnr(question));
   return plan;

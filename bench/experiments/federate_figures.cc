@@ -78,7 +78,7 @@ Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed) {
     const Sums own = MeansOf(texts.back());
     all.part += own.part;
     all.whole += own.whole;
-    enough &= texts.back().size() >= kLeastDocuments;
+    enough &= texts.back().size() >= kMinDocuments;
   }
   Interval share{
       .mean = std::numeric_limits<double>::quiet_NaN(), .low = -kInfinite, .high = kInfinite};

@@ -24,7 +24,7 @@ struct PairedPieces {
 // The interval is the 95 % percentile interval of 10,000 bootstraps of documents within their
 // domains. Where the whole is not above zero there is nothing to take a share of: the mean is NaN
 // and the bounds infinite; a bound is infinite, too, where that is so in more than 2.5 % of the
-// bootstraps or a domain has fewer than kLeastDocuments documents.
+// bootstraps or a domain has fewer than kMinDocuments documents.
 Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
 
 // What is expected of a figure.

@@ -31,7 +31,7 @@ absl::StatusOr<uint64_t> CostOf(const privacy::dp::NoiseGrid& grid,
     return privacy::dp::FixedPointRho(privacy::dp::GaussianRho(grid.NoiseMultiplier()));
   }
   ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
-                   privacy::dp::ShareNoise(grid, static_cast<uint32_t>(clique), layout.colluders,
+                   privacy::dp::SplitNoise(grid, static_cast<uint32_t>(clique), layout.colluders,
                                            layout.Values()));
   return privacy::dp::FixedPointRho(shares.rho);
 }
@@ -162,7 +162,7 @@ class MaskedRelease final : public UpdateRelease {
                                           privacy::masking::MaskingSession* session) {
     GuardedNode& node = *nodes_[change->node];
     const std::vector<std::span<float>> banks = SpansOf(change->delta);
-    ASSIGN_OR_RETURN(privacy::PreparedInput prepared,
+    ASSIGN_OR_RETURN(privacy::PreparedMaskInput prepared,
                      privacy::PrepareMaskedInput(
                          TermsOf(plan_, static_cast<double>(clique.members.size())), node.Guards(),
                          {.banks = banks, .contributors = node.contributors()}, clique));

@@ -93,7 +93,7 @@ class NodeGate {
 // Fails with SIGNAL_TOO_WEAK, before any node has trained for nothing.
 absl::Status CheckNodeSnr(const NodePlan& plan, bool masked, size_t nodes) {
   return privacy::dp::RequireSnr(
-      {.place = masked ? privacy::dp::NoisePlace::kSum : privacy::dp::NoisePlace::kEach,
+      {.place = masked ? privacy::dp::NoiseLocation::kSum : privacy::dp::NoiseLocation::kEach,
        .noise_multiplier = plan.layout.grid.NoiseMultiplier(),
        .dimension = plan.layout.Values(),
        .contributors = static_cast<double>(nodes),
@@ -107,7 +107,7 @@ class Federation {
   absl::StatusOr<FederationOutcome> Run() {
     RETURN_IF_ERROR(Begin());
     for (uint64_t round = 0; round < static_cast<uint64_t>(settings().budget.rounds); ++round) {
-      RETURN_IF_ERROR(RunRound(round));
+      RETURN_IF_ERROR(RunComputeRound(round));
     }
     if (settings().gate == "last") {
       RETURN_IF_ERROR(GateOnce());
@@ -209,7 +209,7 @@ class Federation {
     return absl::OkStatus();
   }
 
-  absl::Status RunRound(uint64_t round) {
+  absl::Status RunComputeRound(uint64_t round) {
     std::vector<LocalChange> changes;
     for (Node& node : nodes_) {
       ASSIGN_OR_RETURN(LocalChange change, TrainLocally(round, node));

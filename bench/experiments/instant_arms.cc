@@ -78,7 +78,7 @@ class Memory final : public InstantArm {
       const inference::RowSummary summary = inference::Summarise(own, inference::kNoToken);
       const float least = summary.maximum + summary.log_mass + std::log(limits::kMinCandidate);
       for (const inference::TokenLogit& entry :
-           inference::LikeliestTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
+           inference::TopTokens(own, limits::kMaxCandidates, least, inference::kNoToken)) {
         candidates[row].push_back({entry.token, summary.Probability(entry.logit)});
       }
       const inference::TokenId target = outputs.predictions[row].target;

@@ -108,7 +108,7 @@ std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<flo
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<float> query =
       AugmentedQuery(prompt, reading.hidden, reading.positions, &bench.gate->whitening(), share);
-  const auto found = bench.gate->ChooseAgain(query, inference::KindOf(reading.step), in_use);
+  const auto found = bench.gate->Reselect(query, inference::KindOf(reading.step), in_use);
   clock->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++clock->queries;
   return found;

@@ -260,7 +260,7 @@ nlohmann::json Against(const Scores& arm, const Scores& other,
   return json;
 }
 
-std::string Shown(const nlohmann::json& interval) {
+std::string SanitizeForDisplay(const nlohmann::json& interval) {
   const std::vector<double> seeds = interval["seeds"];
   const auto [least, most] = std::ranges::minmax(seeds);
   const Interval shown = IntervalIn(interval);
@@ -295,16 +295,16 @@ nlohmann::json ReportDomain(const std::string& domain, const std::vector<ArmScor
     own["train_seconds"] = arm.seconds;
     own["gain"] = Against(arm.domain, frozen.domain, text.valid.documents);
     fmt::print("{} ({} parameters, {:.0f} s)\n  gain {}\n", arm.name, arm.parameters, arm.seconds,
-               Shown(own["gain"]));
+               SanitizeForDisplay(own["gain"]));
     if (bench.general) {
       own["general"] = Against(arm.general, frozen.general, bench.general->documents);
-      fmt::print("  general text {}\n", Shown(own["general"]));
+      fmt::print("  general text {}\n", SanitizeForDisplay(own["general"]));
     }
     const auto compare = [&](const std::string& key, const std::string& name) {
       const ArmScores* other = Find(arms, name);
       if (other != nullptr && other != &arm) {
         own["against " + key] = Against(arm.domain, other->domain, text.valid.documents);
-        fmt::print("  against {} {}\n", name, Shown(own["against " + key]));
+        fmt::print("  against {} {}\n", name, SanitizeForDisplay(own["against " + key]));
       }
     };
     for (const char* name : {"static-r", "banks-shuffled", "trunk-shuffled", "lora8"}) {

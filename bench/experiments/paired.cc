@@ -42,7 +42,7 @@ Interval BootstrapDocuments(std::span<const double> values, std::span<const size
   }
   const double mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  if (by_number.size() < kLeastDocuments) {
+  if (by_number.size() < kMinDocuments) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     return {.mean = mean, .low = -kInfinite, .high = kInfinite};
   }

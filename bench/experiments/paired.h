@@ -26,10 +26,10 @@ struct Interval {
 
 // With fewer documents nothing is known about how documents differ: a bootstrap of one document has
 // no width at all.
-inline constexpr size_t kLeastDocuments = 5;
+inline constexpr size_t kMinDocuments = 5;
 
 // `values` holds one value for each document (or another unit that is independent of the others);
-// they are resampled 10,000 times. The bounds are infinite for fewer than kLeastDocuments; an empty
+// they are resampled 10,000 times. The bounds are infinite for fewer than kMinDocuments; an empty
 // sample gives zeros.
 Interval Bootstrap(std::span<const double> values, uint64_t seed = 1);
 

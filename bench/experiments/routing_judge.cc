@@ -107,7 +107,7 @@ JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
   JudgedDraws draws;
   AddDraw(requests, scores, all, &draws);
   Random random(1);
-  for (size_t draw = 0; draw < kDraws && documents.size() >= kLeastDocuments; ++draw) {
+  for (size_t draw = 0; draw < kDraws && documents.size() >= kMinDocuments; ++draw) {
     std::vector<size_t> places;
     for (size_t i = 0; i < documents.size(); ++i) {
       const std::vector<size_t>& own = documents[random.Below(documents.size())];

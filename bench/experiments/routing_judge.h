@@ -40,7 +40,7 @@ JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
                            std::span<const std::vector<double>> scores);
 
 // The first of the draws with the 95 % interval of the others, or of the differences of two
-// routers; infinite bounds where there are fewer than kLeastDocuments (no draws).
+// routers; infinite bounds where there are fewer than kMinDocuments (no draws).
 Interval IntervalOf(std::span<const double> draws);
 Interval DifferenceOf(std::span<const double> draws, std::span<const double> others);
 

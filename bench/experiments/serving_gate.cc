@@ -63,10 +63,10 @@ float ServingGate::Similarity(std::span<const float> embedding, size_t pattern) 
 }
 
 std::optional<ServingGate::Choice> ServingGate::Choose(std::span<const float> embedding) const {
-  return ChooseAgain(embedding, inference::UncertaintyKind::kNone, std::nullopt);
+  return Reselect(embedding, inference::UncertaintyKind::kNone, std::nullopt);
 }
 
-std::optional<ServingGate::Choice> ServingGate::ChooseAgain(
+std::optional<ServingGate::Choice> ServingGate::Reselect(
     std::span<const float> query, inference::UncertaintyKind kind,
     const std::optional<Choice>& in_use) const {
   std::vector<inference::RetrievedPattern> hits;

@@ -41,8 +41,8 @@ class ServingGate {
   std::optional<Choice> Choose(std::span<const float> embedding) const;
   // Returns what a query in the middle of a text finds beside the pattern in use, as a node with
   // one pattern a request does (FilterByKind). Null means that the pattern in use stays.
-  std::optional<Choice> ChooseAgain(std::span<const float> query, inference::UncertaintyKind kind,
-                                    const std::optional<Choice>& in_use) const;
+  std::optional<Choice> Reselect(std::span<const float> query, inference::UncertaintyKind kind,
+                                 const std::optional<Choice>& in_use) const;
   // Returns for each text whether a pattern is near enough. No text may have an empty prompt.
   absl::StatusOr<std::vector<bool>> Opens(std::span<const inference::ScoredDocument> texts) const;
   const inference::Whitening& whitening() const { return whitening_; }

@@ -32,10 +32,10 @@ void GossipCore::State::BeginDrain(Duration deadline, Instant now) {
   const Duration patience = std::min<Duration>(deadline, limits::kDrainMax);
   drain_until = now.now + patience;
   last_served = now.now;
-  Frame frame = GoawayFrame(Draining());
+  WireFrame frame = GoawayFrame(Draining());
   frame.mutable_goaway()->set_drain_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const WireFrame>(std::move(frame));
   std::vector<LinkId> ending;
   for (const auto& [id, link] : std::views::reverse(links)) {
     if (patience > Duration(0) && link.active) {

@@ -79,7 +79,7 @@ absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof
     return absl::OkStatus();  // messages of a revoked member are ignored anyway
   }
   RETURN_IF_ERROR(applied.status());
-  if (*applied == EvidenceTable::Applied::kKnown) {
+  if (*applied == EvidenceTable::ApplyResult::kKnown) {
     ++outbox.counters().duplicates;
   }
   ActOnEvidence(id, *applied, from, now);
@@ -114,36 +114,36 @@ void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Inst
   }
 }
 
-void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied,
+void GossipCore::State::ActOnEvidence(const privacy::NodeId& id, EvidenceTable::ApplyResult applied,
                                       LinkId except, Instant now) {
-  if (applied == EvidenceTable::Applied::kOwn && !std::exchange(own_evidence_reported, true)) {
+  if (applied == EvidenceTable::ApplyResult::kOwn && !std::exchange(own_evidence_reported, true)) {
     outbox.Refuse(
         /*link=*/0,
         Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
               "peers have proof that this node signed two messages under one number; its key is in "
               "use twice, or its store was restored from a backup: give it a new key"));
   }
-  if (applied != EvidenceTable::Applied::kNew) {
+  if (applied != EvidenceTable::ApplyResult::kNew) {
     return;
   }
   ++outbox.counters().convictions;
   outbox.Emit(EvidenceChanged{});
   exchange.Expel(id);
-  Frame frame;
+  WireFrame frame;
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const WireFrame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except && peer != id) {
       outbox.Send(link, shared);
     }
   }
-  if (Linked(id)) {
+  if (IsLinked(id)) {
     CloseGraylisted(links.at(link_of.at(id)), now);
   }
 }
 
 void GossipCore::State::SendEvidence(const Link& link, std::span<const privacy::NodeId> about) {
-  Frame frame;
+  WireFrame frame;
   for (const privacy::NodeId& id : about) {
     *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
     if (static_cast<size_t>(frame.evidence().proofs_size()) == limits::kMaxProofsPerFrame) {

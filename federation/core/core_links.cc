@@ -100,7 +100,7 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
 }
 
 bool GossipCore::State::MakeRoomForLink(Instant now) {
-  const LinkId idlest = mesh.Idlest();
+  const LinkId idlest = mesh.LeastRecentlyUsed();
   if (idlest == 0) {
     return false;
   }
@@ -156,14 +156,14 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
   return !CloseIfGraylisted(link.id, now);
 }
 
-void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
+void GossipCore::State::HandleFrame(Link& link, const WireFrame& frame, Instant now) {
   const bool awaited = link.active && exchange.Awaits(link.id, frame);
-  if (!awaited && !OfCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
+  if (!awaited && !BelongsToCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
     const absl::Status status =
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
     outbox.Refuse(link.id, status);
-    scores.Misbehaved(link.id, limits::kFloodWeight);
+    scores.RecordMisbehaviour(link.id, limits::kFloodWeight);
     CloseWithGoaway(link, status, now);
     return;
   }
@@ -175,8 +175,8 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
     OnHandshakeFrame(link, frame, now);
     return;
   }
-  members.Heard(link.peer, now.now);
-  detector.Heard(link.id, now.now);
+  members.OnFrameReceived(link.peer, now.now);
+  detector.OnFrameReceived(link.id, now.now);
   const LinkId id = link.id;
   certificates.budget().Charge(id, awaited, now.now);
   const absl::Status status = OnActiveFrame(link, frame, now);
@@ -210,7 +210,7 @@ void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant n
   ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
 
-void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant now) {
+void GossipCore::State::OnHandshakeFrame(Link& link, const WireFrame& frame, Instant now) {
   auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
   if (!answer.ok()) {
     for (const auto& [other_id, other] : links) {
@@ -234,8 +234,8 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
   }
 }
 
-bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
-                                     const privacy::NodeId& peer) const {
+bool GossipCore::State::PrefersNewLink(const Link& old_link, const Link& new_link,
+                                       const privacy::NodeId& peer) const {
   if (old_link.relayed != new_link.relayed) {
     return old_link.relayed;  // a direct link needs no relay
   }
@@ -252,7 +252,7 @@ bool GossipCore::State::ResolveDuplicate(Link& link, const privacy::NodeId& peer
     return true;
   }
   Link& old_link = links.at(twin->second);
-  const bool keeps_new = KeepsNewLink(old_link, link, peer);
+  const bool keeps_new = PrefersNewLink(old_link, link, peer);
   CloseWithGoaway(keeps_new ? old_link : link,
                   Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
                         "both nodes dialled each other; one link stays"),
@@ -301,7 +301,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   exchange.LinkUp(link.id);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
-  if (!LearnRevocations(link.id, revocations, now)) {
+  if (!ReceiveRevocationList(link.id, revocations, now)) {
     return;
   }
   if (const absl::Status fresh = certificates.RequireFresh(max_stale, now.wall_ms); !fresh.ok()) {
@@ -315,7 +315,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   GreetMember(link);
   const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
   if (link.dialed && neighbour && mesh.links().size() < limits::kMeshHigh &&
-      scores.OfLink(link.id) >= 0) {
+      scores.ScoreOfLink(link.id) >= 0) {
     JoinMesh(link, now);
   }
   if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
@@ -331,37 +331,37 @@ void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   }
 }
 
-absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const WireFrame& frame) {
   // The network may deliver a frame twice. By now the frame that the peer's side sends was checked.
   if (link.dialed == frame.has_hello_ack()) {
     ++outbox.counters().duplicates;
     return absl::OkStatus();
   }
-  return Misplaced(frame);
+  return UnexpectedFrame(frame);
 }
 
-absl::Status GossipCore::State::Misplaced(const Frame& frame) {
+absl::Status GossipCore::State::UnexpectedFrame(const WireFrame& frame) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "frame of kind {} is not allowed on an open link; update the sending node",
                static_cast<int>(frame.kind_case()));
 }
 
-absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnActiveFrame(Link& link, const WireFrame& frame, Instant now) {
   switch (frame.kind_case()) {
-    case Frame::kHello:
-    case Frame::kHelloAck:
-    case Frame::kHelloProof:
+    case WireFrame::kHello:
+    case WireFrame::kHelloAck:
+    case WireFrame::kHelloProof:
       return OnRepeatedOpening(link, frame);
-    case Frame::kPing: {
-      Frame answer;
+    case WireFrame::kPing: {
+      WireFrame answer;
       answer.mutable_ack()->set_seq(frame.ping().seq());
       outbox.Send(link.id, std::move(answer));
       return absl::OkStatus();
     }
-    case Frame::kAck:
+    case WireFrame::kAck:
       OnAck(link, frame.ack().seq(), now.now);
       return absl::OkStatus();
-    case Frame::kPush: {
+    case WireFrame::kPush: {
       if (leaving) {
         return absl::OkStatus();  // a leaving node begins nothing new
       }
@@ -370,7 +370,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       Convict(exchange.TakeConvictions(), now);
       return status;
     }
-    case Frame::kIHave: {
+    case WireFrame::kIHave: {
       if (leaving) {
         return absl::OkStatus();
       }
@@ -378,44 +378,44 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       exchange.SendRequests(now.now);
       return status;
     }
-    case Frame::kIWant:
+    case WireFrame::kIWant:
       return exchange.OnIWant(link.id, frame.i_want(), now);
-    case Frame::kChunkRequest:
+    case WireFrame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
       return exchange.OnChunkRequest(link.id, frame.chunk_request());
-    case Frame::kChunk:
+    case WireFrame::kChunk:
       mesh.Touch(link.id, now.now);
       return exchange.OnChunk(link.id, frame.chunk(), now);
-    case Frame::kReconOpen:
+    case WireFrame::kReconOpen:
       return OnReconciliation(link, frame.recon_open(), now);
-    case Frame::kReconMessage:
+    case WireFrame::kReconMessage:
       return OnReconciliation(link, frame.recon_message(), now);
     default:
       return OnMemberFrame(link, frame, now);
   }
 }
 
-absl::Status GossipCore::State::OnMemberFrame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnMemberFrame(Link& link, const WireFrame& frame, Instant now) {
   switch (frame.kind_case()) {
-    case Frame::kMemberDelta:
+    case WireFrame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
-    case Frame::kPingRequest:
+    case WireFrame::kPingRequest:
       return OnPingRequest(link, frame.ping_request(), now);
-    case Frame::kNack:
+    case WireFrame::kNack:
       detector.OnNack(link.id, frame.nack().seq());
       return absl::OkStatus();
-    case Frame::kSuspicions:
+    case WireFrame::kSuspicions:
       return OnSuspicions(link, frame.suspicions(), now);
-    case Frame::kMemberWant:
+    case WireFrame::kMemberWant:
       return OnMemberWant(link, frame.member_want());
-    case Frame::kGraft:
+    case WireFrame::kGraft:
       return OnGraft(link, now);
-    case Frame::kPrune:
+    case WireFrame::kPrune:
       return OnPrune(link, frame.prune(), now);
-    case Frame::kEvidence:
+    case WireFrame::kEvidence:
       return OnEvidence(link, frame.evidence(), now);
-    case Frame::kRevocations:
+    case WireFrame::kRevocations:
       return OnRevocations(link, frame.revocations().list(), now);
     default:
       return OnCircuitFrame(link, frame, now);
@@ -432,7 +432,7 @@ void GossipCore::State::TickLinks(Instant now) {
     } else if (link.active && now.now - detector.last_heard(id) > limits::kLinkTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "peer was silent for too long; check it and the network"));
-    } else if (link.active && detector.OwesAck(id, now.now)) {
+    } else if (link.active && detector.IsAckOverdue(id, now.now)) {
       ending.emplace_back(id,
                           Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                 "peer sends frames but answers no ping; check it and the network"));

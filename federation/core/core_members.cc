@@ -29,10 +29,10 @@ absl::Status WrongId(size_t bytes) {
 }  // namespace
 
 void GossipCore::State::AnnounceSelf(Instant now) {
-  PassOnRecords({members.Announce(MemberState::kAlive, now)}, /*except=*/0);
+  ForwardRecords({members.Announce(MemberState::kAlive, now)}, /*except=*/0);
 }
 
-void GossipCore::State::SayGoodbye(Instant now) {
+void GossipCore::State::AnnounceDeparture(Instant now) {
   const RecordPtr record = members.Announce(MemberState::kLeft, now);
   for (const auto& [peer, link] : link_of) {
     SendRecords(link, {&record, 1});
@@ -55,15 +55,15 @@ void GossipCore::State::TickMembers(Instant now) {
   for (const privacy::NodeId& id : detector.Tick(now.now)) {
     if (const auto accusation = members.Accuse(id, now)) {
       ++outbox.counters().suspicions;
-      PassOnAccusation(accusation, id, /*except=*/0);
+      ForwardAccusation(accusation, id, /*except=*/0);
     }
   }
   for (const privacy::NodeId& id : members.Tick(now, detector.stalled())) {
-    if (const auto accusation = members.EvidenceOf(id); accusation && Linked(id)) {
+    if (const auto accusation = members.EvidenceOf(id); accusation && IsLinked(id)) {
       SendAccusations(link_of.at(id), {&accusation, 1});
     }
   }
-  for (const privacy::NodeId& id : detector.TakeWanted()) {
+  for (const privacy::NodeId& id : detector.TakeDialRequests()) {
     if (const RecordPtr* record = members.records().Find(id)) {
       DialMember(**record, DialPurpose::kCheck, now);
     }
@@ -89,7 +89,7 @@ void GossipCore::State::GreetMember(const Link& link) {
 }
 
 void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> records) {
-  Frame frame;
+  WireFrame frame;
   for (const RecordPtr& record : records) {
     *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     if (static_cast<size_t>(frame.member_delta().records_size()) == limits::kMaxRecordsPerFrame) {
@@ -101,17 +101,17 @@ void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> reco
   }
 }
 
-void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, LinkId except) {
+void GossipCore::State::ForwardRecords(const std::vector<RecordPtr>& records, LinkId except) {
   if (records.empty()) {
     return;
   }
-  std::shared_ptr<const Frame> shared;
+  std::shared_ptr<const WireFrame> shared;
   if (records.size() <= limits::kMaxRecordsPerFrame) {
-    Frame frame;
+    WireFrame frame;
     for (const RecordPtr& record : records) {
       *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
     }
-    shared = std::make_shared<const Frame>(std::move(frame));
+    shared = std::make_shared<const WireFrame>(std::move(frame));
   }
   for (const LinkId id : mesh.links()) {
     if (id == except) {
@@ -151,7 +151,7 @@ bool GossipCore::State::ApplyRecords(
       detector.OnRecord(applied->id);
     }
   }
-  PassOnRecords(newer, open ? id : 0);
+  ForwardRecords(newer, open ? id : 0);
   if (of_ourselves && !leaving) {
     AnnounceSelf(now);
   }
@@ -189,7 +189,7 @@ absl::Status GossipCore::State::OnMemberWant(const Link& link, const v1::MemberW
 
 void GossipCore::State::SendAccusations(
     LinkId link, std::span<const std::shared_ptr<const privacy::Envelope>> accusations) {
-  Frame frame;
+  WireFrame frame;
   for (const auto& accusation : accusations) {
     *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
     if (static_cast<size_t>(frame.suspicions().accusations_size()) ==
@@ -202,11 +202,12 @@ void GossipCore::State::SendAccusations(
   }
 }
 
-void GossipCore::State::PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
-                                         const privacy::NodeId& suspect, LinkId except) {
-  Frame frame;
+void GossipCore::State::ForwardAccusation(
+    const std::shared_ptr<const privacy::Envelope>& accusation, const privacy::NodeId& suspect,
+    LinkId except) {
+  WireFrame frame;
   *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const WireFrame>(std::move(frame));
   for (const LinkId id : mesh.links()) {
     if (id != except) {
       outbox.Send(id, shared);
@@ -243,19 +244,21 @@ absl::Status GossipCore::State::OnSuspicions(Link& link, const v1::Suspicions& s
 absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto, LinkId from,
                                                 Accusations& accusations, Instant now) {
   const privacy::Envelope envelope = FromProto(proto);
-  ASSIGN_OR_RETURN(const MemberTable::Accused accused, members.ApplyAccusation(envelope, now));
+  ASSIGN_OR_RETURN(const MemberTable::AccusationResult accused,
+                   members.ApplyAccusation(envelope, now));
   const privacy::NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
-  if (accused == MemberTable::Accused::kFirst || accused == MemberTable::Accused::kFurther) {
-    PassOnAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);
+  if (accused == MemberTable::AccusationResult::kFirst ||
+      accused == MemberTable::AccusationResult::kFurther) {
+    ForwardAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);
     // A node that cannot dial the suspect at all would mistake that for silence.
     const RecordPtr* record = members.records().Find(suspect);
-    const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
-    if (accused == MemberTable::Accused::kFirst && can_look) {
+    const bool can_look = IsLinked(suspect) || (record != nullptr && !NeedsRelay(**record));
+    if (accused == MemberTable::AccusationResult::kFirst && can_look) {
       detector.Check(suspect, members.alive(), now.now);
     }
-  } else if (accused == MemberTable::Accused::kUnknown) {
+  } else if (accused == MemberTable::AccusationResult::kUnknown) {
     accusations.wanted.mutable_member_want()->add_ids(std::string(AsText(suspect)));
-  } else if (accused == MemberTable::Accused::kRefute) {
+  } else if (accused == MemberTable::AccusationResult::kRefute) {
     accusations.of_ourselves = true;
   }
   return absl::OkStatus();
@@ -306,7 +309,7 @@ absl::Status GossipCore::State::OnPingRequest(const Link& link, const v1::PingRe
     return WrongId(request.target().size());
   }
   if (*target == local.key->id()) {
-    Frame answer;
+    WireFrame answer;
     answer.mutable_ack()->set_seq(request.seq());
     outbox.Send(link.id, std::move(answer));
   } else {
@@ -322,7 +325,7 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
       ReconAnswer answer,
       AnswerReconciliation(RecordSource(members.records(), certificates.revocations()), message));
   if (answer.message.ranges_size() > 0) {
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_recon_message() = std::move(answer.message);
     frame.mutable_recon_message()->set_space(v1::RECON_SPACE_MEMBERS);
     outbox.Send(link.id, std::move(frame));
@@ -340,14 +343,14 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
                 [this](const Digest& id) { return certificates.revocations().Revokes(id); });
   const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);
   for (size_t i = 0; i < wanted; i += limits::kMaxRecordsPerFrame) {
-    Frame frame;
+    WireFrame frame;
     for (size_t j = i; j < std::min(wanted, i + limits::kMaxRecordsPerFrame); ++j) {
       frame.mutable_member_want()->add_ids(std::string(AsText(answer.missing[j])));
     }
     outbox.Send(link.id, std::move(frame));
   }
   if (!surplus.empty() || wanted > 0) {
-    recon.Hasten(now.now);
+    recon.RunSoon(now.now);
   }
   return absl::OkStatus();
 }

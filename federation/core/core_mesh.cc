@@ -17,14 +17,15 @@ namespace ruvd::federation {
 void GossipCore::State::JoinMesh(const Link& link, Instant now) {
   HastenIfShort(now.now);
   mesh.Graft(link.id);
-  Frame frame;
+  WireFrame frame;
   frame.mutable_graft();
   outbox.Send(link.id, std::move(frame));
 }
 
 // Newcomers do not refuse each other, and a node with few neighbours refuses no newcomer. So a new
 // cluster, which consists of newcomers only, forms as fast as any other.
-bool GossipCore::State::StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const {
+bool GossipCore::State::IsKeptOutOfMesh(const privacy::AdmissionCert& certificate,
+                                        Instant now) const {
   const auto newcomer = [now](const privacy::AdmissionCert& cert) {
     return now.wall_ms - cert.not_before_ms < limits::kProbationMillis;
   };
@@ -35,7 +36,7 @@ bool GossipCore::State::StaysOutside(const privacy::AdmissionCert& certificate, 
 // A node that had few neighbours may have missed much.
 void GossipCore::State::HastenIfShort(TimePoint now) {
   if (mesh.links().size() < limits::kMeshLow) {
-    recon.Hasten(now);
+    recon.RunSoon(now);
   }
 }
 
@@ -44,17 +45,17 @@ absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
   if (link.pruned) {
     const Duration since = now.now - *link.pruned;
     if (since > limits::kGraftGrace && since < limits::kPruneBackoff - limits::kGraftGrace) {
-      scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+      scores.RecordMisbehaviour(link.id, limits::kEarlyGraftWeight);
     }
   }
-  if (!mesh.Contains(link.id) && StaysOutside(link.certificate, now)) {
+  if (!mesh.Contains(link.id) && IsKeptOutOfMesh(link.certificate, now)) {
     const int64_t age_ms = now.wall_ms - link.certificate.not_before_ms;
     SendPrune(link, now,
               std::max<Duration>(limits::kPruneBackoff,
                                  std::chrono::milliseconds(limits::kProbationMillis - age_ms)));
     return absl::OkStatus();
   }
-  if (leaving || !mesh.OnGraft(link.id, scores.OfLink(link.id), now.now)) {
+  if (leaving || !mesh.OnGraft(link.id, scores.ScoreOfLink(link.id), now.now)) {
     SendPrune(link, now);
   }
   return absl::OkStatus();
@@ -75,7 +76,7 @@ void GossipCore::State::SendPrune(Link& link, Instant now, Duration backoff) {
   if (!link.pruned || now.now - *link.pruned >= limits::kPruneBackoff) {
     link.pruned = now.now;
   }
-  Frame frame;
+  WireFrame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()));
   for (size_t draw = 0; draw < limits::kDialDraws; ++draw) {
@@ -104,7 +105,7 @@ void GossipCore::State::TickMesh(Instant now) {
     Heartbeat(now);
   }
   if (next_heal_dial <= now.now) {
-    DialSilent(now);
+    DialUnresponsive(now);
   }
   TickAntiEntropy(now);
 }
@@ -113,7 +114,7 @@ void GossipCore::State::Heartbeat(Instant now) {
   const size_t others = std::max<size_t>(members.alive(), 1) - 1;
   scores.Heartbeat(mesh.links(), now.now);
   const Mesh::Plan plan =
-      mesh.Heartbeat(others, [this](LinkId id) { return scores.OfLink(id); }, now.now);
+      mesh.Heartbeat(others, [this](LinkId id) { return scores.ScoreOfLink(id); }, now.now);
   for (const LinkId id : plan.graft) {
     JoinMesh(links.at(id), now);
   }
@@ -124,9 +125,9 @@ void GossipCore::State::Heartbeat(Instant now) {
     CloseIdle(id, now);
   }
   if (plan.better_than) {
-    DialBetter(*plan.better_than,
-               limits::kOpportunityGrafts - std::min(limits::kOpportunityGrafts, plan.graft.size()),
-               now);
+    DialHigherScored(
+        *plan.better_than,
+        limits::kOpportunityGrafts - std::min(limits::kOpportunityGrafts, plan.graft.size()), now);
   }
   const size_t under_way =
       dialer.Dialing(DialPurpose::kMesh) + relay_planner.Searching(DialPurpose::kMesh);
@@ -137,7 +138,7 @@ void GossipCore::State::Heartbeat(Instant now) {
 }
 
 void GossipCore::State::DialSeeds(bool all, Instant now) {
-  const auto linked = [this](const privacy::NodeId& id) { return Linked(id) || Graylisted(id); };
+  const auto linked = [this](const privacy::NodeId& id) { return IsLinked(id) || Graylisted(id); };
   const auto settled = [this](const privacy::NodeId& id) {
     const RecordPtr* record = members.records().Find(id);
     return record != nullptr && members.StateOf(**record) == MemberState::kAlive;
@@ -149,10 +150,10 @@ void GossipCore::State::DialSeeds(bool all, Instant now) {
   }
 }
 
-bool GossipCore::State::WorthDialing(const SignedRecord& record) const {
+bool GossipCore::State::IsWorthDialing(const SignedRecord& record) const {
   return record.node() != local.key->id() &&
-         (!Linked(record.node()) || LinkedByRelay(record.node())) && !Graylisted(record.node()) &&
-         record.record.model_hash == local.model_hash &&
+         (!IsLinked(record.node()) || IsLinkedByRelay(record.node())) &&
+         !Graylisted(record.node()) && record.record.model_hash == local.model_hash &&
          members.StateOf(record) == MemberState::kAlive;
 }
 
@@ -166,7 +167,7 @@ bool GossipCore::State::DialDirectly(const SignedRecord& record, DialPurpose pur
 
 bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpose, Instant now) {
   return DialDirectly(record, purpose, now) ||
-         (OnlyByRelay(record) && AskRelay(record.node(), purpose, now));
+         (NeedsRelay(record) && AskRelay(record.node(), purpose, now));
 }
 
 // The members are drawn at random from all, so that groups that know each other best do not isolate
@@ -178,16 +179,16 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
   const size_t draws = count == 0 ? 0 : limits::kDialDraws;
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
-    if (record == nullptr || !WorthDialing(**record) ||
-        (purpose != DialPurpose::kMesh && Linked((*record)->node())) ||
+    if (record == nullptr || !IsWorthDialing(**record) ||
+        (purpose != DialPurpose::kMesh && IsLinked((*record)->node())) ||
         (purpose == DialPurpose::kMesh &&
          (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0 ||
-          StaysOutside((*record)->record.certificate, now)))) {
+          IsKeptOutOfMesh((*record)->record.certificate, now)))) {
       continue;
     }
     if (DialDirectly(**record, purpose, now)) {
       ++begun;
-    } else if (OnlyByRelay(**record)) {
+    } else if (NeedsRelay(**record)) {
       by_relay.push_back((*record)->node());
     }
   }
@@ -198,10 +199,10 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
 }
 
 // Dials members that gave this node more than its neighbours do.
-void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
+void GossipCore::State::DialHigherScored(double score, size_t count, Instant now) {
   for (const privacy::NodeId& id : scores.Better(score)) {
     const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
-    if (record != nullptr && WorthDialing(**record) && !Linked(id) &&
+    if (record != nullptr && IsWorthDialing(**record) && !IsLinked(id) &&
         !mesh.BackedOff(id, now.now) && DialMember(**record, DialPurpose::kMesh, now)) {
       --count;
     }
@@ -209,15 +210,15 @@ void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
 }
 
 // Dials silent members, because a partition heals through members that seemed lost.
-void GossipCore::State::DialSilent(Instant now) {
+void GossipCore::State::DialUnresponsive(Instant now) {
   const Duration period =
       std::max<Duration>(limits::kHealDialMin, limits::kHealDialPerMember *
                                                    static_cast<int64_t>(members.records().size()));
   next_heal_dial =
       now.now + period / 2 +
       Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(period.count()))));
-  const RecordPtr silent = members.RandomSilent(random);
-  if (silent && !Linked(silent->node()) && !Graylisted(silent->node()) &&
+  const RecordPtr silent = members.RandomUnresponsive(random);
+  if (silent && !IsLinked(silent->node()) && !Graylisted(silent->node()) &&
       silent->record.model_hash == local.model_hash) {
     DialMember(*silent, DialPurpose::kHeal, now);
   }
@@ -225,10 +226,10 @@ void GossipCore::State::DialSilent(Instant now) {
 
 void GossipCore::State::StartReconciliation(const Link& link) {
   ++outbox.counters().reconciliations;
-  Frame frame;
+  WireFrame frame;
   *frame.mutable_recon_open() = exchange.OpenItems();
   outbox.Send(link.id, std::move(frame));
-  Frame about_members;
+  WireFrame about_members;
   *about_members.mutable_recon_open() =
       OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
   about_members.mutable_recon_open()->set_space(v1::RECON_SPACE_MEMBERS);
@@ -256,7 +257,7 @@ absl::Status GossipCore::State::OnReconciliation(Link& link, const v1::ReconMess
   }
   ASSIGN_OR_RETURN(const bool differs, exchange.OnReconciliation(link.id, message, now));
   if (differs) {
-    recon.Hasten(now.now);
+    recon.RunSoon(now.now);
   }
   return absl::OkStatus();
 }
@@ -269,7 +270,7 @@ void GossipCore::State::TickAntiEntropy(Instant now) {
   // from this node. There are fewer while much is exchanged, because each costs a link and four
   // signatures.
   const double outside = recon.busy() ? limits::kReconOutsideBusy : limits::kReconOutside;
-  if (random.Chance(outside) && DialMembers(1, DialPurpose::kExchange, now) > 0) {
+  if (random.Bernoulli(outside) && DialMembers(1, DialPurpose::kExchange, now) > 0) {
     recon.Begun(ClusterScale(members.records().size()), now.now, random);
     return;
   }

@@ -16,11 +16,11 @@
 namespace ruvd::federation {
 namespace {
 
-using v1::Frame;
+using v1::WireFrame;
 
-Frame CloseFrame(uint32_t circuit, const absl::Status& status) {
-  const Frame goaway = GoawayFrame(status);
-  Frame frame;
+WireFrame CloseFrame(uint32_t circuit, const absl::Status& status) {
+  const WireFrame goaway = GoawayFrame(status);
+  WireFrame frame;
   frame.mutable_relay_close()->set_circuit(circuit);
   frame.mutable_relay_close()->set_reason(goaway.goaway().reason());
   frame.mutable_relay_close()->set_message(goaway.goaway().message());
@@ -53,7 +53,8 @@ void GossipCore::State::WrapRelayed() {
       if (!wrapped) {
         return true;
       }
-      *send = {.link = circuit->link, .frame = std::make_shared<const Frame>(*std::move(wrapped))};
+      *send = {.link = circuit->link,
+               .frame = std::make_shared<const WireFrame>(*std::move(wrapped))};
       return false;
     }
     if (auto* close = std::get_if<CloseLink>(&action);
@@ -61,9 +62,9 @@ void GossipCore::State::WrapRelayed() {
       const auto circuit = relayed.CircuitOf(close->link);
       relayed.Remove(close->link);
       if (circuit) {
-        action = SendFrame{
-            .link = circuit->link,
-            .frame = std::make_shared<const Frame>(CloseFrame(circuit->circuit, close->status))};
+        action = SendFrame{.link = circuit->link,
+                           .frame = std::make_shared<const WireFrame>(
+                               CloseFrame(circuit->circuit, close->status))};
       }
       return !circuit.has_value();
     }
@@ -71,16 +72,16 @@ void GossipCore::State::WrapRelayed() {
   });
 }
 
-bool GossipCore::State::OnlyByRelay(const SignedRecord& record) const {
+bool GossipCore::State::NeedsRelay(const SignedRecord& record) const {
   return record.record.address.empty() || dialer.Unreachable(record.record.address);
 }
 
-bool GossipCore::State::LinkedByRelay(const privacy::NodeId& id) const {
+bool GossipCore::State::IsLinkedByRelay(const privacy::NodeId& id) const {
   const auto link = link_of.find(id);
   return link != link_of.end() && RelayedLinks::IsRelayed(link->second);
 }
 
-absl::Status GossipCore::State::RoomForRelayed(LinkId carrier) const {
+absl::Status GossipCore::State::CheckRelayCapacity(LinkId carrier) const {
   if (links.size() >= limits::kMaxLinks || relayed.size() >= limits::kMaxRelayedLinks ||
       relayed.CountOver(carrier) >= limits::kMaxRelayedLinksOfRelay) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -95,7 +96,7 @@ std::vector<privacy::NodeId> GossipCore::State::Relays() const {
   std::vector<privacy::NodeId> relays;
   for (const auto& [peer, id] : link_of) {
     const Link& link = links.at(id);
-    if (link.relays && !link.relayed && !link.drains_until && RoomForRelayed(id).ok()) {
+    if (link.relays && !link.relayed && !link.drains_until && CheckRelayCapacity(id).ok()) {
       relays.push_back(peer);
     }
   }
@@ -103,7 +104,7 @@ std::vector<privacy::NodeId> GossipCore::State::Relays() const {
 }
 
 bool GossipCore::State::AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now) {
-  return !leaving && !Linked(target) && !Relays().empty() &&
+  return !leaving && !IsLinked(target) && !Relays().empty() &&
          relay_planner.Begin(target, purpose, now.now) && AskNextRelay(target, now);
 }
 
@@ -114,7 +115,7 @@ bool GossipCore::State::AskNextRelay(const privacy::NodeId& target, Instant now)
   }
   Link& carrier = links.at(link_of.at(*relay));
   const CircuitEnd end = {.link = carrier.id, .circuit = NextCircuit(carrier)};
-  Frame open;
+  WireFrame open;
   open.mutable_relay_open()->set_circuit(end.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(local.key->id())));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));
@@ -157,7 +158,7 @@ void GossipCore::State::SendCircuitClose(CircuitEnd end, const absl::Status& sta
   outbox.Send(end.link, CloseFrame(end.circuit, status));
 }
 
-bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now) const {
+bool GossipCore::State::BelongsToCircuit(Link& link, const WireFrame& frame, TimePoint now) const {
   if (link.active && frame.has_relay_ack()) {
     return circuits.Acknowledges({.link = link.id, .circuit = frame.relay_ack().circuit()},
                                  frame.relay_ack().received());
@@ -177,23 +178,23 @@ bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now)
   return begun && link.strays.Take(now);
 }
 
-absl::Status GossipCore::State::OnCircuitFrame(Link& link, const Frame& frame, Instant now) {
+absl::Status GossipCore::State::OnCircuitFrame(Link& link, const WireFrame& frame, Instant now) {
   // Only one hop is allowed: a link through a relay carries no links of others.
-  switch (link.relayed ? Frame::KIND_NOT_SET : frame.kind_case()) {
-    case Frame::kRelayOpen:
+  switch (link.relayed ? WireFrame::KIND_NOT_SET : frame.kind_case()) {
+    case WireFrame::kRelayOpen:
       return OnRelayOpen(link, frame.relay_open(), now);
-    case Frame::kRelayFrame:
+    case WireFrame::kRelayFrame:
       OnRelayFrame(link, frame.relay_frame(), now);
       return absl::OkStatus();
-    case Frame::kRelayAck:
+    case WireFrame::kRelayAck:
       circuits.Acknowledge({.link = link.id, .circuit = frame.relay_ack().circuit()},
                            frame.relay_ack().received(), now.now);
       return absl::OkStatus();
-    case Frame::kRelayClose:
+    case WireFrame::kRelayClose:
       OnRelayClose(link, frame.relay_close(), now);
       return absl::OkStatus();
     default:
-      return Misplaced(frame);
+      return UnexpectedFrame(frame);
   }
 }
 
@@ -239,11 +240,11 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end,
     return Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
                  "this node refuses links of the member because of its behaviour; see its log");
   }
-  if (Linked(source) && !LinkedByRelay(source)) {
+  if (IsLinked(source) && !IsLinkedByRelay(source)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
                  "both nodes have a direct link; it stays");
   }
-  RETURN_IF_ERROR(RoomForRelayed(link.id));
+  RETURN_IF_ERROR(CheckRelayCapacity(link.id));
   OpenRelayed(link, end, source, /*dialed=*/false, now);
   return absl::OkStatus();
 }
@@ -266,7 +267,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
   const CircuitEnd to = {.link = other.id, .circuit = NextCircuit(other)};
   RETURN_IF_ERROR(circuits.Open(end, link.peer, to, target, now.now));
   ++outbox.counters().circuits_carried;
-  Frame open;
+  WireFrame open;
   open.mutable_relay_open()->set_circuit(to.circuit);
   open.mutable_relay_open()->set_source(std::string(AsText(link.peer)));
   open.mutable_relay_open()->set_target(std::string(AsText(target)));
@@ -277,7 +278,7 @@ absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end,
 void GossipCore::State::OnRelayFrame(const Link& link, const v1::RelayFrame& frame, Instant now) {
   const CircuitEnd end = {.link = link.id, .circuit = frame.circuit()};
   if (circuits.Carries(end)) {
-    if (const absl::Status status = circuits.Pass(end, frame, now.now); !status.ok()) {
+    if (const absl::Status status = circuits.Forward(end, frame, now.now); !status.ok()) {
       SendCircuitClose(*circuits.Close(end), status);
       SendCircuitClose(end, status);
     }
@@ -351,7 +352,7 @@ void GossipCore::State::TickRelays(Instant now) {
     }
   }
   for (const privacy::NodeId& target : relay_planner.Due()) {
-    if (Linked(target) || leaving) {
+    if (IsLinked(target) || leaving) {
       relay_planner.OnOpened(target);
     } else {
       AskNextRelay(target, now);

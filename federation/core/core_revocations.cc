@@ -35,8 +35,8 @@ std::string GossipCore::State::AnnouncedRevocations() const {
   return list.size() <= limits::kMaxAnnouncedRevocationBytes ? list : "";
 }
 
-absl::Status GossipCore::State::TakeRevocations(const privacy::RevocationList& list, LinkId from,
-                                                Instant now) {
+absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationList& list,
+                                                    LinkId from, Instant now) {
   if (list == certificates.revocations()) {
     return absl::OkStatus();
   }
@@ -53,7 +53,7 @@ absl::Status GossipCore::State::TakeRevocations(const privacy::RevocationList& l
   for (const LinkId id : revoked) {
     CloseRevoked(links.at(id), now);
   }
-  PassOnRevocations(from);
+  ForwardRevocations(from);
   return absl::OkStatus();
 }
 
@@ -77,7 +77,7 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
 }
 
 void GossipCore::State::SendRevocations(const Link& link) {
-  Frame frame;
+  WireFrame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (!frame.revocations().list().empty()) {
     outbox.Send(link.id, std::move(frame));
@@ -86,13 +86,13 @@ void GossipCore::State::SendRevocations(const Link& link) {
 
 // Sends to all links, not only to the mesh, because a revoked member may be the one that would have
 // to pass the list on.
-void GossipCore::State::PassOnRevocations(LinkId except) {
-  Frame frame;
+void GossipCore::State::ForwardRevocations(LinkId except) {
+  WireFrame frame;
   frame.mutable_revocations()->set_list(AnnouncedRevocations());
   if (frame.revocations().list().empty()) {
     return;
   }
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  const auto shared = std::make_shared<const WireFrame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
     if (link != except) {
       outbox.Send(link, shared);
@@ -100,14 +100,14 @@ void GossipCore::State::PassOnRevocations(LinkId except) {
   }
 }
 
-bool GossipCore::State::LearnRevocations(LinkId id, const std::string& bytes, Instant now) {
+bool GossipCore::State::ReceiveRevocationList(LinkId id, const std::string& bytes, Instant now) {
   if (bytes.empty()) {
     return true;
   }
   const absl::StatusOr<privacy::RevocationList> list =
       privacy::RevocationList::Parse(AsBytes(bytes));
   if (!list.ok() || list->number > certificates.revocations().number) {
-    const absl::Status status = list.ok() ? TakeRevocations(*list, id, now) : list.status();
+    const absl::Status status = list.ok() ? ApplyRevocationList(*list, id, now) : list.status();
     if (!status.ok()) {
       outbox.Refuse(id, status);
     }
@@ -135,7 +135,7 @@ absl::Status GossipCore::State::OnRevocations(Link& link, const std::string& byt
   RETURN_IF_ERROR(list.Verify(certificates.issuer()));
   // The list is signed by the authority, so the peer that passed it on is not to blame for an error
   // in it.
-  if (const absl::Status taken = TakeRevocations(list, link.id, now); !taken.ok()) {
+  if (const absl::Status taken = ApplyRevocationList(list, link.id, now); !taken.ok()) {
     outbox.Refuse(/*link=*/0, taken);
   }
   return absl::OkStatus();

@@ -37,7 +37,7 @@ namespace ruvd::federation {
 // (core_members.cc), and what keeps the node connected (core_mesh.cc); members, mesh and items are
 // separate classes.
 struct GossipCore::State {
-  using Frame = v1::Frame;
+  using WireFrame = v1::WireFrame;
 
   struct Link {
     LinkId id = 0;
@@ -75,7 +75,7 @@ struct GossipCore::State {
   // ---- Links (core_links.cc)
   void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
   // Handles a frame of an existing link.
-  void HandleFrame(Link& link, const Frame& frame, Instant now);
+  void HandleFrame(Link& link, const WireFrame& frame, Instant now);
   // Sends a Goaway with the reason, closes, and forgets the link.
   void CloseWithGoaway(Link& link, const absl::Status& status, Instant now);
   // Ends an unused link outside the mesh.
@@ -83,7 +83,7 @@ struct GossipCore::State {
   // Forgets a link that is gone or about to be closed. `lost` means that it broke without a Goaway.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
-  bool Linked(const privacy::NodeId& peer) const { return link_of.contains(peer); }
+  bool IsLinked(const privacy::NodeId& peer) const { return link_of.contains(peer); }
 
   // ---- Relay (core_relay.cc)
   // Returns the actions of an input, for the owner.
@@ -92,12 +92,12 @@ struct GossipCore::State {
   void WrapRelayed();
   void TickRelays(Instant now);
   // Returns whether the link to the member runs through a relay.
-  bool LinkedByRelay(const privacy::NodeId& id) const;
+  bool IsLinkedByRelay(const privacy::NodeId& id) const;
 
   // ---- Revocations (core_revocations.cc)
   // Takes a newer list of the issuer: closes links to the nodes that it names, and passes it on
   // over all other links except `from`.
-  absl::Status TakeRevocations(const privacy::RevocationList& list, LinkId from, Instant now);
+  absl::Status ApplyRevocationList(const privacy::RevocationList& list, LinkId from, Instant now);
   // Returns the current list in the form that is sent when a link opens; empty if there is no list,
   // or if it is too long.
   std::string AnnouncedRevocations() const;
@@ -108,7 +108,7 @@ struct GossipCore::State {
   // ---- Members (core_members.cc)
   void AnnounceSelf(Instant now);
   // Tells every neighbour that this node is leaving.
-  void SayGoodbye(Instant now);
+  void AnnounceDeparture(Instant now);
   void TickMembers(Instant now);
 
   // ---- Mesh (core_mesh.cc)
@@ -122,7 +122,7 @@ struct GossipCore::State {
   // ---- Members that are kept out (core_graylist.cc)
   // Returns whether this node refuses links of the member and does not dial it.
   bool Graylisted(const privacy::NodeId& id) const {
-    return evidence.Convicted(id) || scores.Graylisted(id);
+    return evidence.IsConvicted(id) || scores.Graylisted(id);
   }
   void CloseGraylisted(Link& link, Instant now);
   void TickGraylist(Instant now);
@@ -162,19 +162,20 @@ struct GossipCore::State {
   // ---- core_links.cc
   Link& AddLink(LinkId id, bool dialed, const Handshake::Nonce& nonce, LinkChannel channel,
                 Instant now);
-  void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
+  void OnHandshakeFrame(Link& link, const WireFrame& frame, Instant now);
   void Activate(Link& link, Instant now);
   // Ends one of two links to the same peer. Returns false if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const privacy::NodeId& peer, Instant now);
   // Decides which of two links to the same peer to keep. Both sides choose the same one.
-  bool KeepsNewLink(const Link& old_link, const Link& new_link, const privacy::NodeId& peer) const;
+  bool PrefersNewLink(const Link& old_link, const Link& new_link,
+                      const privacy::NodeId& peer) const;
   bool MakeRoomForLink(Instant now);
-  absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnActiveFrame(Link& link, const WireFrame& frame, Instant now);
   // Handles a frame about members, the mesh, evidence or revocations.
-  absl::Status OnMemberFrame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnMemberFrame(Link& link, const WireFrame& frame, Instant now);
   // Handles a frame of the handshake on a link that is already open.
-  absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
-  static absl::Status Misplaced(const Frame& frame);
+  absl::Status OnRepeatedOpening(const Link& link, const WireFrame& frame);
+  static absl::Status UnexpectedFrame(const WireFrame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const v1::Goaway& goaway, Instant now);
   void OnPeerDrains(Link& link, Duration patience, Instant now);
@@ -185,10 +186,10 @@ struct GossipCore::State {
   // ---- core_revocations.cc
   // Takes the revocation list that the peer of a link announced. Returns false if that ended the
   // link.
-  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
+  bool ReceiveRevocationList(LinkId id, const std::string& bytes, Instant now);
   // Takes a list that came over an open link. This may close that link.
   absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
-  void PassOnRevocations(LinkId except);
+  void ForwardRevocations(LinkId except);
   void SendRevocations(const Link& link);
   // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
@@ -205,7 +206,7 @@ struct GossipCore::State {
   absl::Status OnSuspicions(Link& link, const v1::Suspicions& suspicions, Instant now);
   // The reactions that accusations from one link require.
   struct Accusations {
-    v1::Frame wanted;  // requests for records that this node lacks
+    v1::WireFrame wanted;  // requests for records that this node lacks
     bool of_ourselves = false;
   };
   // Applies one accusation and notes the required reaction. Returns the errors of
@@ -219,11 +220,11 @@ struct GossipCore::State {
   absl::Status OnMemberReconciliation(const Link& link, const v1::ReconMessage& message,
                                       Instant now);
   void SendRecords(LinkId link, std::span<const RecordPtr> records);
-  void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except);
+  void ForwardRecords(const std::vector<RecordPtr>& records, LinkId except);
   void SendAccusations(LinkId link,
                        std::span<const std::shared_ptr<const privacy::Envelope>> accusations);
-  void PassOnAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
-                        const privacy::NodeId& suspect, LinkId except);
+  void ForwardAccusation(const std::shared_ptr<const privacy::Envelope>& accusation,
+                         const privacy::NodeId& suspect, LinkId except);
   void Refute(Instant now);
 
   // ---- core_graylist.cc
@@ -238,12 +239,12 @@ struct GossipCore::State {
   // Acts on proofs that this node found itself.
   void Convict(const std::vector<Conviction>& convictions, Instant now);
   // Drops what a newly convicted member signed, ends its link, and tells the neighbours except one.
-  void ActOnEvidence(const privacy::NodeId& id, EvidenceTable::Applied applied, LinkId except,
+  void ActOnEvidence(const privacy::NodeId& id, EvidenceTable::ApplyResult applied, LinkId except,
                      Instant now);
   void SendEvidence(const Link& link, std::span<const privacy::NodeId> about);
 
   // ---- core_relay.cc
-  absl::Status OnCircuitFrame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnCircuitFrame(Link& link, const WireFrame& frame, Instant now);
   absl::Status OnRelayOpen(Link& link, const v1::RelayOpen& open, Instant now);
   // Accepts a circuit if this node is its target, or carries it on to the target. An error is the
   // reason for a refusal.
@@ -254,17 +255,17 @@ struct GossipCore::State {
   void OnRelayClose(const Link& link, const v1::RelayClose& close, Instant now);
   // Returns whether the frame belongs to a circuit. Then the circuit's limits apply instead of the
   // link's.
-  bool OfCircuit(Link& link, const Frame& frame, TimePoint now) const;
+  bool BelongsToCircuit(Link& link, const WireFrame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
   // Returns whether the member has no address, or dials to it fail.
-  bool OnlyByRelay(const SignedRecord& record) const;
+  bool NeedsRelay(const SignedRecord& record) const;
   // Asks neighbours, one after the other, to carry a link to a member. Returns false if it cannot
   // be done now.
   bool AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now);
   bool AskNextRelay(const privacy::NodeId& target, Instant now);
   // Returns neighbours that carry circuits and have room for another one of this node.
   std::vector<privacy::NodeId> Relays() const;
-  absl::Status RoomForRelayed(LinkId carrier) const;
+  absl::Status CheckRelayCapacity(LinkId carrier) const;
   static uint32_t NextCircuit(Link& carrier);
   Link& OpenRelayed(const Link& carrier, CircuitEnd end, const privacy::NodeId& member, bool dialed,
                     Instant now);
@@ -278,19 +279,19 @@ struct GossipCore::State {
   absl::Status OnReconciliation(Link& link, const v1::ReconMessage& message, Instant now);
   void JoinMesh(const Link& link, Instant now);
   // Returns whether the owner of the certificate is a newcomer that this node's mesh does not need.
-  bool StaysOutside(const privacy::AdmissionCert& certificate, Instant now) const;
+  bool IsKeptOutOfMesh(const privacy::AdmissionCert& certificate, Instant now) const;
   void HastenIfShort(TimePoint now);
   void SendPrune(Link& link, Instant now, Duration backoff = limits::kPruneBackoff);
   void Heartbeat(Instant now);
   void DialSeeds(bool all, Instant now);
   // Dials up to `count` living members that have no link.
   size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
-  void DialBetter(double score, size_t count, Instant now);
+  void DialHigherScored(double score, size_t count, Instant now);
   // Dials a member, or asks a relay for a link to it.
   bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now);
-  bool WorthDialing(const SignedRecord& record) const;
-  void DialSilent(Instant now);
+  bool IsWorthDialing(const SignedRecord& record) const;
+  void DialUnresponsive(Instant now);
   void TickAntiEntropy(Instant now);
   void StartReconciliation(const Link& link);
 };

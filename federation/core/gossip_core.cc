@@ -78,8 +78,8 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
                  "certificate of {} is for another key; issue one for this node's key",
                  config.certificate.name);
   }
-  if (!AddressIsGood(config.listen_address) ||
-      !std::all_of(config.seeds.begin(), config.seeds.end(), AddressIsGood)) {
+  if (!IsValidAddress(config.listen_address) ||
+      !std::all_of(config.seeds.begin(), config.seeds.end(), IsValidAddress)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                  "federation addresses must be host:port");
   }
@@ -101,7 +101,7 @@ Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
   return state_->TakeActions();
 }
 
-Actions GossipCore::OnFrame(LinkId link, const v1::Frame& frame, Instant now) {
+Actions GossipCore::OnFrame(LinkId link, const v1::WireFrame& frame, Instant now) {
   const auto found = state_->links.find(link);
   if (found == state_->links.end()) {
     return {};  // the frame was in transit when this node closed the link
@@ -164,7 +164,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
       state.outbox.Emit(ItemWithdrawn{.item = item, .own = false});
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else if (own && item.kind != ItemKind::kWithdrawal &&
-               !privacy::MayLeave(state.consent, LeastShareable(item.kind))) {
+               !privacy::TierAllows(state.consent, LeastShareable(item.kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -177,20 +177,21 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
 absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& record,
                                                Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
-  const bool had_plain = privacy::MayLeave(state_->consent, privacy::ShareableKind::kAdapterDelta);
+  const bool had_plain =
+      privacy::TierAllows(state_->consent, privacy::ShareableKind::kAdapterDelta);
   state_->consent = record.tier;
   // Items do not state whether they are noised. If the former tier allowed plain updates, some of
   // them may not be.
-  if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
-      (had_plain && !privacy::MayLeave(record.tier, privacy::ShareableKind::kAdapterDelta))) {
+  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
+      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   }
-  if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kDpPattern) ||
-      (had_plain && !privacy::MayLeave(record.tier, privacy::ShareableKind::kPattern))) {
+  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
+      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
   }
   for (const ItemKind kind : kMaskKinds) {
-    if (!privacy::MayLeave(record.tier, privacy::ShareableKind::kMaskedSum)) {
+    if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kMaskedSum)) {
       state_->exchange.Withdraw(kind);
     }
   }
@@ -199,7 +200,7 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
 
 absl::StatusOr<Actions> GossipCore::SetRevocations(const privacy::RevocationList& list,
                                                    Instant now) {
-  RETURN_IF_ERROR(state_->TakeRevocations(list, /*from=*/0, now));
+  RETURN_IF_ERROR(state_->ApplyRevocationList(list, /*from=*/0, now));
   return state_->TakeActions();
 }
 
@@ -265,7 +266,7 @@ absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const privacy::Withdrawal& w
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;
-  state.SayGoodbye(now);
+  state.AnnounceDeparture(now);
   while (!state.links.empty()) {
     state.CloseDraining(state.links.rbegin()->second, now);  // links that others carry come first
   }
@@ -274,7 +275,7 @@ Actions GossipCore::Leave(Instant now) {
 
 Actions GossipCore::Drain(Duration deadline, Instant now) {
   state_->leaving = true;
-  state_->SayGoodbye(now);
+  state_->AnnounceDeparture(now);
   state_->BeginDrain(deadline, now);
   return state_->TakeActions();
 }
@@ -320,7 +321,7 @@ MemberStanding GossipCore::StandingOf(const privacy::NodeId& id) const {
   if (state_->certificates.revocations().Revokes(id)) {
     return MemberStanding::kRevoked;
   }
-  return state_->evidence.Convicted(id) ? MemberStanding::kEquivocated : MemberStanding::kGood;
+  return state_->evidence.IsConvicted(id) ? MemberStanding::kEquivocated : MemberStanding::kGood;
 }
 
 std::vector<Item> GossipCore::Items() const {
@@ -367,7 +368,7 @@ size_t GossipCore::relayed_links() const {
 }
 
 std::optional<privacy::NodeId> GossipCore::RelayTo(const privacy::NodeId& peer) const {
-  return state_->LinkedByRelay(peer)
+  return state_->IsLinkedByRelay(peer)
              ? std::optional(state_->links.at(state_->link_of.at(peer)).relay)
              : std::nullopt;
 }
@@ -411,7 +412,7 @@ std::vector<std::string> GossipCore::Evidence() const {
 double GossipCore::ScoreOf(const privacy::NodeId& peer) const {
   const auto link = state_->link_of.find(peer);
   return link == state_->link_of.end() ? state_->scores.Of(peer)
-                                       : state_->scores.OfLink(link->second);
+                                       : state_->scores.ScoreOfLink(link->second);
 }
 
 std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {

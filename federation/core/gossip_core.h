@@ -58,8 +58,8 @@ class GossipCore {
                        LinkChannel channel = {});
   Actions OnDialFailed(const std::string& address, Instant now);
   // Takes any frame from any peer. Refusals are counted and reported, never fatal.
-  Actions OnFrame(LinkId link, const v1::Frame& frame, Instant now);
-  // Bytes arrived that are not a Frame, or more than kMaxFrameBytes of them.
+  Actions OnFrame(LinkId link, const v1::WireFrame& frame, Instant now);
+  // Bytes arrived that are not a WireFrame, or more than kMaxFrameBytes of them.
   Actions OnBadFrame(LinkId link, Instant now);
   Actions OnLinkClosed(LinkId link, Instant now);
   // Must be called every 100 to 500 ms.

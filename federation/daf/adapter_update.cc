@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "federation/limits.h"
 
@@ -240,9 +240,9 @@ absl::Status CheckAdapterUpdate(const AdapterUpdate& update, const AdapterUpdate
   RETURN_IF_ERROR(CheckSchedule(update.schedule));
   const auto [mine, theirs] = std::ranges::mismatch(rules.modules, update.modules);
   if (mine != rules.modules.end() || theirs != update.modules.end()) {
-    return Invalid(
-        fmt::format("has other modules or shapes than the frame, from {} on",
-                    theirs != update.modules.end() ? Shown(theirs->target) : Shown(mine->target)));
+    return Invalid(fmt::format("has other modules or shapes than the frame, from {} on",
+                               theirs != update.modules.end() ? SanitizeForDisplay(theirs->target)
+                                                              : SanitizeForDisplay(mine->target)));
   }
   RETURN_IF_ERROR(CheckBanks(update));
   if (const double norm = NormOf(update); !(norm <= rules.max_norm)) {

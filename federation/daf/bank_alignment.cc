@@ -37,7 +37,7 @@ AlignedBank MeanOver(const AdapterUpdate& update, const Range& range) {
   }
   AlignedBank aligned;
   const double coverage = std::min(1.0, covered / (range.high - range.low));
-  if (coverage < kLeastCoverage) {
+  if (coverage < kMinCoverage) {
     return aligned;
   }
   aligned.coverage = coverage;

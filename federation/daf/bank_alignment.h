@@ -16,14 +16,14 @@ size_t BankAt(std::span<const float> boundaries, float t);
 
 // An update that covers a smaller share of a bank is ignored there. Otherwise a tiny overlap, for
 // example from a rounded boundary, would make it one of the n updates that rules count.
-inline constexpr double kLeastCoverage = 0.05;
+inline constexpr double kMinCoverage = 0.05;
 
 // An update, converted to one bank of the receiver's schedule.
 struct AlignedBank {
   // Mean of the update over the part of the bank that the update's banks cover; empty if that part
-  // is less than kLeastCoverage
+  // is less than kMinCoverage
   std::vector<float> values;
-  // The covered share of the bank's length: 0, or kLeastCoverage to 1
+  // The covered share of the bank's length: 0, or kMinCoverage to 1
   double coverage = 0;
 };
 

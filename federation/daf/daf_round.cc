@@ -25,7 +25,7 @@ absl::Status Invalid(std::string_view what) {
 }
 
 // Below this norm, the squared differences of updates are finite in float.
-constexpr double kMostNorm = 1e9;
+constexpr double kMaxNorm = 1e9;
 
 bool Ascend(std::span<const float> boundaries) {
   float last = 0;
@@ -43,7 +43,7 @@ absl::Status CheckOptions(const DafRoundOptions& options) {
   if (!(options.least_reputation >= 0) || !(options.least_reputation <= 1)) {
     return Invalid("least_reputation must be between 0 and 1");
   }
-  if (!(options.rules.max_norm > 0) || !(options.rules.max_norm <= kMostNorm)) {
+  if (!(options.rules.max_norm > 0) || !(options.rules.max_norm <= kMaxNorm)) {
     return Invalid("the norm bound of updates must be above 0 and at most 1e9");
   }
   if (!(options.gate.standard_errors >= 0) || !std::isfinite(options.gate.standard_errors)) {

@@ -12,7 +12,7 @@
 
 namespace ruvd::federation {
 
-ReputationTable::Verdicts ReputationTable::FadedTo(uint64_t round, Verdicts verdicts) {
+ReputationTable::Verdicts ReputationTable::DecayedTo(uint64_t round, Verdicts verdicts) {
   if (round > verdicts.round) {
     const double fading = std::pow(0.9, static_cast<double>(round - verdicts.round));
     verdicts.helped *= fading;
@@ -38,12 +38,12 @@ void ReputationTable::Record(const privacy::NodeId& peer, const Digest& update, 
   }
   if (known == peers_.end() && peers_.size() >= limits::kMaxMembers) {
     peers_.erase(std::ranges::min_element(peers_, {}, [round](const auto& entry) {
-      const Verdicts faded = FadedTo(round, entry.second);
+      const Verdicts faded = DecayedTo(round, entry.second);
       return faded.helped + faded.harmed + faded.last_helped + faded.last_harmed;
     }));
   }
   Verdicts& verdicts = peers_[peer];
-  verdicts = FadedTo(round, verdicts);
+  verdicts = DecayedTo(round, verdicts);
   if (!again) {
     verdicts.helped += verdicts.last_helped;
     verdicts.harmed += verdicts.last_harmed;
@@ -57,7 +57,7 @@ std::vector<ReputationTable::Known> ReputationTable::All(uint64_t round) const {
   std::vector<Known> all;
   all.reserve(peers_.size());
   for (const auto& [peer, verdicts] : peers_) {
-    const Verdicts now = FadedTo(round, verdicts);
+    const Verdicts now = DecayedTo(round, verdicts);
     all.push_back({.peer = peer,
                    .helped = now.helped,
                    .harmed = now.harmed,
@@ -94,7 +94,7 @@ double ReputationTable::Of(const privacy::NodeId& peer, uint64_t round) const {
   if (found == peers_.end()) {
     return 0.5;
   }
-  const Verdicts now = FadedTo(round, found->second);
+  const Verdicts now = DecayedTo(round, found->second);
   const double helped = now.helped + now.last_helped;
   return (1 + helped) / (2 + helped + now.harmed + now.last_harmed);
 }

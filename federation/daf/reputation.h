@@ -60,7 +60,7 @@ class ReputationTable {
     double last_harmed = 0;
     uint64_t round = 0;  // the round in which the numbers are valid
   };
-  static Verdicts FadedTo(uint64_t round, Verdicts verdicts);
+  static Verdicts DecayedTo(uint64_t round, Verdicts verdicts);
   std::map<privacy::NodeId, Verdicts> peers_;
 };
 

@@ -172,7 +172,7 @@ void CombineCoordinates(const RuleInput& input, Middle middle, size_t trim, std:
 
 }  // namespace
 
-size_t FaultyOf(size_t count, double share) {
+size_t ToleratedFaults(size_t count, double share) {
   if (count < 3) {
     return 0;
   }
@@ -195,7 +195,7 @@ void TrimmedMean::Combine(const RuleInput& input, std::span<float> out) const {
     ClippedMean(input, clip_norm_, out);
     return;
   }
-  CombineCoordinates(input, Middle::kTrimmedMean, FaultyOf(n, trim_), out);
+  CombineCoordinates(input, Middle::kTrimmedMean, ToleratedFaults(n, trim_), out);
 }
 
 std::vector<size_t> MultiKrumRule::Select(const RuleInput& input) const {
@@ -203,7 +203,7 @@ std::vector<size_t> MultiKrumRule::Select(const RuleInput& input) const {
   if (n < kLeastForMajority) {
     return AllOf(input);  // SelfClipRule reads all of them
   }
-  const size_t faulty = std::min(FaultyOf(n, faulty_), (n - 3) / 2);
+  const size_t faulty = std::min(ToleratedFaults(n, faulty_), (n - 3) / 2);
   const size_t kept = n - faulty - 2;
   const PairDistances distances(input.updates);
   std::vector<double> scores(n);
@@ -268,7 +268,7 @@ void NearestNeighbourRule::Combine(const RuleInput& input, std::span<float> out)
     SelfClipRule().Combine(input, out);
     return;
   }
-  const size_t faulty = FaultyOf(n, faulty_);
+  const size_t faulty = ToleratedFaults(n, faulty_);
   const PairDistances distances(input.updates);
   std::vector<std::vector<size_t>> nearest;
   std::vector<double> sums;

@@ -19,7 +19,7 @@ namespace ruvd::federation {
 
 // Returns against how many of n updates a rule defends: floor(share * n), but at least 1 and below
 // n / 2; 0 for fewer than three updates.
-size_t FaultyOf(size_t count, double share);
+size_t ToleratedFaults(size_t count, double share);
 // 0.25 is the value that NNM was measured with; a larger one costs accuracy when no update lies.
 inline constexpr double kFaultyShare = 0.25;
 

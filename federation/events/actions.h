@@ -16,7 +16,7 @@
 #include "privacy/identity/revocation_list.h"
 
 namespace ruvd::federation::v1 {
-class Frame;
+class WireFrame;
 }  // namespace ruvd::federation::v1
 
 namespace ruvd::federation {
@@ -58,7 +58,7 @@ struct Member {
 // Write a frame to a link. One frame may go to several links; it is shared, not copied.
 struct SendFrame {
   LinkId link = 0;
-  std::shared_ptr<const v1::Frame> frame;
+  std::shared_ptr<const v1::WireFrame> frame;
 };
 // Close a link after the frames before this action were written. The state machine has forgotten
 // the link, so OnLinkClosed is not needed (it would be ignored). The status has the reason.

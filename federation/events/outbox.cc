@@ -52,8 +52,8 @@ std::optional<Digest> DigestFrom(std::string_view bytes) {
   return digest;
 }
 
-v1::Frame GoawayFrame(const absl::Status& status) {
-  v1::Frame frame;
+v1::WireFrame GoawayFrame(const absl::Status& status) {
+  v1::WireFrame frame;
   const std::string reason = ReasonOf(status);
   frame.mutable_goaway()->set_reason(reason.empty() ? reasons::kInternal : reason);
   frame.mutable_goaway()->set_message(

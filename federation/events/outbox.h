@@ -15,12 +15,12 @@ namespace ruvd::federation {
 // Collects the actions of one input, and all counters. Not thread-safe.
 class Outbox {
  public:
-  using Frame = v1::Frame;
+  using WireFrame = v1::WireFrame;
 
-  void Send(LinkId link, Frame frame) {
-    Send(link, std::make_shared<const Frame>(std::move(frame)));
+  void Send(LinkId link, WireFrame frame) {
+    Send(link, std::make_shared<const WireFrame>(std::move(frame)));
   }
-  void Send(LinkId link, std::shared_ptr<const Frame> frame) {
+  void Send(LinkId link, std::shared_ptr<const WireFrame> frame) {
     actions_.push_back(SendFrame{.link = link, .frame = std::move(frame)});
   }
   void Emit(Action action) { actions_.push_back(std::move(action)); }
@@ -44,6 +44,6 @@ privacy::Envelope FromProto(const v1::SignedEnvelope& proto);
 std::optional<Digest> DigestFrom(std::string_view bytes);
 
 // Returns a Goaway frame that tells the peer why the link closes.
-v1::Frame GoawayFrame(const absl::Status& status);
+v1::WireFrame GoawayFrame(const absl::Status& status);
 
 }  // namespace ruvd::federation

@@ -54,7 +54,7 @@ bool ItemExchange::Holds(const Digest& id, LinkId link) const {
 }
 
 bool ItemExchange::Known(const Digest& id) const {
-  return table_.Find(id) != nullptr || table_.Buried(id) || fetcher_.Transferring(id);
+  return table_.Find(id) != nullptr || table_.HasTombstone(id) || fetcher_.Transferring(id);
 }
 
 void ItemExchange::TrimHolders() {
@@ -67,7 +67,7 @@ void ItemExchange::TrimHolders() {
 
 absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
   fetcher_.AddAnnouncer(id, link);
-  if (!table_.Buried(id)) {
+  if (!table_.HasTombstone(id)) {
     if (std::exchange(HolderOf(id, link).pushed, true) && !holders_.at(id).solicited) {
       return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
                    "item {} was pushed twice over one link; it has no effect",
@@ -80,7 +80,7 @@ absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
 
 absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
                                                         privacy::Envelope envelope, Instant now) {
-  const bool solicited = fetcher_.Wanted(id);
+  const bool solicited = fetcher_.IsManifestRequested(id);
   privacy::EnvelopeRules rules;
   rules.cluster_id = local_->cluster_id;
   rules.now_ms = now.wall_ms;
@@ -107,7 +107,7 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
   }
   if (item.manifest.model_hash != local_->model_hash ||
       item.manifest.frame_id != local_->frame_id) {
-    table_.Bury(id, item.header.expires_ms);  // so that it is not asked for again
+    table_.AddTombstone(id, item.header.expires_ms);  // so that it is not asked for again
   }
   if (item.manifest.model_hash != local_->model_hash) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
@@ -119,7 +119,7 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
   }
   RETURN_IF_ERROR(CheckNumber(item, solicited));
   if (withdrawals_.CoversId(id, item.header.sender_id, item.header.created_ms)) {
-    table_.Bury(id, item.header.expires_ms);
+    table_.AddTombstone(id, item.header.expires_ms);
     return WithdrawnItem(item.manifest.certificate.name);
   }
   return item;
@@ -130,20 +130,20 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
 absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) {
   if (!manifests_.Knows(item.header)) {
     if (solicited) {
-      replay_.Note(item.header);
+      replay_.MarkSeen(item.header);
     } else {
       RETURN_IF_ERROR(replay_.Admit(item.header));
     }
   }
-  auto equivocation = manifests_.Note(item.header, item.envelope);
+  auto equivocation = manifests_.Record(item.header, item.envelope);
   if (equivocation) {
     convictions_.push_back(
         {.certificate = item.envelope.body.substr(0, privacy::AdmissionCert::kBytes),
          .equivocation = *std::move(equivocation)});
-  } else if (!evidence_->Convicted(item.header.sender_id)) {
+  } else if (!evidence_->IsConvicted(item.header.sender_id)) {
     return absl::OkStatus();
   }
-  table_.Bury(item.id, item.header.expires_ms);
+  table_.AddTombstone(item.id, item.header.expires_ms);
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
                "node {} signed two messages under one number; its items are ignored",
                item.manifest.certificate.name);
@@ -153,8 +153,8 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
   wall_ms_ = now.wall_ms;
   privacy::Envelope envelope = FromProto(push.envelope());
   const Digest id = privacy::MessageId(envelope);
-  if (promises_.Answered(link, {.id = id, .chunk = std::nullopt})) {
-    fetcher_.Gave(link);
+  if (promises_.RecordAnswer(link, {.id = id, .chunk = std::nullopt})) {
+    fetcher_.OnDelivered(link);
   }
   if (Known(id)) {
     return OnKnownPush(link, id);
@@ -177,11 +177,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
     // This is an own item from an earlier boot; if this node no longer has it, it was withdrawn,
     // superseded or lost.
     fetcher_.Forget(id);
-    table_.Bury(id, item->header.expires_ms);
+    table_.AddTombstone(id, item->header.expires_ms);
     return absl::OkStatus();
   }
   if (fetcher_.HasRoom(id, item->manifest.payload_bytes, link)) {
-    const bool solicited = fetcher_.Wanted(id);
+    const bool solicited = fetcher_.IsManifestRequested(id);
     fetcher_.Start(*std::move(item), link);
     HolderOf(id, link).pushed = true;
     holders_[id].solicited = solicited;
@@ -207,8 +207,8 @@ absl::Status ItemExchange::OnIHave(LinkId link, const v1::IHave& i_have) {
     } else if (fetcher_.Transferring(*id)) {
       HolderOf(*id, link);
       fetcher_.AddAnnouncer(*id, link);
-    } else if (!table_.Buried(*id)) {
-      fetcher_.Want(*id, link);
+    } else if (!table_.HasTombstone(*id)) {
+      fetcher_.RequestManifest(*id, link);
     }
   }
   return absl::OkStatus();
@@ -229,8 +229,8 @@ absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant
     if (const Item* item = table_.Find(*id); item != nullptr) {
       PushTo(link, *item);
       // so that the peer that asked need not wait
-    } else if (table_.Buried(*id) && MayDeny(link, now.now)) {
-      v1::Frame frame;
+    } else if (table_.HasTombstone(*id) && MayReportGone(link, now.now)) {
+      v1::WireFrame frame;
       frame.mutable_chunk()->set_item_id(bytes);
       frame.mutable_chunk()->set_missing(true);
       outbox_->Send(link, std::move(frame));
@@ -239,7 +239,7 @@ absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant
   return absl::OkStatus();
 }
 
-bool ItemExchange::MayDeny(LinkId link, TimePoint now) {
+bool ItemExchange::MayReportGone(LinkId link, TimePoint now) {
   return denials_
       .try_emplace(link, limits::kDenialsPerSecond, static_cast<double>(limits::kDenialBurst), now)
       .first->second.Take(now);
@@ -257,7 +257,7 @@ std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
 }
 
 absl::Status ItemExchange::OnChunkRequest(LinkId link, const v1::ChunkRequest& request) {
-  v1::Frame frame;
+  v1::WireFrame frame;
   auto* chunk = frame.mutable_chunk();
   chunk->set_item_id(request.item_id());
   chunk->set_index(request.index());
@@ -302,7 +302,7 @@ absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant 
     SendRequests(now.now);
     return absl::OkStatus();
   }
-  promises_.Answered(link, {.id = *id, .chunk = chunk.index()});
+  promises_.RecordAnswer(link, {.id = *id, .chunk = chunk.index()});
   auto result = fetcher_.OnChunk(link, *id, chunk.index(), chunk.data(), path);
   absl::Status status = result.status();
   if (result.ok() && !result->has_value()) {
@@ -321,11 +321,11 @@ absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant 
 // sender of a manifest decides this, not the peer that passes it on, so this costs the peer at most
 // what it earned by delivering.
 void ItemExchange::OnMissing(LinkId link, const Digest& id, uint32_t index) {
-  const bool chunk = promises_.Answered(link, {.id = id, .chunk = index});
-  const bool manifest = promises_.Answered(link, {.id = id, .chunk = std::nullopt});
+  const bool chunk = promises_.RecordAnswer(link, {.id = id, .chunk = index});
+  const bool manifest = promises_.RecordAnswer(link, {.id = id, .chunk = std::nullopt});
   if (chunk || manifest) {
     ++outbox_->counters().missing;
-    scores_->Missed(link);
+    scores_->RecordMissing(link);
   }
   fetcher_.DropAnnouncer(id, link);
 }
@@ -366,7 +366,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
   if (certificates_->revocations().Revokes(pending.header.sender_id)) {
     // the sender was revoked during the transfer
-    table_.Bury(pending.id, pending.header.expires_ms);
+    table_.AddTombstone(pending.id, pending.header.expires_ms);
     holders_.erase(pending.id);
     return absl::OkStatus();
   }
@@ -374,7 +374,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
           CheckContent(pending.manifest.kind, complete.payload, pending.header.round,
                        pending.header.sender_id, pending.manifest.certificate.node_key);
       !status.ok()) {
-    table_.Bury(pending.id, pending.header.expires_ms);  // so that it is not fetched again
+    table_.AddTombstone(pending.id, pending.header.expires_ms);  // so that it is not fetched again
     holders_.erase(pending.id);
     return Annotate(status, "item of " + pending.manifest.certificate.name);
   }
@@ -387,8 +387,8 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   item.expires_ms = pending.header.expires_ms;
   item.envelope = std::make_shared<const privacy::Envelope>(pending.envelope);
   item.payload = std::make_shared<const std::string>(std::move(complete.payload));
-  if (Wanted(item) && Accept(item, /*own=*/false)) {
-    scores_->Delivered(link);
+  if (HasEffect(item) && Accept(item, /*own=*/false)) {
+    scores_->RecordDelivery(link);
     ++outbox_->counters().accepted_items[std::string(ItemKindName(item.kind))];
   }
   return absl::OkStatus();
@@ -422,14 +422,14 @@ void ItemExchange::DropItem(const Item& item) {
 }
 
 void ItemExchange::PushTo(LinkId link, const Item& item) {
-  v1::Frame frame;
+  v1::WireFrame frame;
   *frame.mutable_push()->mutable_envelope() = ToProto(*item.envelope);
   HolderOf(item.id, link);
   outbox_->Send(link, std::move(frame));
 }
 
 void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
-  v1::Frame frame;
+  v1::WireFrame frame;
   for (const Digest& id : ids) {
     frame.mutable_i_have()->add_ids(std::string(AsText(id)));
     if (static_cast<size_t>(frame.i_have().ids_size()) == limits::kMaxIdsPerFrame) {

@@ -66,7 +66,7 @@ class ItemExchange {
   absl::StatusOr<bool> OnReconciliation(LinkId link, const v1::ReconMessage& message, Instant now);
   // Returns whether this node asked this link for the frame. If so, the rate of such frames is this
   // node's own doing.
-  bool Awaits(LinkId link, const v1::Frame& frame) const;
+  bool Awaits(LinkId link, const v1::WireFrame& frame) const;
   // The peer answered a frame that was sent at `sent`: promises before it that were not kept count
   // against the peer.
   void OnAnswer(LinkId link, TimePoint sent);
@@ -110,7 +110,7 @@ class ItemExchange {
   bool Holds(const Digest& id, LinkId link) const;
   bool Known(const Digest& id) const;
   // Returns whether the rate limit allows to tell a link that an item is gone.
-  bool MayDeny(LinkId link, TimePoint now);
+  bool MayReportGone(LinkId link, TimePoint now);
   // The peer says that it no longer has the item.
   void OnMissing(LinkId link, const Digest& id, uint32_t index);
   // Returns UPDATE_INVALID for a late chunk that does not belong to an item of this node.
@@ -130,7 +130,7 @@ class ItemExchange {
   // includes.
   void Apply(const Item& withdrawal);
   // Returns whether a checked item has an effect: it was not withdrawn, and contains something new.
-  bool Wanted(const Item& item);
+  bool HasEffect(const Item& item);
   // Handles a payload whose last chunk came over `link`.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads an item. Returns whether it was kept.

@@ -35,15 +35,15 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link, const v1::Recon
   ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(ItemSource(table_.items()), message));
   bool differs = !answer.surplus.empty();
   for (const Digest& id : answer.missing) {
-    if (!table_.Buried(id)) {
+    if (!table_.HasTombstone(id)) {
       differs = true;
       if (!fetcher_.Transferring(id)) {
-        fetcher_.Want(id, link);
+        fetcher_.RequestManifest(id, link);
       }
     }
   }
   if (answer.message.ranges_size() > 0) {
-    v1::Frame frame;
+    v1::WireFrame frame;
     *frame.mutable_recon_message() = std::move(answer.message);
     outbox_->Send(link, std::move(frame));
   }
@@ -52,7 +52,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link, const v1::Recon
   return differs;
 }
 
-bool ItemExchange::Awaits(LinkId link, const v1::Frame& frame) const {
+bool ItemExchange::Awaits(LinkId link, const v1::WireFrame& frame) const {
   if (frame.has_chunk()) {
     const auto id = DigestFrom(frame.chunk().item_id());
     return id && fetcher_.AwaitsChunk(link, *id, frame.chunk().index());
@@ -62,18 +62,18 @@ bool ItemExchange::Awaits(LinkId link, const v1::Frame& frame) const {
 }
 
 void ItemExchange::SendRequests(TimePoint now) {
-  std::map<LinkId, v1::Frame> wants;
+  std::map<LinkId, v1::WireFrame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
-    promises_.Asked(request.link, {.id = request.id, .chunk = request.chunk}, now);
+    promises_.RecordRequest(request.link, {.id = request.id, .chunk = request.chunk}, now);
     const std::string id(AsText(request.id));
     if (request.chunk) {
-      v1::Frame frame;
+      v1::WireFrame frame;
       frame.mutable_chunk_request()->set_item_id(id);
       frame.mutable_chunk_request()->set_index(*request.chunk);
       outbox_->Send(request.link, std::move(frame));
       continue;
     }
-    v1::Frame& frame = wants[request.link];
+    v1::WireFrame& frame = wants[request.link];
     frame.mutable_i_want()->add_ids(id);
     if (static_cast<size_t>(frame.i_want().ids_size()) == limits::kMaxIdsPerFrame) {
       outbox_->Send(request.link, std::exchange(frame, {}));
@@ -87,13 +87,13 @@ void ItemExchange::SendRequests(TimePoint now) {
 }
 
 void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
-  const std::vector<Digest> ids = promises_.TakeBroken(link, sent);
+  const std::vector<Digest> ids = promises_.TakeBrokenPromises(link, sent);
   for (const Digest& id : ids) {
     fetcher_.DropAnnouncer(id, link);  // once is enough: a second request would count again
   }
   const size_t broken = std::min(ids.size(), limits::kMaxBrokenAtOnce);
   if (broken > 0) {
-    scores_->Misbehaved(link, limits::kBrokenPromiseWeight * static_cast<double>(broken));
+    scores_->RecordMisbehaviour(link, limits::kBrokenPromiseWeight * static_cast<double>(broken));
   }
 }
 
@@ -127,8 +127,8 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }
-    replay_.Note(*header);
-    manifests_.Note(*header, *item.envelope);
+    replay_.MarkSeen(*header);
+    manifests_.Record(*header, *item.envelope);
     const Digest id = item.id;
     const ItemKind kind = item.kind;
     const ItemTable::Inserted inserted = table_.Insert(std::move(item));
@@ -186,7 +186,7 @@ void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)
 
 void ItemExchange::Expel(const privacy::NodeId& origin) {
   for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
-    table_.Bury(id, expires_ms);
+    table_.AddTombstone(id, expires_ms);
   }
   DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/true);
 }

@@ -8,7 +8,7 @@
 
 namespace ruvd::federation {
 
-bool ItemExchange::Wanted(const Item& item) {
+bool ItemExchange::HasEffect(const Item& item) {
   const bool covered = withdrawals_.Covers(item);
   if (!covered) {
     const auto withdrawal = item.kind == ItemKind::kWithdrawal
@@ -20,7 +20,7 @@ bool ItemExchange::Wanted(const Item& item) {
   } else {
     outbox_->Refuse(/*link=*/0, WithdrawnItem(ToHex(item.origin).substr(0, 16)));
   }
-  table_.Bury(item.id, item.expires_ms);
+  table_.AddTombstone(item.id, item.expires_ms);
   holders_.erase(item.id);
   return false;
 }

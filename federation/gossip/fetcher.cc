@@ -46,7 +46,7 @@ uint64_t BytesOfChunk(uint64_t payload_bytes, uint32_t index) {
 
 }  // namespace
 
-void Fetcher::Want(const Digest& id, LinkId link) {
+void Fetcher::RequestManifest(const Digest& id, LinkId link) {
   if (const auto known = wanted_.find(id); known != wanted_.end()) {
     AddTo(known->second.announcers, link);
     return;
@@ -160,7 +160,7 @@ absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, c
                  "chunk {} of item {} is not the one its manifest names; another node is asked",
                  index, ToHex(id).substr(0, 16));
   }
-  Gave(link);
+  OnDelivered(link);
   if (index != transfer.next) {
     return std::optional<Complete>();  // late: another announcer was faster
   }
@@ -258,7 +258,7 @@ void Fetcher::Ask(Pull& pull, LinkId link, TimePoint now) {
 
 // A manifest that arrives without room is wasted. Many are requested in one frame, so a small
 // amount of room waits until there is more.
-size_t Fetcher::RoomForManifests(LinkId link) const {
+size_t Fetcher::ManifestCapacity(LinkId link) const {
   const size_t own = CountOf(manifests_of_, link) + TransfersOf(link).first;
   const size_t all = manifests_ + transfers_.size();
   const size_t share = FairShare(all - own, limits::kMaxTransfers);
@@ -273,7 +273,7 @@ bool Fetcher::AssignManifest(Pull& pull, std::map<LinkId, size_t>& rooms, TimePo
     pull.announcers.push_back(link);
     auto room = rooms.find(link);
     if (room == rooms.end()) {
-      room = rooms.emplace(link, RoomForManifests(link)).first;
+      room = rooms.emplace(link, ManifestCapacity(link)).first;
     }
     if (room->second > 0) {
       --room->second;
@@ -326,13 +326,13 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
     if (!Settle(transfer.pull, now, /*is_chunk=*/true)) {
       Release(transfer.pull, /*is_chunk=*/true);
       transfer_bytes_ -= transfer.item.manifest.payload_bytes;
-      partials_.Keep(it->first, std::move(transfer.data));
+      partials_.Insert(it->first, std::move(transfer.data));
       it = transfers_.erase(it);
       continue;
     }
     const uint64_t missing = transfer.item.manifest.payload_bytes - transfer.data.size();
     const uint64_t bytes =
-        std::clamp<uint64_t>(missing, limits::kLeastRequestBytes, limits::kChunkBytes);
+        std::clamp<uint64_t>(missing, limits::kMinRequestBytes, limits::kChunkBytes);
     if (AssignChunk(transfer.pull, bytes, now)) {
       requests.push_back({.link = transfer.pull.asked, .id = it->first, .chunk = transfer.next});
     }

@@ -40,9 +40,9 @@ struct PendingItem {
 class Fetcher {
  public:
   // Asks for a manifest that `link` has and this node lacks.
-  void Want(const Digest& id, LinkId link);
+  void RequestManifest(const Digest& id, LinkId link);
   // Returns whether a manifest was asked for. Such a manifest may be older than a push.
-  bool Wanted(const Digest& id) const { return wanted_.contains(id); }
+  bool IsManifestRequested(const Digest& id) const { return wanted_.contains(id); }
   // Returns whether there is room for another transfer: an item of `bytes` that `link` offered.
   bool HasRoom(const Digest& id, uint64_t bytes, LinkId link) const;
   // Begins or continues to fetch a payload that `link` has. Requires HasRoom.
@@ -75,7 +75,7 @@ class Fetcher {
 
   void SetRtt(LinkId link, Duration rtt) { rtt_[link] = rtt; }
   // The link delivered what it was asked for.
-  void Gave(LinkId link) { late_.erase(link); }
+  void OnDelivered(LinkId link) { late_.erase(link); }
   void LinkDown(LinkId link);
 
   struct Request {
@@ -106,9 +106,9 @@ class Fetcher {
   bool Settle(Pull& pull, TimePoint now, bool is_chunk);
   void Release(Pull& pull, bool is_chunk);
   // Ask the next possible announcer for a manifest, or for a chunk of that many bytes. `rooms`
-  // caches results of RoomForManifests.
+  // caches results of ManifestCapacity.
   bool AssignManifest(Pull& pull, std::map<LinkId, size_t>& rooms, TimePoint now);
-  size_t RoomForManifests(LinkId link) const;
+  size_t ManifestCapacity(LinkId link) const;
   bool AssignChunk(Pull& pull, uint64_t bytes, TimePoint now);
   bool MayAskForChunk(LinkId link, uint64_t bytes) const;
   void Ask(Pull& pull, LinkId link, TimePoint now);

@@ -51,7 +51,7 @@ std::map<Digest, Item>::iterator ItemTable::Remove(std::map<Digest, Item>::itera
   return items_.erase(it);
 }
 
-void ItemTable::Bury(const Digest& id, int64_t expires_ms) {
+void ItemTable::AddTombstone(const Digest& id, int64_t expires_ms) {
   if (tombstones_.size() >= limits::kMaxTombstones && !tombstones_.contains(id)) {
     tombstones_.erase(tombstones_.begin());  // ids are hashes, so the first one is as good as any
   }
@@ -62,7 +62,7 @@ void ItemTable::Bury(const Digest& id, int64_t expires_ms) {
 void ItemTable::Drop(const Digest& id) {
   const auto found = items_.find(id);
   if (found != items_.end()) {
-    Bury(id, found->second.expires_ms);
+    AddTombstone(id, found->second.expires_ms);
     Remove(found);
   }
 }
@@ -103,7 +103,7 @@ ItemTable::Inserted ItemTable::Insert(Item item) {
   RUVD_CHECK(added);
   Inserted result{.kept = true, .dropped = {}};
   for (auto excess = Excess(origin, kind); excess != items_.end(); excess = Excess(origin, kind)) {
-    Bury(excess->first, excess->second.expires_ms);
+    AddTombstone(excess->first, excess->second.expires_ms);
     if (excess->first == id) {
       result.kept = false;
     } else {

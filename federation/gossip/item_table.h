@@ -32,10 +32,10 @@ class ItemTable {
   // Removes one item and remembers its id as unwanted.
   void Drop(const Digest& id);
   // Remembers an id as unwanted until `expires_ms`, or until there are too many.
-  void Bury(const Digest& id, int64_t expires_ms);
+  void AddTombstone(const Digest& id, int64_t expires_ms);
 
   const Item* Find(const Digest& id) const;
-  bool Buried(const Digest& id) const { return tombstones_.contains(id); }
+  bool HasTombstone(const Digest& id) const { return tombstones_.contains(id); }
   const std::map<Digest, Item>& items() const { return items_; }
 
  private:

@@ -50,7 +50,7 @@ void Mesh::Touch(LinkId link, TimePoint now) {
   }
 }
 
-LinkId Mesh::Idlest() const {
+LinkId Mesh::LeastRecentlyUsed() const {
   LinkId idlest = 0;
   for (const auto& [id, link] : links_) {
     if (!mesh_.contains(id) && (idlest == 0 || link.used < links_.at(idlest).used)) {

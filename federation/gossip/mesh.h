@@ -53,7 +53,7 @@ class Mesh {
   // A link outside the mesh was used.
   void Touch(LinkId link, TimePoint now);
   // Returns the link outside the mesh that was used least recently; 0 if there are no such links.
-  LinkId Idlest() const;
+  LinkId LeastRecentlyUsed() const;
   // Returns whether a pruned peer must not be grafted yet.
   bool BackedOff(const privacy::NodeId& peer, TimePoint now) const;
 

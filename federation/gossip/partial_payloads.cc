@@ -7,7 +7,7 @@
 
 namespace ruvd::federation {
 
-void PartialPayloads::Keep(const Digest& id, std::string chunks) {
+void PartialPayloads::Insert(const Digest& id, std::string chunks) {
   Take(id);
   if (chunks.empty() || chunks.size() > max_bytes_) {
     return;

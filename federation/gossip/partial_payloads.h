@@ -21,7 +21,7 @@ class PartialPayloads {
   explicit PartialPayloads(size_t max_bytes = limits::kMaxPartialBytes) : max_bytes_(max_bytes) {}
 
   // Keeps `chunks`, whole chunks starting from the first. Does nothing if it is empty.
-  void Keep(const Digest& id, std::string chunks);
+  void Insert(const Digest& id, std::string chunks);
   // Removes and returns the chunks of an item; empty if none were kept.
   std::string Take(const Digest& id);
   size_t bytes() const { return bytes_; }

@@ -7,14 +7,14 @@
 
 namespace ruvd::federation {
 
-void Promises::Asked(LinkId link, const Request& request, TimePoint now) {
+void Promises::RecordRequest(LinkId link, const Request& request, TimePoint now) {
   std::map<Request, TimePoint>& asked = asked_[link];
   if (asked.size() < limits::kMaxPromisesPerLink || asked.contains(request)) {
     asked.try_emplace(request, now);
   }
 }
 
-bool Promises::Answered(LinkId link, const Request& request) {
+bool Promises::RecordAnswer(LinkId link, const Request& request) {
   const auto found = asked_.find(link);
   if (found == asked_.end() || found->second.erase(request) == 0) {
     return false;
@@ -25,7 +25,7 @@ bool Promises::Answered(LinkId link, const Request& request) {
   return true;
 }
 
-std::vector<Digest> Promises::TakeBroken(LinkId link, TimePoint sent) {
+std::vector<Digest> Promises::TakeBrokenPromises(LinkId link, TimePoint sent) {
   std::vector<Digest> broken;
   const auto found = asked_.find(link);
   if (found == asked_.end()) {

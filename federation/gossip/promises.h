@@ -26,14 +26,14 @@ class Promises {
     std::optional<uint32_t> chunk;  // nullopt: the manifest
     auto operator<=>(const Request&) const = default;
   };
-  void Asked(LinkId link, const Request& request, TimePoint now);
+  void RecordRequest(LinkId link, const Request& request, TimePoint now);
   // The peer delivered this, or said that it no longer has it. Returns whether it had been asked
   // for it.
-  bool Answered(LinkId link, const Request& request);
+  bool RecordAnswer(LinkId link, const Request& request);
   void LinkDown(LinkId link) { asked_.erase(link); }
   // The peer answered a frame that was sent at `sent`. Removes and returns the promises that are
   // broken by that.
-  std::vector<Digest> TakeBroken(LinkId link, TimePoint sent);
+  std::vector<Digest> TakeBrokenPromises(LinkId link, TimePoint sent);
 
  private:
   std::map<LinkId, std::map<Request, TimePoint>> asked_;

@@ -17,7 +17,7 @@ namespace ruvd::federation {
 class ReconSchedule {
  public:
   // A neighbour joined, a partition healed, or a peer had different items.
-  void Hasten(TimePoint now) {
+  void RunSoon(TimePoint now) {
     busy_ = limits::kReconBusyExchanges;
     period_ = limits::kReconPeriodBusy;
     next_ = std::min(next_, now + limits::kReconPeriodBusy);

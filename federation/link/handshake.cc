@@ -54,7 +54,7 @@ Digest HashOf(const v1::Introduction& introduction) {
 
 }  // namespace
 
-bool AddressIsGood(std::string_view address) {
+bool IsValidAddress(std::string_view address) {
   return address.size() <= limits::kMaxAddressBytes &&
          std::all_of(address.begin(), address.end(), [](char c) { return c > ' ' && c < 127; }) &&
          (address.empty() || address.find(':') != std::string_view::npos);
@@ -73,8 +73,8 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
   own_.set_relays(local.relays);
 }
 
-Handshake::Frame Handshake::Hello() const {
-  Frame frame;
+Handshake::WireFrame Handshake::Hello() const {
+  WireFrame frame;
   auto* hello = frame.mutable_hello();
   hello->set_version_min(version_min_);
   hello->set_version_max(version_max_);
@@ -154,7 +154,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   if (introduction.nonce().size() != sizeof(Nonce)) {
     return Unexpected("nonce has the wrong length");
   }
-  if (!AddressIsGood(introduction.listen_address())) {
+  if (!IsValidAddress(introduction.listen_address())) {
     return Unexpected("address is not a printable host:port");
   }
   if (peer_certificate_.node_id == local_->key->id()) {
@@ -183,9 +183,9 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
-                                                    CertificateStore& certificates,
-                                                    int64_t now_ms) {
+absl::StatusOr<Handshake::WireFrame> Handshake::OnHello(const v1::Hello& hello,
+                                                        CertificateStore& certificates,
+                                                        int64_t now_ms) {
   if (hello.version_max() < limits::kProtocolVersion ||
       hello.version_min() > limits::kProtocolVersion) {
     return OtherVersion("speaks " + VersionsOf(hello));
@@ -197,7 +197,7 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
   }
   version_min_ = hello.version_min();
   version_max_ = hello.version_max();
-  Frame frame;
+  WireFrame frame;
   auto* ack = frame.mutable_hello_ack();
   ack->set_version(limits::kProtocolVersion);
   *ack->mutable_introduction() = own_;
@@ -205,16 +205,16 @@ absl::StatusOr<Handshake::Frame> Handshake::OnHello(const v1::Hello& hello,
   return frame;
 }
 
-absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const v1::HelloAck& ack,
-                                                       CertificateStore& certificates,
-                                                       int64_t now_ms) {
+absl::StatusOr<Handshake::WireFrame> Handshake::OnHelloAck(const v1::HelloAck& ack,
+                                                           CertificateStore& certificates,
+                                                           int64_t now_ms) {
   if (ack.version() != limits::kProtocolVersion) {
     return OtherVersion(fmt::format("chose version {}", ack.version()));
   }
   RETURN_IF_ERROR(AcceptIntroduction(ack.introduction(), certificates, now_ms));
   RETURN_IF_ERROR(CheckProof(/*by_dialer=*/false, ack.proof()));
   done_ = true;
-  Frame frame;
+  WireFrame frame;
   frame.mutable_hello_proof()->set_proof(MakeProof());
   return frame;
 }
@@ -225,24 +225,23 @@ absl::Status Handshake::OnHelloProof(const v1::HelloProof& proof) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& frame,
-                                                                   CertificateStore& certificates,
-                                                                   int64_t now_ms) {
+absl::StatusOr<std::optional<Handshake::WireFrame>> Handshake::OnFrame(
+    const WireFrame& frame, CertificateStore& certificates, int64_t now_ms) {
   if (!dialed_ && !introduced_ && frame.has_hello()) {
-    ASSIGN_OR_RETURN(Frame answer, OnHello(frame.hello(), certificates, now_ms));
-    return std::optional<Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(WireFrame answer, OnHello(frame.hello(), certificates, now_ms));
+    return std::optional<WireFrame>(std::move(answer));
   }
   if (dialed_ && !introduced_ && frame.has_hello_ack()) {
-    ASSIGN_OR_RETURN(Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
-    return std::optional<Frame>(std::move(answer));
+    ASSIGN_OR_RETURN(WireFrame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
+    return std::optional<WireFrame>(std::move(answer));
   }
   if (!dialed_ && introduced_ && frame.has_hello() &&
       HashOf(frame.hello().introduction()) == peer_introduction_hash_) {
-    return std::optional<Frame>();  // a copy; the answer in progress is for it, too
+    return std::optional<WireFrame>();  // a copy; the answer in progress is for it, too
   }
   if (!dialed_ && introduced_ && frame.has_hello_proof()) {
     RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));
-    return std::optional<Frame>();
+    return std::optional<WireFrame>();
   }
   return Unexpected("sent a frame out of order");
 }

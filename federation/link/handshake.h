@@ -27,7 +27,7 @@ namespace ruvd::federation {
 // thread-safe.
 class Handshake {
  public:
-  using Frame = v1::Frame;
+  using WireFrame = v1::WireFrame;
   using Nonce = std::array<uint8_t, 32>;
 
   // `local` must outlive the handshake.
@@ -37,13 +37,13 @@ class Handshake {
   void Announce(std::string revocations) { own_.set_revocations(std::move(revocations)); }
 
   // Returns the dialler's first frame.
-  Frame Hello() const;
+  WireFrame Hello() const;
   // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
   // close the link: PROTOCOL_VERSION, CERTIFICATE_*, KEY_INVALID, WRONG_CLUSTER, SIGNATURE_INVALID,
   // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), CHANNEL_BINDING, ENVELOPE_MALFORMED
   // (unexpected frame).
-  absl::StatusOr<std::optional<Frame>> OnFrame(const Frame& frame, CertificateStore& certificates,
-                                               int64_t now_ms);
+  absl::StatusOr<std::optional<WireFrame>> OnFrame(const WireFrame& frame,
+                                                   CertificateStore& certificates, int64_t now_ms);
 
   bool dialed() const { return dialed_; }
   bool done() const { return done_; }
@@ -67,10 +67,10 @@ class Handshake {
   // Records the channel binding if both sides see the same channel, otherwise returns how they
   // differ.
   absl::Status BindChannel(const Introduction& introduction);
-  absl::StatusOr<Frame> OnHello(const v1::Hello& hello, CertificateStore& certificates,
-                                int64_t now_ms);
-  absl::StatusOr<Frame> OnHelloAck(const v1::HelloAck& ack, CertificateStore& certificates,
-                                   int64_t now_ms);
+  absl::StatusOr<WireFrame> OnHello(const v1::Hello& hello, CertificateStore& certificates,
+                                    int64_t now_ms);
+  absl::StatusOr<WireFrame> OnHelloAck(const v1::HelloAck& ack, CertificateStore& certificates,
+                                       int64_t now_ms);
   absl::Status OnHelloProof(const v1::HelloProof& proof);
   // Returns what the named side signs.
   std::string Transcript(bool by_dialer) const;
@@ -96,6 +96,6 @@ class Handshake {
 };
 
 // Returns whether an address may be remembered and dialled: printable host:port, or empty.
-bool AddressIsGood(std::string_view address);
+bool IsValidAddress(std::string_view address);
 
 }  // namespace ruvd::federation

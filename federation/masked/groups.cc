@@ -12,7 +12,7 @@
 
 namespace ruvd::federation {
 
-std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskRound& round,
+std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskedSumId& round,
                                                        std::span<const privacy::NodeId> members) {
   constexpr std::string_view kDomain("RUVDLLM-GROUP-v1\0", 17);
   std::map<Digest, privacy::NodeId> drawn;

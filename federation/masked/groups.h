@@ -16,7 +16,7 @@ namespace ruvd::federation {
 // same groups, and every round has different ones. If two views differ in one member but not in the
 // number of groups, each group differs in at most three members. Each group is sorted by id. Ids
 // may come in any order and more than once. With fewer than kMinCliqueMembers there is no group.
-std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskRound& round,
+std::vector<std::vector<privacy::NodeId>> MaskedGroups(const privacy::masking::MaskedSumId& round,
                                                        std::span<const privacy::NodeId> members);
 
 }  // namespace ruvd::federation

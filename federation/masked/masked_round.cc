@@ -82,7 +82,7 @@ absl::StatusOr<MaskedRound> MaskedRound::Begin(MaskedRoundConfig config,
   RETURN_IF_ERROR(CheckGroup(config.group));
   RETURN_IF_ERROR(CheckSchedule(config.schedule));
   RETURN_IF_ERROR(config.layout.Check());
-  RETURN_IF_ERROR(config.layout.MostUnitsOfOne(config.group.size()).status());
+  RETURN_IF_ERROR(config.layout.MaxUnitsPerMember(config.group.size()).status());
   MaskedRound round(std::move(config));
   for (const Item& item : known) {
     // Items of other rounds, and wrong items, have no effect here either.
@@ -111,7 +111,7 @@ std::vector<privacy::NodeId> MaskedRound::Candidates() const {
 
 // If two members gave the same key, it cannot be determined which one copied it: both stay out of
 // this attempt, and the next one has fresh keys.
-std::vector<privacy::NodeId> MaskedRound::WithKeys() const {
+std::vector<privacy::NodeId> MaskedRound::CandidatesWithKeys() const {
   std::map<privacy::masking::MaskPublicKey, std::vector<privacy::NodeId>> holders;
   for (const privacy::NodeId& id : Candidates()) {
     if (const auto key = items_.Of(attempt_, id).key) {
@@ -128,9 +128,9 @@ std::vector<privacy::NodeId> MaskedRound::WithKeys() const {
   return members;
 }
 
-void MaskedRound::Say(ItemKind kind, std::string payload, MaskedSteps& steps) {
+void MaskedRound::PublishStatement(ItemKind kind, std::string payload, MaskedSteps& steps) {
   const auto added = items_.Add(kind, config_.self, std::make_shared<const std::string>(payload));
-  RUVD_CHECK(added.ok() && *added == MaskedRoundItems::Added::kNew);
+  RUVD_CHECK(added.ok() && *added == MaskedRoundItems::AddResult::kNew);
   items_new_ = true;
   gave_ |= kind == ItemKind::kMaskKey;
   steps.push_back(OfferMaskItem{.kind = kind, .payload = std::move(payload)});
@@ -156,12 +156,12 @@ absl::StatusOr<MaskedSteps> MaskedRound::OnItem(const Item& item, Instant now) {
   if (ended_) {
     return MaskedSteps();
   }
-  ASSIGN_OR_RETURN(const MaskedRoundItems::Added added, items_.Add(item));
+  ASSIGN_OR_RETURN(const MaskedRoundItems::AddResult added, items_.Add(item));
   MaskedSteps steps;
-  if (added == MaskedRoundItems::Added::kContradiction) {
+  if (added == MaskedRoundItems::AddResult::kContradiction) {
     steps.push_back(MaskMemberRefused{.member = item.origin, .status = Contradiction(item)});
   }
-  items_new_ |= added == MaskedRoundItems::Added::kNew;
+  items_new_ |= added == MaskedRoundItems::AddResult::kNew;
   std::ranges::move(Advance(now), std::back_inserter(steps));
   return steps;
 }
@@ -180,7 +180,7 @@ MaskedSteps MaskedRound::Advance(Instant now) {
     if (Elapsed(now) < config_.schedule.attempt_ms) {
       BeginAttempt(now, steps);
       SignSet(now, steps);
-      AskForInput(now, steps);
+      RequestInput(now, steps);
       break;
     }
     EndAttempt();
@@ -216,15 +216,15 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
       config_.round, config_.layout, config_.self, config_.last_reservation, config_.random);
   RUVD_CHECK(session.ok());  // the layout was checked
   part_.session = std::make_unique<privacy::masking::MaskingSession>(*std::move(session));
-  Say(ItemKind::kMaskKey, EncodeMaskKey({.attempt = attempt_, .offer = part_.session->offer()}),
-      steps);
+  PublishStatement(ItemKind::kMaskKey,
+                   EncodeMaskKey({.attempt = attempt_, .offer = part_.session->offer()}), steps);
 }
 
 void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
   if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set) {
     return;
   }
-  std::vector<privacy::NodeId> members = WithKeys();
+  std::vector<privacy::NodeId> members = CandidatesWithKeys();
   if (members != Candidates() && Elapsed(now) < config_.schedule.keys_ms) {
     return;
   }
@@ -246,14 +246,15 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
     return !offered.ok();
   });
   auto set = part_.session->CliqueOf(members);
-  if (!set.ok() || !config_.layout.MostUnitsOfOne(set->members.size()).ok()) {
+  if (!set.ok() || !config_.layout.MaxUnitsPerMember(set->members.size()).ok()) {
     part_.session.reset();  // there are too few members, or too few besides those that may collude
     return;
   }
   part_.set = *std::move(set);
   part_.set_hash = part_.set->SetHash();
   own_sets_.insert(part_.set_hash);
-  Say(ItemKind::kMaskSet, EncodeMaskSet({.attempt = attempt_, .clique = *part_.set}), steps);
+  PublishStatement(ItemKind::kMaskSet, EncodeMaskSet({.attempt = attempt_, .clique = *part_.set}),
+                   steps);
 }
 
 bool MaskedRound::Agreed() const {
@@ -264,7 +265,7 @@ bool MaskedRound::Agreed() const {
                           });
 }
 
-void MaskedRound::AskForInput(Instant now, MaskedSteps& steps) {
+void MaskedRound::RequestInput(Instant now, MaskedSteps& steps) {
   if (part_.session == nullptr || part_.asked || !Agreed() ||
       Elapsed(now) >= config_.schedule.shares_ms) {
     return;
@@ -273,8 +274,9 @@ void MaskedRound::AskForInput(Instant now, MaskedSteps& steps) {
   steps.push_back(MaskInputWanted{.attempt = attempt_, .set = *part_.set});
 }
 
-absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::masking::MaskInput input,
-                                                 Instant now) {
+absl::StatusOr<MaskedSteps> MaskedRound::SubmitInput(uint8_t attempt,
+                                                     privacy::masking::MaskInput input,
+                                                     Instant now) {
   const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
   if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
@@ -288,8 +290,8 @@ absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, privacy::maski
   ASSIGN_OR_RETURN(privacy::masking::MaskedUpdate update,
                    session->Mask(*part_.set, std::move(input)));
   MaskedSteps steps;
-  Say(ItemKind::kMaskShare, EncodeMaskShare({.attempt = attempt_, .update = std::move(update)}),
-      steps);
+  PublishStatement(ItemKind::kMaskShare,
+                   EncodeMaskShare({.attempt = attempt_, .update = std::move(update)}), steps);
   std::ranges::move(Advance(now), std::back_inserter(steps));
   return steps;
 }

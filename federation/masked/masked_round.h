@@ -37,7 +37,7 @@ struct MaskedSchedule {
 };
 
 struct MaskedRoundConfig {
-  privacy::masking::MaskRound round;
+  privacy::masking::MaskedSumId round;
   privacy::masking::MaskLayout layout;
   privacy::NodeId self{};
   // One group of MaskedGroups. A node that is not in it follows the round and gets its sum, too
@@ -112,7 +112,7 @@ class MaskedRound {
   // `known` are the items that gossip holds, of any round: what this node said before a restart is
   // not said again, and what others said before the round began here counts. INVALID_ARGUMENT for a
   // group that does not have 4 to 16 members sorted by id, or a schedule out of order; also returns
-  // the errors of MaskLayout::Check and MostUnitsOfOne.
+  // the errors of MaskLayout::Check and MaxUnitsPerMember.
   static absl::StatusOr<MaskedRound> Begin(MaskedRoundConfig config, std::span<const Item> known);
 
   // Takes an item that gossip accepted; an item of this node itself changes nothing. Returns the
@@ -124,8 +124,8 @@ class MaskedRound {
   // continue without this node. MASK_REUSED if there is no open request of that attempt;
   // UPDATE_INVALID and the other errors of MaskingSession::Mask, after which this node has no share
   // in the attempt.
-  absl::StatusOr<MaskedSteps> Provide(uint8_t attempt, privacy::masking::MaskInput input,
-                                      Instant now);
+  absl::StatusOr<MaskedSteps> SubmitInput(uint8_t attempt, privacy::masking::MaskInput input,
+                                          Instant now);
 
   // From now on this node contributes nothing, even if it was asked to, because its operator no
   // longer allows it. It continues to follow the round.
@@ -138,7 +138,7 @@ class MaskedRound {
 
  private:
   // What this node does in the current attempt.
-  struct Part {
+  struct Participation {
     std::unique_ptr<privacy::masking::MaskingSession>
         session;                                  // holds the key; reset after masking
     std::optional<privacy::masking::Clique> set;  // the set that this node signed
@@ -150,7 +150,7 @@ class MaskedRound {
   // Each function does what is due and nothing else.
   void BeginAttempt(Instant now, MaskedSteps& steps);
   void SignSet(Instant now, MaskedSteps& steps);
-  void AskForInput(Instant now, MaskedSteps& steps);
+  void RequestInput(Instant now, MaskedSteps& steps);
   void TakeSum(MaskedSteps& steps);
   void EndAttempt();
   // Returns candidates that signed another set than most did. Either a key reached only them too
@@ -158,13 +158,13 @@ class MaskedRound {
   // cannot be distinguished.
   std::set<privacy::NodeId> Dissenters(const std::set<privacy::NodeId>& failed) const;
   // Makes a statement in this node's name.
-  void Say(ItemKind kind, std::string payload, MaskedSteps& steps);
+  void PublishStatement(ItemKind kind, std::string payload, MaskedSteps& steps);
   void End(absl::StatusOr<MaskedOutcome> outcome, MaskedSteps& steps);
 
   bool Candidate(const privacy::NodeId& id) const;
   std::vector<privacy::NodeId> Candidates() const;
   // Returns candidates whose key no other candidate gave.
-  std::vector<privacy::NodeId> WithKeys() const;
+  std::vector<privacy::NodeId> CandidatesWithKeys() const;
   bool Agreed() const;
   bool Counts(const privacy::masking::Clique& set) const;
   int64_t Elapsed(Instant now) const;  // milliseconds since the current attempt began
@@ -174,7 +174,7 @@ class MaskedRound {
   MaskedRoundItems items_;
   uint8_t attempt_ = 0;
   bool begun_ = false;  // whether the current attempt has begun
-  Part part_;
+  Participation part_;
   std::set<Digest> own_sets_;          // hashes of the sets that this node signed in all attempts
   std::set<privacy::NodeId> dropped_;  // members that failed in an earlier attempt
   bool items_new_ = false;             // items arrived since the last search for sums

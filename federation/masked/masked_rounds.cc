@@ -35,8 +35,8 @@ bool IsKeyOf(const Item& item, const privacy::NodeId& node, uint64_t round) {
 
 }  // namespace
 
-std::vector<privacy::NodeId> MaskedTakers(std::span<const Item> items, uint64_t round,
-                                          const Digest& layout, int64_t created_until_ms) {
+std::vector<privacy::NodeId> MaskedParticipants(std::span<const Item> items, uint64_t round,
+                                                const Digest& layout, int64_t created_until_ms) {
   std::set<privacy::NodeId> takers;
   for (const Item& item : items) {
     if (item.kind != ItemKind::kMaskKey || item.round + 1 != round ||
@@ -110,7 +110,7 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
   key_given_ = std::ranges::any_of(
       items, [this](const Item& item) { return IsKeyOf(item, config_.self, number_); });
   const std::vector<privacy::NodeId> takers =
-      MaskedTakers(items, number_, layout_hash_, StartOf(number_) - config_.attempt_ms);
+      MaskedParticipants(items, number_, layout_hash_, StartOf(number_) - config_.attempt_ms);
   std::vector<std::vector<privacy::NodeId>> groups =
       MaskedGroups({.cluster = config_.cluster, .round = number_}, takers);
   for (size_t group = 0; group < groups.size(); ++group) {
@@ -144,7 +144,7 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
   return steps;
 }
 
-MaskedSteps MaskedRounds::Noted(MaskedSteps steps) {
+MaskedSteps MaskedRounds::RecordSteps(MaskedSteps steps) {
   key_given_ |= std::ranges::any_of(steps, [](const MaskedStep& step) {
     const auto* const offer = std::get_if<OfferMaskItem>(&step);
     return offer != nullptr && offer->kind == ItemKind::kMaskKey;
@@ -157,7 +157,7 @@ MaskedSteps MaskedRounds::OnTick(Instant now) {
   for (MaskedRound& group : groups_) {
     std::ranges::move(group.OnTick(now), std::back_inserter(steps));
   }
-  return Noted(std::move(steps));
+  return RecordSteps(std::move(steps));
 }
 
 absl::StatusOr<MaskedSteps> MaskedRounds::OnItem(const Item& item, Instant now) {
@@ -171,19 +171,20 @@ absl::StatusOr<MaskedSteps> MaskedRounds::OnItem(const Item& item, Instant now) 
                  ToHex(item.origin).substr(0, 16), number_);
   }
   ASSIGN_OR_RETURN(MaskedSteps steps, groups_[group->second].OnItem(item, now));
-  return Noted(std::move(steps));
+  return RecordSteps(std::move(steps));
 }
 
-absl::StatusOr<MaskedSteps> MaskedRounds::Provide(uint64_t round, uint8_t attempt,
-                                                  privacy::masking::MaskInput input, Instant now) {
+absl::StatusOr<MaskedSteps> MaskedRounds::SubmitInput(uint64_t round, uint8_t attempt,
+                                                      privacy::masking::MaskInput input,
+                                                      Instant now) {
   const auto group = group_of_.find(config_.self);
   if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
                  "masked round {} is over and needs no share; wait for the next one", round);
   }
   ASSIGN_OR_RETURN(MaskedSteps steps,
-                   groups_[group->second].Provide(attempt, std::move(input), now));
-  return Noted(std::move(steps));
+                   groups_[group->second].SubmitInput(attempt, std::move(input), now));
+  return RecordSteps(std::move(steps));
 }
 
 bool MaskedRounds::MayAnnounce(Instant now) const {

@@ -37,8 +37,8 @@ struct MaskedRoundsConfig {
 // received it. The result depends only on the items that gossip holds, which are the same on every
 // node. A node of another tier, model or configuration gives no such key, and a node's view of
 // which members are alive does not matter.
-std::vector<privacy::NodeId> MaskedTakers(std::span<const Item> items, uint64_t round,
-                                          const Digest& layout, int64_t created_until_ms);
+std::vector<privacy::NodeId> MaskedParticipants(std::span<const Item> items, uint64_t round,
+                                                const Digest& layout, int64_t created_until_ms);
 
 // Runs one masked round after the other, numbered by the wall clock, with as many groups as needed.
 // This node contributes at most in its own group, and follows the others. The class does no I/O.
@@ -70,8 +70,8 @@ class MaskedRounds {
   absl::StatusOr<MaskedSteps> OnItem(const Item& item, Instant now);
   // Answers MaskInputWanted of a round. MASK_REUSED if it is not the current round; also returns
   // the errors of MaskedRound::Provide.
-  absl::StatusOr<MaskedSteps> Provide(uint64_t round, uint8_t attempt,
-                                      privacy::masking::MaskInput input, Instant now);
+  absl::StatusOr<MaskedSteps> SubmitInput(uint64_t round, uint8_t attempt,
+                                          privacy::masking::MaskInput input, Instant now);
 
   // Returns whether this node needs an extra key (see Announce) to take part in the next round: it
   // gave no key in this one, and no member of its group would still wait for it.
@@ -95,7 +95,7 @@ class MaskedRounds {
   absl::StatusOr<MaskedRound> BeginGroup(std::vector<privacy::NodeId> group,
                                          std::span<const Item> items, uint64_t last_reservation,
                                          const TakesPart& takes_part);
-  MaskedSteps Noted(MaskedSteps steps);
+  MaskedSteps RecordSteps(MaskedSteps steps);
 
   MaskedRoundsConfig config_;
   Digest layout_hash_{};

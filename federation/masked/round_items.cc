@@ -23,7 +23,7 @@ absl::Status NotOfTheGroup(const privacy::NodeId& member) {
 
 }  // namespace
 
-MaskedRoundItems::MaskedRoundItems(const privacy::masking::MaskRound& round, const Digest& layout,
+MaskedRoundItems::MaskedRoundItems(const privacy::masking::MaskedSumId& round, const Digest& layout,
                                    size_t values, const std::vector<privacy::NodeId>& group)
     : round_(round), layout_(layout), values_(values), group_(group) {
   RUVD_CHECK(group.size() <= limits::kMaxCliqueMembers);
@@ -69,7 +69,7 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
   return item.attempt;
 }
 
-absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) {
+absl::StatusOr<MaskedRoundItems::AddResult> MaskedRoundItems::Add(const Item& item) {
   if (!IsMaskItem(item.kind) || item.round != round_.round) {
     return Error(
         absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
@@ -79,21 +79,21 @@ absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) 
   return Add(item.kind, item.origin, item.payload);
 }
 
-absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(
+absl::StatusOr<MaskedRoundItems::AddResult> MaskedRoundItems::Add(
     ItemKind kind, const privacy::NodeId& sender, std::shared_ptr<const std::string> payload) {
   if (std::ranges::find(group_, sender) == group_.end()) {
     return NotOfTheGroup(sender);
   }
   MaskStatements read;
   ASSIGN_OR_RETURN(const uint8_t attempt, Read(kind, *payload, sender, read));
-  Said& said = said_[attempt][sender];
+  SentStatements& said = said_[attempt][sender];
   const auto [known, added] = said.payloads.try_emplace(kind, payload);
   if (!added) {
     if (*known->second == *payload || Refused(sender)) {
-      return Added::kKnown;
+      return AddResult::kKnown;
     }
     Refuse(sender);
-    return Added::kContradiction;
+    return AddResult::kContradiction;
   }
   MaskStatements& statements = said.statements;
   if (kind == ItemKind::kMaskKey) {
@@ -104,7 +104,7 @@ absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(
   } else {
     statements.shared_with = read.shared_with;
   }
-  return Added::kNew;
+  return AddResult::kNew;
 }
 
 MaskStatements MaskedRoundItems::Of(uint8_t attempt, const privacy::NodeId& member) const {

@@ -38,19 +38,19 @@ struct MaskStatements {
 class MaskedRoundItems {
  public:
   // `group` may have at most kMaxCliqueMembers. `values` is the number of values of a share.
-  MaskedRoundItems(const privacy::masking::MaskRound& round, const Digest& layout, size_t values,
+  MaskedRoundItems(const privacy::masking::MaskedSumId& round, const Digest& layout, size_t values,
                    const std::vector<privacy::NodeId>& group);
 
   // The result of adding an item.
-  enum class Added { kKnown, kNew, kContradiction };
+  enum class AddResult { kKnown, kNew, kContradiction };
   // Adds an item of gossip whose envelope was verified. kContradiction: its sender made another
   // statement before, and is refused from now on. After an error the item has no effect:
   // UPDATE_INVALID, LIMIT_EXCEEDED or CLIQUE_INVALID if it is not an item of this round and group;
   // MASK_LAYOUT_MISMATCH for another layout.
-  absl::StatusOr<Added> Add(const Item& item);
+  absl::StatusOr<AddResult> Add(const Item& item);
   // Adds a statement of this node itself in the same way.
-  absl::StatusOr<Added> Add(ItemKind kind, const privacy::NodeId& sender,
-                            std::shared_ptr<const std::string> payload);
+  absl::StatusOr<AddResult> Add(ItemKind kind, const privacy::NodeId& sender,
+                                std::shared_ptr<const std::string> payload);
   // Refuses a member for another reason, such as an invalid key.
   void Refuse(const privacy::NodeId& member) { refused_.insert(member); }
 
@@ -69,7 +69,7 @@ class MaskedRoundItems {
                                            const privacy::masking::MaskLayout& layout) const;
 
  private:
-  struct Said {
+  struct SentStatements {
     MaskStatements statements;
     // The payloads by kind. A second payload of a kind has the same bytes or is a contradiction.
     std::map<ItemKind, std::shared_ptr<const std::string>> payloads;
@@ -80,11 +80,11 @@ class MaskedRoundItems {
                                const privacy::NodeId& sender, MaskStatements& statements) const;
   absl::Status CheckLayout(const Digest& layout) const;
 
-  privacy::masking::MaskRound round_;
+  privacy::masking::MaskedSumId round_;
   Digest layout_;
   size_t values_;
   std::vector<privacy::NodeId> group_;
-  std::array<std::map<privacy::NodeId, Said>, limits::kMaxMaskAttempts> said_;
+  std::array<std::map<privacy::NodeId, SentStatements>, limits::kMaxMaskAttempts> said_;
   std::set<privacy::NodeId> refused_;
 };
 

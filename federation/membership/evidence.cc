@@ -41,14 +41,14 @@ std::optional<privacy::Equivocation> EquivocationOf(const privacy::Envelope& one
                                .second_signature = second.signature};
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(const v1::EquivocationProof& proof,
-                                                            Instant now, privacy::NodeId* id) {
+absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Apply(const v1::EquivocationProof& proof,
+                                                                Instant now, privacy::NodeId* id) {
   ASSIGN_OR_RETURN(const privacy::Equivocation equivocation,
                    privacy::Equivocation::Parse(AsBytes(proof.equivocation())));
   const privacy::NodeId sender = equivocation.sender();
-  if (Convicted(sender)) {
+  if (IsConvicted(sender)) {
     *id = sender;
-    return Applied::kKnown;  // decided before any signature is checked
+    return ApplyResult::kKnown;  // decided before any signature is checked
   }
   if (proof.certificate().size() > privacy::AdmissionCert::kBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
@@ -66,23 +66,23 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(const v1::Equivocati
                  certificate.name);
   }
   RETURN_IF_ERROR(equivocation.Verify(certificate.node_key));
-  ASSIGN_OR_RETURN(const Applied applied,
-                   Keep(equivocation, proof.certificate(), certificate.not_after_ms, now));
+  ASSIGN_OR_RETURN(const ApplyResult applied,
+                   Insert(equivocation, proof.certificate(), certificate.not_after_ms, now));
   *id = sender;
   return applied;
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Add(const Conviction& conviction,
-                                                          Instant now) {
-  if (Convicted(conviction.equivocation.sender())) {
-    return Applied::kKnown;
+absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Add(const Conviction& conviction,
+                                                              Instant now) {
+  if (IsConvicted(conviction.equivocation.sender())) {
+    return ApplyResult::kKnown;
   }
   ASSIGN_OR_RETURN(const privacy::AdmissionCert* certificate,
                    certificates_->Admit(AsBytes(conviction.certificate), now.wall_ms));
-  return Keep(conviction.equivocation, conviction.certificate, certificate->not_after_ms, now);
+  return Insert(conviction.equivocation, conviction.certificate, certificate->not_after_ms, now);
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
+absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Insert(
     const privacy::Equivocation& equivocation, std::string certificate, int64_t not_after_ms,
     Instant now) {
   ASSIGN_OR_RETURN(const privacy::EnvelopeHeader first,
@@ -102,7 +102,7 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
                  "evidence is about messages that expired long ago; it has no effect");
   }
   if (first.sender_id == local_->key->id()) {
-    return Applied::kOwn;
+    return ApplyResult::kOwn;
   }
   if (proofs_.size() >= limits::kMaxEvidence) {
     // The proof that expires first makes room, or is refused; if it were accepted and passed on, it
@@ -110,7 +110,7 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
     const auto first_over = std::ranges::min_element(
         proofs_, {}, [](const auto& entry) { return entry.second.expires_ms; });
     if (expires_ms <= first_over->second.expires_ms) {
-      return Applied::kKnown;
+      return ApplyResult::kKnown;
     }
     proofs_.erase(first_over);
   }
@@ -118,7 +118,7 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(
                               .equivocation = equivocation.Encode(),
                               .expires_ms = expires_ms};
   next_expiry_ms_ = std::min(next_expiry_ms_, expires_ms);
-  return Applied::kNew;
+  return ApplyResult::kNew;
 }
 
 void EvidenceTable::Expire(int64_t wall_ms) {
@@ -133,8 +133,9 @@ void EvidenceTable::Expire(int64_t wall_ms) {
   }
 }
 
-absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Restore(std::string_view stored, Instant now,
-                                                              privacy::NodeId* id) {
+absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Restore(std::string_view stored,
+                                                                  Instant now,
+                                                                  privacy::NodeId* id) {
   if (stored.size() != kStoredBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
                  "stored evidence has {} bytes instead of {}; it is learned again from peers",

@@ -41,15 +41,15 @@ class EvidenceTable {
       : local_(&local), certificates_(&certificates) {}
 
   // The result of applying a proof. kOwn: it is about this node itself.
-  enum class Applied { kKnown, kNew, kOwn };
+  enum class ApplyResult { kKnown, kNew, kOwn };
   // Checks a proof from a peer, cheap checks first, and keeps it unless it is about this node. Sets
   // `id` on success. Errors: EVIDENCE_INVALID, SIGNATURE_INVALID, WRONG_CLUSTER, ENVELOPE_EXPIRED,
   // CERTIFICATE_*.
-  absl::StatusOr<Applied> Apply(const v1::EquivocationProof& proof, Instant now,
-                                privacy::NodeId* id);
+  absl::StatusOr<ApplyResult> Apply(const v1::EquivocationProof& proof, Instant now,
+                                    privacy::NodeId* id);
   // Keeps a proof that this node found in envelopes that it had verified.
-  absl::StatusOr<Applied> Add(const Conviction& conviction, Instant now);
-  bool Convicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
+  absl::StatusOr<ApplyResult> Add(const Conviction& conviction, Instant now);
+  bool IsConvicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
   // Removes proofs that have ended.
   void Expire(int64_t wall_ms);
 
@@ -57,7 +57,7 @@ class EvidenceTable {
   // Apply.
   static constexpr size_t kStoredBytes =
       privacy::AdmissionCert::kBytes + privacy::Equivocation::kBytes;
-  absl::StatusOr<Applied> Restore(std::string_view stored, Instant now, privacy::NodeId* id);
+  absl::StatusOr<ApplyResult> Restore(std::string_view stored, Instant now, privacy::NodeId* id);
   std::vector<std::string> Stored() const;  // all, by id
 
   // Return the proof of one member, and all members with a proof, by id.
@@ -70,8 +70,8 @@ class EvidenceTable {
     std::string equivocation;
     int64_t expires_ms = 0;
   };
-  absl::StatusOr<Applied> Keep(const privacy::Equivocation& equivocation, std::string certificate,
-                               int64_t not_after_ms, Instant now);
+  absl::StatusOr<ApplyResult> Insert(const privacy::Equivocation& equivocation,
+                                     std::string certificate, int64_t not_after_ms, Instant now);
 
   const LocalNode* local_;
   CertificateStore* certificates_;

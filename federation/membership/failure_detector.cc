@@ -10,7 +10,7 @@
 
 namespace ruvd::federation {
 
-using v1::Frame;
+using v1::WireFrame;
 
 void FailureDetector::Adjust(int change) {
   if (lifeguard_) {
@@ -36,7 +36,7 @@ void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
   }
   const privacy::NodeId peer = found->second.peer;
   watches_.erase(found);
-  std::erase_if(errands_, [link](const Errand& errand) { return errand.asker == link; });
+  std::erase_if(errands_, [link](const IndirectProbe& errand) { return errand.asker == link; });
   if (auto current = link_of_.find(peer); current != link_of_.end() && current->second == link) {
     link_of_.erase(current);
     if (lost) {  // links break more often than nodes: try another link before asking others
@@ -52,7 +52,7 @@ FailureDetector::Open& FailureDetector::Begin(const privacy::NodeId& peer, TimeP
                                               Duration first_step) {
   const auto [check, begun] = checks_.try_emplace(peer);
   if (begun) {
-    check->second = {.deadline = now + Patience(limits::kPingTimeout),
+    check->second = {.deadline = now + ScaledTimeout(limits::kPingTimeout),
                      .next_step = now + first_step,
                      .seq = next_seq_++,
                      .helpers = {}};
@@ -71,7 +71,7 @@ void FailureDetector::Check(const privacy::NodeId& peer, size_t members, TimePoi
   if (link == link_of_.end()) {
     // The suspect's neighbours watch it. A few other members check it, too, in case most of these
     // neighbours failed themselves.
-    if (random_.Chance(limits::kWitnesses / static_cast<double>(std::max<size_t>(members, 1)))) {
+    if (random_.Bernoulli(limits::kWitnesses / static_cast<double>(std::max<size_t>(members, 1)))) {
       wanted_.insert(peer);
       if (!checks_.contains(peer)) {
         Begin(peer, now, limits::kProbeStep).by_rumour = true;
@@ -82,7 +82,7 @@ void FailureDetector::Check(const privacy::NodeId& peer, size_t members, TimePoi
   watches_.at(link->second).next_ping = std::min(watches_.at(link->second).next_ping, now);
 }
 
-void FailureDetector::Heard(LinkId link, TimePoint now) {
+void FailureDetector::OnFrameReceived(LinkId link, TimePoint now) {
   const auto found = watches_.find(link);
   if (found != watches_.end()) {
     found->second.last_heard = now;
@@ -129,7 +129,7 @@ std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePo
   return std::nullopt;
 }
 
-bool FailureDetector::OwesAck(LinkId link, TimePoint now) const {
+bool FailureDetector::IsAckOverdue(LinkId link, TimePoint now) const {
   const std::deque<OpenPing>& pings = watches_.at(link).pings;
   return !pings.empty() && now > pings.front().deadline;
 }
@@ -142,8 +142,8 @@ void FailureDetector::OnNack(LinkId link, uint64_t seq) {
   }
 }
 
-void FailureDetector::Answer(const Errand& errand, bool reached) {
-  Frame frame;
+void FailureDetector::Answer(const IndirectProbe& errand, bool reached) {
+  WireFrame frame;
   if (reached) {
     frame.mutable_ack()->set_seq(errand.seq);
   } else {
@@ -154,13 +154,13 @@ void FailureDetector::Answer(const Errand& errand, bool reached) {
 
 void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const privacy::NodeId& target,
                                     TimePoint now) {
-  Errand errand{.asker = link,
-                .seq = seq,
-                .target = target,
-                .nack_at = now + limits::kPingTimeout * limits::kNackPercent / 100};
-  const bool asked_already = std::any_of(errands_.begin(), errands_.end(), [&](const Errand& e) {
-    return e.asker == link && e.seq == seq;
-  });
+  IndirectProbe errand{.asker = link,
+                       .seq = seq,
+                       .target = target,
+                       .nack_at = now + limits::kPingTimeout * limits::kNackPercent / 100};
+  const bool asked_already =
+      std::any_of(errands_.begin(), errands_.end(),
+                  [&](const IndirectProbe& e) { return e.asker == link && e.seq == seq; });
   if (errands_.size() >= limits::kMaxErrands && !asked_already) {
     return;  // the asker will count this node as silent, which is true
   }
@@ -175,7 +175,7 @@ void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const privacy::No
   }
 }
 
-std::vector<privacy::NodeId> FailureDetector::TakeWanted() {
+std::vector<privacy::NodeId> FailureDetector::TakeDialRequests() {
   std::vector<privacy::NodeId> wanted(wanted_.begin(), wanted_.end());
   wanted_.clear();
   return wanted;
@@ -186,13 +186,13 @@ void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
   if (watch.pings.size() < limits::kMaxOpenPings) {
     watch.pings.push_back({.seq = seq, .sent = now, .deadline = now + limits::kLinkTimeout});
   }
-  Frame frame;
+  WireFrame frame;
   frame.mutable_ping()->set_seq(seq);
   outbox_->Send(link, std::move(frame));
 }
 
 void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint now) {
-  open.next_step = now + Patience(limits::kProbeStep);
+  open.next_step = now + ScaledTimeout(limits::kProbeStep);
   if (auto direct = link_of_.find(peer); direct != link_of_.end()) {
     SendPing(direct->second, watches_.at(direct->second), now);
   }
@@ -205,7 +205,7 @@ void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint no
   random_.Shuffle(std::span<LinkId>(others));
   others.resize(std::min(others.size(), limits::kIndirectChecks));
   for (const LinkId link : others) {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_ping_request()->set_seq(open.seq);
     frame.mutable_ping_request()->set_target(std::string(AsText(peer)));
     outbox_->Send(link, std::move(frame));
@@ -215,7 +215,7 @@ void FailureDetector::Step(const privacy::NodeId& peer, Open& open, TimePoint no
   }
 }
 
-void FailureDetector::NoticeStall(TimePoint now) {
+void FailureDetector::DetectStall(TimePoint now) {
   stalled_ = Duration(0);
   if (lifeguard_ && last_tick_ && now - *last_tick_ > limits::kStallGap) {
     stalled_ = now - *last_tick_;
@@ -234,13 +234,13 @@ void FailureDetector::NoticeStall(TimePoint now) {
 }
 
 std::vector<privacy::NodeId> FailureDetector::Tick(TimePoint now) {
-  NoticeStall(now);
+  DetectStall(now);
   for (auto& [link, watch] : watches_) {
     if (watch.next_ping <= now) {
       watch.next_ping = now + limits::kPingPeriod;
       SendPing(link, watch, now);
       const Duration answer = 3 * watch.rtt.value_or(Duration(0));
-      Begin(watch.peer, now, Patience(std::max<Duration>(limits::kRequestTimeout, answer)));
+      Begin(watch.peer, now, ScaledTimeout(std::max<Duration>(limits::kRequestTimeout, answer)));
     }
   }
   std::vector<privacy::NodeId> failed;

@@ -31,12 +31,12 @@ class FailureDetector {
   // `lost`: the link broke without a goodbye, so the peer is checked in other ways.
   void LinkDown(LinkId link, bool lost, TimePoint now);
   // A frame arrived.
-  void Heard(LinkId link, TimePoint now);
+  void OnFrameReceived(LinkId link, TimePoint now);
   // Returns the round trip time if the Ack answers an open Ping of this link.
   std::optional<Duration> OnAck(LinkId link, uint64_t seq, TimePoint now);
   // Returns whether the peer has owed the answer to a Ping for longer than kLinkTimeout, whatever
   // other frames it sends.
-  bool OwesAck(LinkId link, TimePoint now) const;
+  bool IsAckOverdue(LinkId link, TimePoint now) const;
   void OnNack(LinkId link, uint64_t seq);
   // A neighbour asks whether this node reaches `target`.
   void OnPingRequest(LinkId link, uint64_t seq, const privacy::NodeId& target, TimePoint now);
@@ -56,7 +56,7 @@ class FailureDetector {
   // How long this node was stalled before the last Tick; zero if it was not, or without lifeguard
   Duration stalled() const { return stalled_; }
   // Returns members that a neighbour asked about and that have no link; they should be dialled.
-  std::vector<privacy::NodeId> TakeWanted();
+  std::vector<privacy::NodeId> TakeDialRequests();
   // Local health multiplier, 0 (healthy) to kMaxLocalHealth: timeouts are multiplied by 1 + this
   // value
   int health() const { return health_; }
@@ -86,13 +86,13 @@ class FailureDetector {
     bool by_rumour = false;  // another node suspects it, and no link of this node was silent
   };
   // A peer that a neighbour asked this node to reach.
-  struct Errand {
+  struct IndirectProbe {
     LinkId asker = 0;
     uint64_t seq = 0;
     privacy::NodeId target{};
     TimePoint nack_at{};
   };
-  Duration Patience(Duration base) const { return base * (1 + health_); }
+  Duration ScaledTimeout(Duration base) const { return base * (1 + health_); }
   void Adjust(int change);
   void SendPing(LinkId link, Watch& watch, TimePoint now);
   // Returns the check in progress, or begins a new one.
@@ -100,8 +100,8 @@ class FailureDetector {
   // Tries again: over the link if there is one, and through helpers.
   void Step(const privacy::NodeId& peer, Open& open, TimePoint now);
   void Resolve(const privacy::NodeId& peer);
-  void Answer(const Errand& errand, bool reached);
-  void NoticeStall(TimePoint now);
+  void Answer(const IndirectProbe& errand, bool reached);
+  void DetectStall(TimePoint now);
 
   bool lifeguard_;
   Outbox* outbox_;
@@ -109,7 +109,7 @@ class FailureDetector {
   std::map<LinkId, Watch> watches_;
   std::map<privacy::NodeId, LinkId> link_of_;
   std::map<privacy::NodeId, Open> checks_;
-  std::vector<Errand> errands_;
+  std::vector<IndirectProbe> errands_;
   std::set<privacy::NodeId> wanted_;
   uint64_t next_seq_ = 1;
   int health_ = 0;

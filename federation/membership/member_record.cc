@@ -42,7 +42,7 @@ absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body) {
       *state != static_cast<uint8_t>(MemberState::kLeft)) {
     return Malformed("has a state that a member cannot state about itself");
   }
-  if (!AddressIsGood(AsText(*address))) {
+  if (!IsValidAddress(AsText(*address))) {
     return Malformed("has an address that is not a printable host:port");
   }
   MemberRecord record;

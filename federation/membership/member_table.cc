@@ -72,7 +72,7 @@ RecordPtr MemberTable::Announce(MemberState state, Instant now) {
   if (options_.pool) {
     options_.pool->Add(signed_record);
   }
-  Keep(signed_record, now.now);
+  Insert(signed_record, now.now);
   return signed_record;
 }
 
@@ -114,7 +114,7 @@ MemberState MemberTable::StateOf(const SignedRecord& record) const {
   if (suspicions_.Dead(record.node())) {
     return MemberState::kDead;
   }
-  return Silent(record.node()) ? MemberState::kSuspect : MemberState::kAlive;
+  return IsUnresponsive(record.node()) ? MemberState::kSuspect : MemberState::kAlive;
 }
 
 void MemberTable::Emit(const privacy::NodeId& id) {
@@ -123,7 +123,7 @@ void MemberTable::Emit(const privacy::NodeId& id) {
   }
 }
 
-void MemberTable::Keep(RecordPtr record, TimePoint now) {
+void MemberTable::Insert(RecordPtr record, TimePoint now) {
   const privacy::NodeId id = record->node();
   const RecordPtr* known = records_.Find(id);
   const bool changed = known == nullptr || StateOf(**known) != record->record.state ||
@@ -186,16 +186,16 @@ std::optional<privacy::NodeId> MemberTable::KnownAlready(const privacy::Envelope
   return id;
 }
 
-absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const privacy::Envelope& envelope,
-                                                        Instant now) {
+absl::StatusOr<MemberTable::ApplyResult> MemberTable::Apply(const privacy::Envelope& envelope,
+                                                            Instant now) {
   // Most records arrive from several neighbours, so known ones are recognised by their bytes,
   // without verification.
   if (const auto duplicate = KnownAlready(envelope)) {
-    return Applied{.newer = false, .id = *duplicate};
+    return ApplyResult{.newer = false, .id = *duplicate};
   }
   ASSIGN_OR_RETURN(const MemberRecord claimed, DecodeMemberRecord(AsBytes(envelope.body)));
   const privacy::NodeId id = claimed.certificate.node_id;
-  Applied applied{.newer = false, .id = id, .conviction = std::nullopt};
+  ApplyResult applied{.newer = false, .id = id, .conviction = std::nullopt};
   const RecordPtr* known = records_.Find(id);
   const Digest record_id = privacy::MessageId(envelope);
   if (known != nullptr &&
@@ -221,7 +221,7 @@ absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const privacy::Envelope&
       return applied;
     }
   }
-  Keep(std::move(record), now.now);
+  Insert(std::move(record), now.now);
   applied.newer = true;
   return applied;
 }
@@ -233,18 +233,18 @@ void MemberTable::Restore(std::shared_ptr<const RecordBase> base, TimePoint now)
   }
 }
 
-absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const privacy::Envelope& envelope,
-                                                                  Instant now) {
+absl::StatusOr<MemberTable::AccusationResult> MemberTable::ApplyAccusation(
+    const privacy::Envelope& envelope, Instant now) {
   // Most accusations arrive from several neighbours, so those that change nothing are not verified.
   ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(AsBytes(envelope.body)));
   const RecordPtr* known = records_.Find(claim.suspect);
   if (known == nullptr || claim.incarnation > (*known)->record.incarnation) {
-    return Accused::kUnknown;
+    return AccusationResult::kUnknown;
   }
   if (claim.incarnation < (*known)->record.incarnation ||
       (*known)->record.state == MemberState::kLeft || claim.accuser == local_->key->id() ||
       suspicions_.Settled(claim, alive())) {
-    return Accused::kNothingNew;
+    return AccusationResult::kNothingNew;
   }
   ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
   ASSIGN_OR_RETURN(const privacy::EnvelopeHeader header,
@@ -254,18 +254,18 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const privacy:
                  "suspicion has body type {}; update the sending node", header.body_type);
   }
   if (accusation.suspect == local_->key->id()) {
-    return Accused::kRefute;
+    return AccusationResult::kRefute;
   }
-  const bool silent = Silent(accusation.suspect);
-  const bool first = !suspicions_.Suspected(accusation.suspect);
+  const bool silent = IsUnresponsive(accusation.suspect);
+  const bool first = !suspicions_.IsSuspected(accusation.suspect);
   if (!suspicions_.Add(accusation, std::make_shared<const privacy::Envelope>(envelope), alive(),
                        now.now)) {
-    return Accused::kNothingNew;
+    return AccusationResult::kNothingNew;
   }
   if (!silent) {
     Emit(accusation.suspect);
   }
-  return first ? Accused::kFirst : Accused::kFurther;
+  return first ? AccusationResult::kFirst : AccusationResult::kFurther;
 }
 
 std::shared_ptr<const privacy::Envelope> MemberTable::Accuse(const privacy::NodeId& id,
@@ -283,7 +283,7 @@ std::shared_ptr<const privacy::Envelope> MemberTable::Accuse(const privacy::Node
                                 now.wall_ms + limits::kAccusationLifeMillis);
   RUVD_CHECK(envelope.ok());
   auto evidence = std::make_shared<const privacy::Envelope>(*std::move(envelope));
-  const bool suspected = Silent(id);
+  const bool suspected = IsUnresponsive(id);
   if (!suspicions_.Add(accusation, evidence, alive(), now.now)) {
     return nullptr;
   }
@@ -293,7 +293,7 @@ std::shared_ptr<const privacy::Envelope> MemberTable::Accuse(const privacy::Node
   return evidence;
 }
 
-void MemberTable::Heard(const privacy::NodeId& id, TimePoint now) {
+void MemberTable::OnFrameReceived(const privacy::NodeId& id, TimePoint now) {
   if (auto found = views_.find(id); found != views_.end()) {
     found->second.last_heard = now;
   }
@@ -383,7 +383,7 @@ std::vector<privacy::NodeId> MemberTable::Tick(Instant now, Duration stalled) {
   return answering;
 }
 
-RecordPtr MemberTable::RandomSilent(Random& random) const {
+RecordPtr MemberTable::RandomUnresponsive(Random& random) const {
   const size_t count = suspicions_.size() + overdue_.size();
   if (count == 0) {
     return nullptr;

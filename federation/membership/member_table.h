@@ -46,7 +46,7 @@ class MemberTable {
   bool AnnouncementDue(Instant now) const;
 
   // The result of applying a record from a peer.
-  struct Applied {
+  struct ApplyResult {
     bool newer = false;  // it was kept and should be passed on
     privacy::NodeId id{};
     // Set if the known record and this one are two messages under one number
@@ -54,16 +54,16 @@ class MemberTable {
   };
   // Checks and keeps a record. A record that does not supersede the known one has no effect. If it
   // is a record of this node itself with a higher incarnation, the next announcement exceeds that.
-  absl::StatusOr<Applied> Apply(const privacy::Envelope& envelope, Instant now);
+  absl::StatusOr<ApplyResult> Apply(const privacy::Envelope& envelope, Instant now);
   // Merges records that this node, or another node of its process, has verified.
   void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
 
   // The result of applying an accusation from a peer.
-  enum class Accused { kNothingNew, kFirst, kFurther, kRefute, kUnknown };
+  enum class AccusationResult { kNothingNew, kFirst, kFurther, kRefute, kUnknown };
   // Checks and counts an accusation. kFirst: it is the first against this member; kFurther: it is a
   // further one. Both should be passed on. kRefute: it accuses this node's own newest record.
   // kUnknown: it is about a record that this node lacks.
-  absl::StatusOr<Accused> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
+  absl::StatusOr<AccusationResult> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
   // Signs that a member did not answer. Returns nullptr if that is not new.
   std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);
   // Returns open accusations, for a new neighbour.
@@ -72,7 +72,7 @@ class MemberTable {
   }
 
   // A frame of a linked member arrived.
-  void Heard(const privacy::NodeId& id, TimePoint now);
+  void OnFrameReceived(const privacy::NodeId& id, TimePoint now);
   void SetLink(const privacy::NodeId& id, bool linked, TimePoint now);
   void SetRtt(const privacy::NodeId& id, Duration rtt);
   // Declares members dead that did not refute in time, and forgets expired records. `stalled` is
@@ -88,11 +88,11 @@ class MemberTable {
   const RecordSet& records() const { return records_; }
   MemberState StateOf(const SignedRecord& record) const;
   // Returns whether the member is suspected or dead, and might come back.
-  bool Silent(const privacy::NodeId& id) const {
-    return suspicions_.Suspected(id) || overdue_.contains(id);
+  bool IsUnresponsive(const privacy::NodeId& id) const {
+    return suspicions_.IsSuspected(id) || overdue_.contains(id);
   }
   // Returns a random silent member, or nullptr.
-  RecordPtr RandomSilent(Random& random) const;
+  RecordPtr RandomUnresponsive(Random& random) const;
   // Members that are neither left nor dead, including this node
   size_t alive() const { return records_.size() - std::min(records_.size(), gone_.size()); }
   std::vector<Member> Members() const;
@@ -109,7 +109,7 @@ class MemberTable {
                                    Instant now);
   Member MakeMember(const SignedRecord& record) const;
   void Emit(const privacy::NodeId& id);
-  void Keep(RecordPtr record, TimePoint now);
+  void Insert(RecordPtr record, TimePoint now);
   void Forget(const privacy::NodeId& id);
   void Sweep(Instant now);
 

@@ -37,7 +37,7 @@ double PeerScores::Of(const privacy::NodeId& peer) const {
   return found == peers_.end() ? 0 : ScoreOf(found->second);
 }
 
-double PeerScores::OfLink(LinkId link) const {
+double PeerScores::ScoreOfLink(LinkId link) const {
   const auto found = links_.find(link);
   if (found == links_.end()) {
     return 0;
@@ -93,18 +93,18 @@ void PeerScores::Heartbeat(const std::set<LinkId>& mesh, TimePoint now) {
 
 void PeerScores::Tick(TimePoint now) {
   now_ = now;
-  std::erase_if(sentences_, [now](const auto& entry) {
+  std::erase_if(graylistings_, [now](const auto& entry) {
     return now - entry.second.until > limits::kGraylistMemory;
   });
 }
 
-void PeerScores::Delivered(LinkId link) {
+void PeerScores::RecordDelivery(LinkId link) {
   if (Peer* peer = CountsOf(link)) {
     peer->deliveries = std::min(peer->deliveries + 1, limits::kMaxDeliveries);
   }
 }
 
-void PeerScores::Missed(LinkId link) {
+void PeerScores::RecordMissing(LinkId link) {
   const auto found = links_.find(link);
   const auto peer = found == links_.end() ? peers_.end() : peers_.find(found->second.peer);
   if (peer != peers_.end()) {
@@ -115,27 +115,27 @@ void PeerScores::Missed(LinkId link) {
 void PeerScores::Invalid(LinkId link, double weight) {
   if (Peer* peer = CountsOf(link)) {
     peer->invalid += weight;
-    Judge(link);
+    UpdateGraylist(link);
   }
 }
 
-void PeerScores::Misbehaved(LinkId link, double weight) {
+void PeerScores::RecordMisbehaviour(LinkId link, double weight) {
   if (Peer* peer = CountsOf(link)) {
     peer->misbehaviour += weight;
-    Judge(link);
+    UpdateGraylist(link);
   }
 }
 
-void PeerScores::Judge(LinkId link) {
+void PeerScores::UpdateGraylist(LinkId link) {
   const privacy::NodeId& id = links_.at(link).peer;
-  if (OfLink(link) >= limits::kGraylistScore || Graylisted(id)) {
+  if (ScoreOfLink(link) >= limits::kGraylistScore || Graylisted(id)) {
     return;
   }
-  if (sentences_.size() >= limits::kMaxScores && !sentences_.contains(id)) {
-    sentences_.erase(std::ranges::min_element(
-        sentences_, {}, [](const auto& entry) { return entry.second.until; }));
+  if (graylistings_.size() >= limits::kMaxScores && !graylistings_.contains(id)) {
+    graylistings_.erase(std::ranges::min_element(
+        graylistings_, {}, [](const auto& entry) { return entry.second.until; }));
   }
-  Sentence& sentence = sentences_[id];
+  Graylisting& sentence = graylistings_[id];
   const int doublings = std::min(sentence.times++, limits::kGraylistDoublings);
   sentence.until = now_ + limits::kGraylistTime * (1 << doublings);
 }
@@ -157,13 +157,13 @@ std::vector<privacy::NodeId> PeerScores::Better(double score) const {
 }
 
 bool PeerScores::Graylisted(const privacy::NodeId& peer) const {
-  const auto found = sentences_.find(peer);
-  return found != sentences_.end() && found->second.until > now_;
+  const auto found = graylistings_.find(peer);
+  return found != graylistings_.end() && found->second.until > now_;
 }
 
 std::vector<privacy::NodeId> PeerScores::Graylisted() const {
   std::vector<privacy::NodeId> ids;
-  for (const auto& [id, sentence] : sentences_) {
+  for (const auto& [id, sentence] : graylistings_) {
     if (sentence.until > now_) {
       ids.push_back(id);
     }

@@ -33,18 +33,18 @@ class PeerScores {
   void Tick(TimePoint now);
 
   // A complete payload arrived over this link and was accepted.
-  void Delivered(LinkId link);
+  void RecordDelivery(LinkId link);
   // The peer no longer has what it announced. This reduces what it earned by deliveries, but never
   // below 0.
-  void Missed(LinkId link);
+  void RecordMissing(LinkId link);
   // A message had no effect for a reason that its sender is to blame for. `weight` is 1 for
   // messages that no honest node sends.
   void Invalid(LinkId link, double weight);
   // The peer broke a promise, grafted too early, or sent too much.
-  void Misbehaved(LinkId link, double weight);
+  void RecordMisbehaviour(LinkId link, double weight);
 
   double Of(const privacy::NodeId& peer) const;
-  double OfLink(LinkId link) const;
+  double ScoreOfLink(LinkId link) const;
   // Returns peers above `score` with recent activity, the best first.
   std::vector<privacy::NodeId> Better(double score) const;
 
@@ -62,7 +62,7 @@ class PeerScores {
     double invalid = 0;
     double misbehaviour = 0;
   };
-  struct Sentence {
+  struct Graylisting {
     TimePoint until{};
     int times = 0;
   };
@@ -71,11 +71,11 @@ class PeerScores {
   Peer* CountsOf(LinkId link);
   void MakeRoom();
   // Called after an event that counts against a peer.
-  void Judge(LinkId link);
+  void UpdateGraylist(LinkId link);
 
   std::map<LinkId, Link> links_;
   std::map<privacy::NodeId, Peer> peers_;  // peers with recent activity
-  std::map<privacy::NodeId, Sentence> sentences_;
+  std::map<privacy::NodeId, Graylisting> graylistings_;
   TimePoint now_{};  // time of the last Tick
 };
 

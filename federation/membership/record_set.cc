@@ -67,7 +67,7 @@ bool RecordSet::Put(RecordPtr record, TimePoint now) {
   }
   size_ += known == nullptr ? 1 : 0;
   changes_[id] = {.record = std::move(record), .received = now};
-  FoldIfLarge();
+  CompactIfLarge();
   return true;
 }
 
@@ -78,13 +78,13 @@ void RecordSet::Erase(const privacy::NodeId& id) {
   --size_;
   if (base_->Find(id) != nullptr) {
     changes_[id] = {.record = nullptr, .received = {}};
-    FoldIfLarge();
+    CompactIfLarge();
   } else {
     changes_.erase(id);
   }
 }
 
-void RecordSet::FoldIfLarge() {
+void RecordSet::CompactIfLarge() {
   if (changes_.size() <= limits::kMaxRecordChanges + base_->records().size() / 4) {
     return;
   }
@@ -122,8 +122,8 @@ IdSum RecordSet::Sum(const privacy::NodeId& lower,
                      const std::optional<privacy::NodeId>& upper) const {
   const size_t begin = base_->LowerBound(lower);
   const size_t end = upper ? base_->LowerBound(*upper) : base_->records().size();
-  IdSum sum = base_->SumBefore(end);
-  sum.Remove(base_->SumBefore(begin));
+  IdSum sum = base_->PrefixSum(end);
+  sum.Remove(base_->PrefixSum(begin));
   const auto last = upper ? changes_.lower_bound(*upper) : changes_.end();
   for (auto it = changes_.lower_bound(lower); it != last; ++it) {
     if (const RecordPtr* replaced = base_->Find(it->first)) {

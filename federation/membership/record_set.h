@@ -48,7 +48,7 @@ class RecordBase {
   size_t LowerBound(const privacy::NodeId& id) const;
   const RecordPtr* Find(const privacy::NodeId& id) const;
   // Returns the sum over the ids of records [0, end).
-  const IdSum& SumBefore(size_t end) const { return sums_[end]; }
+  const IdSum& PrefixSum(size_t end) const { return sums_[end]; }
 
  private:
   std::vector<RecordPtr> records_;
@@ -87,7 +87,7 @@ class RecordSet {
     TimePoint received{};
   };
   // Merges the changes into a new base of this set if there are many.
-  void FoldIfLarge();
+  void CompactIfLarge();
 
   std::shared_ptr<const RecordBase> base_;
   TimePoint base_received_{};

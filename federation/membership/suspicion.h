@@ -70,7 +70,7 @@ class SuspicionTable {
            size_t members, TimePoint now);
   // The suspect refuted the suspicion, or was forgotten.
   void Clear(const privacy::NodeId& suspect) { suspects_.erase(suspect); }
-  bool Suspected(const privacy::NodeId& suspect) const { return suspects_.contains(suspect); }
+  bool IsSuspected(const privacy::NodeId& suspect) const { return suspects_.contains(suspect); }
   // Returns whether the suspect did not refute in time.
   bool Dead(const privacy::NodeId& suspect) const;
   // Returns the accusation that began the suspicion, or nullptr.

@@ -20,7 +20,7 @@ absl::Status Full(std::string_view what, size_t limit) {
 }  // namespace
 
 size_t RelayedCost(const v1::RelayFrame& frame) {
-  return std::max(limits::kLeastRelayedBytes, frame.opening().size() + frame.sealed().size());
+  return std::max(limits::kMinRelayedBytes, frame.opening().size() + frame.sealed().size());
 }
 
 size_t CircuitTable::CountOf(LinkId link) const {
@@ -72,7 +72,7 @@ absl::Status CircuitTable::Open(CircuitEnd from, const privacy::NodeId& source, 
   return absl::OkStatus();
 }
 
-bool CircuitTable::TrySend(Circuit& circuit, Direction& direction, v1::Frame& frame,
+bool CircuitTable::TrySend(Circuit& circuit, Direction& direction, v1::WireFrame& frame,
                            TimePoint now) {
   const size_t bytes = RelayedCost(frame.relay_frame());
   const auto amount = static_cast<double>(bytes);
@@ -117,7 +117,7 @@ void CircuitTable::Acknowledge(CircuitEnd end, uint64_t received, TimePoint now)
   Drain(circuit, direction, now);
 }
 
-absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now) {
+absl::Status CircuitTable::Forward(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now) {
   Circuit& circuit = circuits_.at(of_end_.at(from));
   circuit.used = now;
   Direction& direction = circuit.directions[circuit.ends[0] == from ? 0 : 1];
@@ -125,7 +125,7 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const v1::RelayFrame& frame, Ti
     return absl::OkStatus();  // the network delivered it twice; the other end would count it once
   }
   direction.next_seq = frame.seq() + 1;
-  v1::Frame out;
+  v1::WireFrame out;
   v1::RelayFrame* copy = out.mutable_relay_frame();  // only fields that matter, no unknown ones
   copy->set_circuit(direction.to.circuit);
   copy->set_seq(frame.seq());

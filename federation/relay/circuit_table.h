@@ -49,7 +49,7 @@ class CircuitTable {
   bool Carries(CircuitEnd end) const { return of_end_.contains(end); }
   // Sends a frame from one end to the other, now or at a later Tick. LIMIT_EXCEEDED if too much
   // data waits; the caller then ends the circuit. `from` must be known.
-  absl::Status Pass(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now);
+  absl::Status Forward(CircuitEnd from, const v1::RelayFrame& frame, TimePoint now);
   // Returns whether an end can have received this many frames and has not acknowledged them before.
   bool Acknowledges(CircuitEnd end, uint64_t received) const;
   // The end has received this many frames, so more may be sent to it. Has no effect if Acknowledges
@@ -71,7 +71,7 @@ class CircuitTable {
  private:
   struct Direction {
     CircuitEnd to;
-    std::deque<v1::Frame> queue;
+    std::deque<v1::WireFrame> queue;
     size_t queued_bytes = 0;
     std::deque<size_t> under_way;  // costs of frames that the other end has not acknowledged
     size_t under_way_bytes = 0;
@@ -89,7 +89,7 @@ class CircuitTable {
   // Returns the direction towards a known end.
   const Direction& Towards(CircuitEnd end) const;
   // Sends a frame if it may go now.
-  bool TrySend(Circuit& circuit, Direction& direction, v1::Frame& frame, TimePoint now);
+  bool TrySend(Circuit& circuit, Direction& direction, v1::WireFrame& frame, TimePoint now);
   void Drain(Circuit& circuit, Direction& direction, TimePoint now);
   void Erase(uint64_t id);
 

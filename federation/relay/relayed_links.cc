@@ -15,22 +15,22 @@
 namespace ruvd::federation {
 namespace {
 
-using v1::Frame;
 using v1::RelayFrame;
+using v1::WireFrame;
 
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kRelayBroken,
                "relay {}; the link is opened again through another one", what);
 }
 
-bool OfHandshake(const Frame& frame) {
+bool OfHandshake(const WireFrame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
 // The Goaway of an end that gave up before the last frame of the handshake reached it. It only says
 // that the link ends, because it is not sealed and nothing more in it could be trusted.
-std::optional<Frame> CrossingGoaway(const std::string& opening) {
-  Frame frame;
+std::optional<WireFrame> CrossingGoaway(const std::string& opening) {
+  WireFrame frame;
   if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
       !frame.has_goaway()) {
     return std::nullopt;
@@ -67,13 +67,13 @@ absl::Status RelayedLinks::Secure(LinkId link, const privacy::ChannelKey::Public
   return absl::OkStatus();
 }
 
-std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
+std::optional<WireFrame> RelayedLinks::Wrap(LinkId link, const WireFrame& frame) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost) {
     return std::nullopt;
   }
   Entry& entry = found->second;
-  Frame out;
+  WireFrame out;
   RelayFrame* wrapped = out.mutable_relay_frame();
   wrapped->set_circuit(entry.circuit.circuit);
   wrapped->set_seq(entry.sent++);
@@ -86,10 +86,11 @@ std::optional<Frame> RelayedLinks::Wrap(LinkId link, const Frame& frame) {
   return out;
 }
 
-absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const RelayFrame& frame) {
+absl::StatusOr<std::optional<WireFrame>> RelayedLinks::Unwrap(LinkId link,
+                                                              const RelayFrame& frame) {
   Entry& entry = entries_.at(link);
   if (frame.seq() < entry.received) {
-    return std::optional<Frame>();
+    return std::optional<WireFrame>();
   }
   if (frame.seq() > entry.received) {
     return Broken("left out a frame");
@@ -113,24 +114,24 @@ absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const Rel
     entry.opened = true;
     bytes = *std::move(opened);
   }
-  Frame inner;
+  WireFrame inner;
   if (bytes.size() > limits::kMaxFrameBytes || !inner.ParseFromString(bytes)) {
     return entry.channel
                ? Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                        "circuit carried bytes that are not a frame; update the sending node")
                : Broken("altered a frame of the handshake");
   }
-  return std::optional<Frame>(std::move(inner));
+  return std::optional<WireFrame>(std::move(inner));
 }
 
-std::optional<Frame> RelayedLinks::TakeAck(LinkId link) {
+std::optional<WireFrame> RelayedLinks::TakeAck(LinkId link) {
   const auto found = entries_.find(link);
   if (found == entries_.end() || found->second.lost ||
       found->second.unacknowledged < limits::kRelayAckBytes) {
     return std::nullopt;
   }
   found->second.unacknowledged = 0;
-  Frame frame;
+  WireFrame frame;
   frame.mutable_relay_ack()->set_circuit(found->second.circuit.circuit);
   frame.mutable_relay_ack()->set_received(found->second.received);
   return frame;

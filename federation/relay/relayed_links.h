@@ -38,15 +38,15 @@ class RelayedLinks {
   absl::Status Secure(LinkId link, const privacy::ChannelKey::PublicKey& peer, bool dialed,
                       const Digest& session);
   // Returns the frame that carries `frame` to the relay; nullopt for a link that is gone.
-  std::optional<v1::Frame> Wrap(LinkId link, const v1::Frame& frame);
+  std::optional<v1::WireFrame> Wrap(LinkId link, const v1::WireFrame& frame);
   // Returns the frame inside a frame of the relay on a known link; nullopt if it is a copy.
   // RELAY_BROKEN if it is not what the other end sent next, ENVELOPE_MALFORMED if the other end
   // sent it and it is not a frame. A Goaway that crossed the handshake is returned as one that ends
   // the link at once; the relay may have made it, but a relay can end the link anyway.
-  absl::StatusOr<std::optional<v1::Frame>> Unwrap(LinkId link, const v1::RelayFrame& frame);
+  absl::StatusOr<std::optional<v1::WireFrame>> Unwrap(LinkId link, const v1::RelayFrame& frame);
   // Returns the acknowledgement for the relay after an Unwrap if it is due; nullopt otherwise and
   // for a link that is gone.
-  std::optional<v1::Frame> TakeAck(LinkId link);
+  std::optional<v1::WireFrame> TakeAck(LinkId link);
   void Remove(LinkId link);
   // A link that carried others is gone. The carried links stay until TakeLost, but carry nothing
   // more.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/limits.h"
@@ -225,7 +225,7 @@ absl::Status CheckAdapter(const Adapter& adapter, const Model& model) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
                    "adapter {} changes {} as {} x {}, which the model does not have; use an "
                    "adapter of this model",
-                   AdapterLabel(adapter), Shown(name), change.out, change.in);
+                   AdapterLabel(adapter), SanitizeForDisplay(name), change.out, change.in);
     }
   }
   return absl::OkStatus();
@@ -265,7 +265,7 @@ Digest AdapterId(const Adapter& adapter) {
 }
 
 std::string AdapterLabel(const Adapter& adapter) {
-  return fmt::format("{}@{}", Shown(adapter.name), adapter.version);
+  return fmt::format("{}@{}", SanitizeForDisplay(adapter.name), adapter.version);
 }
 
 }  // namespace ruvd::inference

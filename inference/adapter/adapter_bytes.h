@@ -46,7 +46,7 @@ std::string LastLayerTensor(const Model& model, std::string_view part);
 Digest AdapterId(const Adapter& adapter);
 
 // Returns "name@version" for a message. The name may come from a file or a peer, so it is cleaned
-// as in base/shown.h.
+// as in base/sanitize_for_display.h.
 std::string AdapterLabel(const Adapter& adapter);
 
 }  // namespace ruvd::inference

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/limits.h"
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<float>> Project(const ModuleFrame& module, const LowR
   if (whole - inside > kFrameLoss * whole) {
     return Invalid(reasons::kAdapterInvalid,
                    "the change of {} is not of the form P R Q in this frame; train it again",
-                   Shown(target));
+                   SanitizeForDisplay(target));
   }
   return core;
 }
@@ -99,7 +99,7 @@ absl::StatusOr<LowRank> StartChange(const Matrix& matrix, const AdapterPlan& pla
   LowRank change{.rank = std::min({plan.rank, matrix.rows, matrix.columns}),
                  .in = matrix.columns,
                  .out = matrix.rows};
-  if (!InFrame(plan.kind)) {
+  if (!UsesFrame(plan.kind)) {
     const std::vector<double> a = OrthonormalRows(change.rank, change.in, random);
     change.a.assign(a.begin(), a.end());
   } else {
@@ -109,7 +109,7 @@ absl::StatusOr<LowRank> StartChange(const Matrix& matrix, const AdapterPlan& pla
           reasons::kInvalidArgument,
           "the frame has {} for {}, not rank {}; make a frame of this rank",
           module == frame->modules.end() ? "nothing" : fmt::format("rank {}", module->second.rank),
-          Shown(target), change.rank);
+          SanitizeForDisplay(target), change.rank);
     }
     const auto floats = static_cast<std::ptrdiff_t>(change.rank) * change.in;
     change.a.assign(module->second.q.begin(), module->second.q.begin() + floats);
@@ -127,7 +127,7 @@ absl::Status CheckPlan(const Model& model, const AdapterPlan& plan, const FrameS
         "has rank {} and {} targets; choose another kind or rank",
         KindName(plan.kind), ranks.least, ranks.most, plan.rank, plan.targets.size());
   }
-  if (!InFrame(plan.kind)) {
+  if (!UsesFrame(plan.kind)) {
     return absl::OkStatus();
   }
   if (frame == nullptr) {
@@ -181,13 +181,13 @@ absl::Status CheckKind(const Adapter& adapter) {
           "adapter {} is of kind {}, which has rank {} to {}, but it has rank {} on {}; give "
           "another kind",
           AdapterLabel(adapter), KindName(adapter.kind), ranks.least, ranks.most, change.rank,
-          Shown(target));
+          SanitizeForDisplay(target));
     }
   }
-  if (InFrame(adapter.kind) == (adapter.frame_id == Digest{})) {
+  if (UsesFrame(adapter.kind) == (adapter.frame_id == Digest{})) {
     return Invalid(reasons::kAdapterInvalid, "adapter {} of kind {} {} a frame; train it again",
                    AdapterLabel(adapter), KindName(adapter.kind),
-                   InFrame(adapter.kind) ? "does not name" : "must not name");
+                   UsesFrame(adapter.kind) ? "does not name" : "must not name");
   }
   return absl::OkStatus();
 }
@@ -216,14 +216,14 @@ absl::StatusOr<Adapter> StartAdapter(const Model& model, const AdapterPlan& plan
   Adapter adapter;
   adapter.model_hash = model.hash();
   adapter.kind = plan.kind;
-  adapter.frame_id = InFrame(plan.kind) ? frame->id : Digest{};
+  adapter.frame_id = UsesFrame(plan.kind) ? frame->id : Digest{};
   Random random(seed);
   for (const std::string& target : plan.targets) {
     const Matrix* matrix = FindMatrix(model, target);
     if (matrix == nullptr) {
       return Invalid(reasons::kInvalidArgument,
                      "{} is not a linear layer of {}; give a name like blk.0.attn_q.weight",
-                     Shown(target), model.config().name);
+                     SanitizeForDisplay(target), model.config().name);
     }
     ASSIGN_OR_RETURN(LowRank change, StartChange(*matrix, plan, target, frame, random));
     adapter.targets.insert_or_assign(target, std::move(change));
@@ -255,7 +255,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCores(const FrameSet& 
       return Invalid(
           reasons::kUpdateInvalid,
           "the core of {} must have a rank from 1 to {} and finite values; refuse the update",
-          Shown(target), module == frame.modules.end() ? 0 : module->second.rank);
+          SanitizeForDisplay(target), module == frame.modules.end() ? 0 : module->second.rank);
     }
     const auto floats = static_cast<std::ptrdiff_t>(core.rank) * module->second.in;
     LowRank change{.rank = core.rank,
@@ -286,7 +286,7 @@ absl::StatusOr<CoreSet> CoresOf(const Adapter& adapter, const FrameSet& frame) {
         !std::equal(change.a.begin(), change.a.end(), module->second.q.begin())) {
       return Invalid(reasons::kAdapterInvalid,
                      "the A factor of {} is not the frame's; train the adapter again",
-                     Shown(target));
+                     SanitizeForDisplay(target));
     }
     ASSIGN_OR_RETURN(std::vector<float> core, Project(module->second, change, target));
     cores.cores.emplace(target, CoreSet::Core{.rank = change.rank, .values = std::move(core)});

@@ -26,7 +26,7 @@ std::string_view KindName(AdapterKind kind);
 std::optional<AdapterKind> KindByName(std::string_view name);
 
 // Returns whether adapters of this kind lie in a frame.
-inline bool InFrame(AdapterKind kind) {
+inline bool UsesFrame(AdapterKind kind) {
   return kind == AdapterKind::kFfa || kind == AdapterKind::kCore;
 }
 

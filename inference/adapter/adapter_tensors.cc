@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inference/adapter/adapter_bytes.h"
@@ -62,12 +62,12 @@ absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const Tens
       values[i] = HalfToFloat(half);
     }
   } else {
-    return Broken("tensor {} is {}, only F32 and F16 are allowed", Shown(tensor.name),
+    return Broken("tensor {} is {}, only F32 and F16 are allowed", SanitizeForDisplay(tensor.name),
                   TensorTypeName(tensor.type));
   }
   for (const float value : values) {
     if (!std::isfinite(value)) {
-      return Broken("tensor {} holds a value that is not finite", Shown(tensor.name));
+      return Broken("tensor {} holds a value that is not finite", SanitizeForDisplay(tensor.name));
     }
   }
   return values;
@@ -90,14 +90,14 @@ absl::Status CheckShape(const std::string& base, uint64_t in, uint64_t out, cons
     const uint64_t rows = FusedRows(model.config());
     return out == rows ? absl::OkStatus()
                        : Broken("{} has {} rows, but the model's queries, keys and values have {}",
-                                Shown(base), out, rows);
+                                SanitizeForDisplay(base), out, rows);
   }
   const Matrix* matrix = FindMatrix(model, base);
   return matrix != nullptr && in == static_cast<uint64_t>(matrix->columns) &&
                  out == static_cast<uint64_t>(matrix->rows)
              ? absl::OkStatus()
-             : Broken("it changes {} as {} x {}, which the model does not have", Shown(base), out,
-                      in);
+             : Broken("it changes {} as {} x {}, which the model does not have",
+                      SanitizeForDisplay(base), out, in);
 }
 
 absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, double alpha,
@@ -105,15 +105,15 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   const TensorInfo* b =
       gguf.Find(a.name.substr(0, a.name.size() - kSuffixA.size()) + std::string(kSuffixB));
   if (b == nullptr) {
-    return Broken("{}{} is missing", Shown(base), kSuffixB);
+    return Broken("{}{} is missing", SanitizeForDisplay(base), kSuffixB);
   }
   const uint64_t rank = a.shape[1];
   // A trailing dimension of 1 may be missing, as for the A of rank 1.
   if (rank == 0 || a.dimensions > 2 || b->dimensions > 2 || b->shape[0] != rank ||
       rank > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       a.shape[0] > limits::kMaxAdapterDimension || b->shape[1] > limits::kMaxAdapterDimension) {
-    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", Shown(base),
-                  limits::kMaxAdapterRank);
+    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}",
+                  SanitizeForDisplay(base), limits::kMaxAdapterRank);
   }
   RETURN_IF_ERROR(CheckShape(base, a.shape[0], b->shape[1], model));
   LowRank change;
@@ -138,7 +138,7 @@ absl::Status AddTarget(const std::string& base, LowRank change, const Model& mod
                        Adapter* adapter) {
   const auto add = [&](const std::string& name, LowRank target) -> absl::Status {
     const bool added = adapter->targets.emplace(name, std::move(target)).second;
-    return added ? absl::OkStatus() : Broken("it changes {} twice", Shown(name));
+    return added ? absl::OkStatus() : Broken("it changes {} twice", SanitizeForDisplay(name));
   };
   if (!base.ends_with(kFused)) {
     return add(base, std::move(change));
@@ -196,7 +196,8 @@ absl::Status CheckHeader(const GgufReader& gguf, std::string_view type, const Mo
   for (const auto& [key, wanted] : required) {
     const auto value = gguf.GetString(key);
     if (!value.ok() || *value != wanted) {
-      return Broken("{} is {}, not {}", key, value.ok() ? Shown(*value) : "missing", wanted);
+      return Broken("{} is {}, not {}", key, value.ok() ? SanitizeForDisplay(*value) : "missing",
+                    wanted);
     }
   }
   return absl::OkStatus();
@@ -243,7 +244,7 @@ absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const 
       continue;  // B is read together with its A; norms are ignored
     }
     if (!name.ends_with(kSuffixA)) {
-      return Broken("tensor {} is neither .lora_a nor .lora_b", Shown(name));
+      return Broken("tensor {} is neither .lora_a nor .lora_b", SanitizeForDisplay(name));
     }
     const std::string base(
         name.substr(prefix.size(), name.size() - prefix.size() - kSuffixA.size()));
@@ -270,7 +271,7 @@ void WriteIdentity(const Adapter& adapter, std::string_view type, const Model& m
   if (adapter.kind != AdapterKind::kLora) {
     out->SetString(kKindKey, KindName(adapter.kind));
   }
-  if (InFrame(adapter.kind)) {
+  if (UsesFrame(adapter.kind)) {
     out->SetString(kFrameIdKey, ToHex(adapter.frame_id));
   }
 }

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/gguf/reader.h"
@@ -66,14 +66,14 @@ absl::StatusOr<std::vector<float>> ReadFactor(const GgufReader& gguf, const Tens
   if (tensor.type != TensorType::kF32 || tensor.dimensions > 2 || tensor.shape[1] == 0 ||
       tensor.shape[1] > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       tensor.shape[0] < tensor.shape[1] || tensor.shape[0] > limits::kMaxAdapterDimension) {
-    return Broken("tensor {} is not a float32 factor of rank 1 to {}", Shown(tensor.name),
-                  limits::kMaxAdapterRank);
+    return Broken("tensor {} is not a float32 factor of rank 1 to {}",
+                  SanitizeForDisplay(tensor.name), limits::kMaxAdapterRank);
   }
   const std::span<const uint8_t> data = gguf.Data(tensor);
   std::vector<float> values(data.size() / sizeof(float));
   std::memcpy(values.data(), data.data(), values.size() * sizeof(float));
   if (!Orthonormal(values, tensor.shape[1])) {
-    return Broken("the rows of tensor {} are not orthonormal", Shown(tensor.name));
+    return Broken("the rows of tensor {} are not orthonormal", SanitizeForDisplay(tensor.name));
   }
   return values;
 }
@@ -92,8 +92,8 @@ absl::Status ReadModules(const GgufReader& gguf, FrameSet* frame) {
     const std::string target(name.substr(0, name.size() - std::min(name.size(), kSuffixP.size())));
     const TensorInfo* q = gguf.Find(target + std::string(kSuffixQ));
     if (!name.ends_with(kSuffixP) || target.empty() || q == nullptr || q->shape[1] != p.shape[1]) {
-      return Broken("tensor {} is not half of a pair {} and {} of one rank", Shown(name), kSuffixP,
-                    kSuffixQ);
+      return Broken("tensor {} is not half of a pair {} and {} of one rank",
+                    SanitizeForDisplay(name), kSuffixP, kSuffixQ);
     }
     ModuleFrame module;
     ASSIGN_OR_RETURN(module.p, ReadFactor(gguf, p));

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/limits.h"
@@ -52,7 +52,7 @@ absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::stri
     if (matrix == nullptr) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "{} is not a linear layer of {}; give a name like blk.0.attn_q.weight",
-                   Shown(target), model.config().name);
+                   SanitizeForDisplay(target), model.config().name);
     }
     ModuleFrame module{.rank = std::min({rank, matrix->rows, matrix->columns}),
                        .in = matrix->columns,
@@ -144,7 +144,7 @@ absl::Status CheckFrameSet(const FrameSet& frame, const Model& model) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kFrameMismatch,
                    "the frame has {} as {} x {}, which the model does not have; make it again with "
                    "`ruvd model frame`",
-                   Shown(target), module.out, module.in);
+                   SanitizeForDisplay(target), module.out, module.in);
     }
   }
   return absl::OkStatus();

@@ -16,7 +16,7 @@ inline constexpr size_t kMaxTimestepBanks = 16;
 inline constexpr float kMinBankTemperature = 1e-3F;
 // A residual with a smaller weight changes the result less than rounding activations to 8 bits
 // does.
-inline constexpr float kLeastBankWeight = 1.0F / 1024;
+inline constexpr float kMinBankWeight = 1.0F / 1024;
 inline constexpr size_t kMaxRouterHidden = 256;
 // Largest version number, chosen so that a later one always fits.
 inline constexpr uint32_t kMaxAdapterVersion = UINT32_MAX - 1;

@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_kinds.h"
@@ -80,7 +80,7 @@ absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePar
       if (!changes.empty() &&
           (changes[0].change->in != change.in || changes[0].change->out != change.out)) {
         return Invalid(reasons::kAdapterInvalid, "the adapters disagree about the shape of {}",
-                       Shown(target));
+                       SanitizeForDisplay(target));
       }
       changes.push_back({.change = &change, .weight = static_cast<double>(part.weight)});
     }
@@ -93,7 +93,7 @@ absl::StatusOr<std::map<std::string, Changes>> ByTarget(std::span<const MergePar
 bool ShareFrame(std::span<const MergePart> parts, const std::map<std::string, Changes>& targets) {
   const Adapter& first = *parts[0].adapter;
   const bool same_kind = std::all_of(parts.begin(), parts.end(), [&](const MergePart& part) {
-    return InFrame(part.adapter->kind) && part.adapter->kind == first.kind &&
+    return UsesFrame(part.adapter->kind) && part.adapter->kind == first.kind &&
            part.adapter->frame_id == first.frame_id;
   });
   return same_kind && std::all_of(targets.begin(), targets.end(), [](const auto& entry) {
@@ -170,18 +170,18 @@ absl::StatusOr<LowRank> MergeMatrices(const Changes& changes, const MergeOptions
     return Invalid(reasons::kInvalidArgument,
                    "the full matrix of {} has {} values, more than the {} that {} can merge; use "
                    "sum or slerp",
-                   Shown(target), values, limits::kMaxMergedValues,
+                   SanitizeForDisplay(target), values, limits::kMaxMergedValues,
                    MergeMethodName(options.method));
   }
   int rank = options.rank;
   std::vector<WeightedEntries> entries;
   for (const auto& [change, weight] : changes) {
-    entries.push_back({.values = FullChange(*change).values, .weight = weight});
+    entries.push_back({.values = ToDenseMatrix(*change).values, .weight = weight});
     rank = options.rank > 0 ? rank : std::max(rank, change->rank);
   }
   DenseMatrix merged(static_cast<size_t>(first.out), static_cast<size_t>(first.in));
   merged.values = MergeEntries(&entries, RuleOf(options, random));
-  return LeadingChange(merged, rank);
+  return TruncateDenseRank(merged, rank);
 }
 
 absl::StatusOr<LowRank> MergeTarget(const Changes& changes, const MergeOptions& options,
@@ -189,15 +189,15 @@ absl::StatusOr<LowRank> MergeTarget(const Changes& changes, const MergeOptions& 
   if (IsEntrywise(options.method)) {
     return MergeMatrices(changes, options, target, random);
   }
-  LowRank sum = Stacked(changes);
+  LowRank sum = StackChanges(changes);
   const int exact = std::min({sum.rank, sum.in, sum.out});
   if (options.rank == 0 && exact > limits::kMaxAdapterRank) {
     return Invalid(reasons::kInvalidArgument,
                    "the exact result has rank {} on {}, above the limit of {}; give a lower rank",
-                   exact, Shown(target), limits::kMaxAdapterRank);
+                   exact, SanitizeForDisplay(target), limits::kMaxAdapterRank);
   }
   const int rank = options.rank > 0 ? std::min(exact, options.rank) : exact;
-  return rank < sum.rank ? Truncated(sum, rank) : sum;
+  return rank < sum.rank ? TruncateRank(sum, rank) : sum;
 }
 
 }  // namespace

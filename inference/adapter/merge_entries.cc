@@ -67,7 +67,7 @@ std::vector<double> MergeEntries(std::vector<WeightedEntries>* parts, const Entr
       continue;
     }
     for (double& value : part.values) {
-      value = rule.random->Chance(rule.density) ? value / rule.density : 0;
+      value = rule.random->Bernoulli(rule.density) ? value / rule.density : 0;
     }
   }
   return rule.ties ? ElectAndMean(*parts) : SumEntries(*parts);

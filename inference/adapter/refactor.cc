@@ -41,7 +41,7 @@ LowRank FromTriples(const SvdFactors& factors, int most) {
 
 }  // namespace
 
-LowRank Stacked(std::span<const WeightedChange> changes) {
+LowRank StackChanges(std::span<const WeightedChange> changes) {
   LowRank sum{.in = changes[0].change->in, .out = changes[0].change->out};
   for (const auto& [change, weight] : changes) {
     sum.rank += change->rank;
@@ -64,7 +64,7 @@ LowRank Stacked(std::span<const WeightedChange> changes) {
   return sum;
 }
 
-DenseMatrix FullChange(const LowRank& change) {
+DenseMatrix ToDenseMatrix(const LowRank& change) {
   DenseMatrix full = Product(FactorB(change), FactorA(change));
   for (double& value : full.values) {
     value *= static_cast<double>(change.scale);
@@ -72,7 +72,7 @@ DenseMatrix FullChange(const LowRank& change) {
   return full;
 }
 
-LowRank Truncated(const LowRank& change, int rank) {
+LowRank TruncateRank(const LowRank& change, int rank) {
   const QrFactors b = Qr(FactorB(change));
   const QrFactors a = Qr(Transposed(FactorA(change)));
   SvdFactors middle = Svd(ProductTransposed(b.r, a.r));
@@ -90,17 +90,17 @@ LowRank Truncated(const LowRank& change, int rank) {
   return FromTriples(factors, rank);
 }
 
-LowRank LeadingChange(const DenseMatrix& full, int rank) {
+LowRank TruncateDenseRank(const DenseMatrix& full, int rank) {
   return FromTriples(TopSvd(full, static_cast<size_t>(rank)), rank);
 }
 
-std::shared_ptr<const Adapter> Refactored(const Adapter& adapter, int rank) {
+std::shared_ptr<const Adapter> ReduceRank(const Adapter& adapter, int rank) {
   auto result = std::make_shared<Adapter>();
   result->name = adapter.name;
   result->version = adapter.version;
   result->model_hash = adapter.model_hash;
   for (const auto& [target, change] : adapter.targets) {
-    result->targets.emplace(target, Truncated(change, rank));
+    result->targets.emplace(target, TruncateRank(change, rank));
   }
   return result;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/limits.h"
@@ -197,7 +197,7 @@ absl::StatusOr<uint32_t> VersionedRegistry<T>::Below(std::string_view name,
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "adapter {} has no version below {}, which is served; load an earlier one, or "
                  "unload it",
-                 Shown(name), *served);
+                 SanitizeForDisplay(name), *served);
   }
   return std::prev(entry)->first;
 }
@@ -260,8 +260,8 @@ typename VersionedRegistry<T>::Entry* VersionedRegistry<T>::Find(std::string_vie
 template <typename T>
 absl::Status VersionedRegistry<T>::Missing(std::string_view name, std::optional<uint32_t> version) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters to see which exist", Shown(name),
-               version ? fmt::format("@{}", *version) : "");
+               "there is no adapter {}{}; list the adapters to see which exist",
+               SanitizeForDisplay(name), version ? fmt::format("@{}", *version) : "");
 }
 
 // Returns the adapter if it is in memory, or null if it must be read.

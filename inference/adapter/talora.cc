@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/merge.h"
@@ -84,7 +84,7 @@ absl::Status CheckStackedRanks(const Talora& talora) {
       const int trunk = talora.trunk != nullptr ? RankOn(*talora.trunk, target) : 0;
       if (const int rank = trunk + WorstRank(talora, target); rank > limits::kMaxStackedRank) {
         return Broken(talora, "its trunk and banks change {} with a total rank of {}, above {}",
-                      Shown(target), rank, limits::kMaxStackedRank);
+                      SanitizeForDisplay(target), rank, limits::kMaxStackedRank);
       }
     }
   }
@@ -147,7 +147,7 @@ void AppendMix(const Talora& talora, float t, std::span<const float> query, floa
   const BankWeights banks =
       WeightsAt(talora.schedule, talora.router ? &*talora.router : nullptr, t, query);
   for (size_t k = 0; k < talora.residuals.size(); ++k) {
-    if (banks[k] >= limits::kLeastBankWeight) {
+    if (banks[k] >= limits::kMinBankWeight) {
       mix->parts.push_back({.adapter = talora.residuals[k], .weight = weight * banks[k]});
     }
   }
@@ -213,7 +213,7 @@ size_t FactorBytes(const Talora& talora) {
 }
 
 std::string AdapterLabel(const Talora& talora) {
-  return fmt::format("{}@{}", Shown(talora.name), talora.version);
+  return fmt::format("{}@{}", SanitizeForDisplay(talora.name), talora.version);
 }
 
 }  // namespace ruvd::inference

@@ -56,7 +56,7 @@ absl::Status CheckTalora(const Talora& talora);
 absl::Status CheckTalora(const Talora& talora, const Model& model);
 
 // Appends the parts at t, each with `weight` times its own weight: the trunk, then, in order, the
-// residuals of banks whose weight is at least limits::kLeastBankWeight. `query` is the embedding of
+// residuals of banks whose weight is at least limits::kMinBankWeight. `query` is the embedding of
 // the request, for a router; it may be empty.
 void AppendMix(const Talora& talora, float t, std::span<const float> query, float weight,
                AdapterMix* mix);

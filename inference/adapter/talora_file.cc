@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
@@ -134,7 +134,7 @@ absl::Status CheckTensors(const GgufReader& gguf, const BankSchedule& schedule) 
     }
     if (!known) {
       return Broken("tensor {} does not belong to the trunk, a bank or the router",
-                    Shown(tensor.name));
+                    SanitizeForDisplay(tensor.name));
     }
   }
   return absl::OkStatus();

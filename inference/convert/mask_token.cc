@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 
 namespace ruvd::inference {
@@ -73,7 +73,7 @@ absl::StatusOr<TokenId> ChooseMaskToken(const Vocabulary& vocabulary, std::strin
     id = id ? id : ById(vocabulary, wanted);
     if (!id) {
       return Refused("the model has no token \"{}\"; name one of its {} by text or id",
-                     Shown(wanted), vocabulary.pieces.size());
+                     SanitizeForDisplay(wanted), vocabulary.pieces.size());
     }
   } else {
     id = vocabulary.mask ? vocabulary.mask : BySpelling(vocabulary);

@@ -22,7 +22,7 @@ class AutoregressiveGeneration final : public Base {
     tokens_.resize(static_cast<size_t>(plan_.first_open));
   }
 
-  LogitsInput WantedLogits() const override {
+  LogitsInput NextLogits() const override {
     if (prefix_->last_hidden.empty()) {
       return {};
     }
@@ -35,14 +35,14 @@ class AutoregressiveGeneration final : public Base {
     proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
   }
 
-  RoundResult EndRound() override {
+  ForwardRoundResult EndRound() override {
     if (prefix_->last_hidden.empty()) {
       return std::nullopt;
     }
     RETURN_IF_ERROR(CheckSound(proposal_));
     in_step_ = false;
     tokens_.push_back(proposal_.token);
-    NoteCommit(proposal_, prefix_->last_hidden);
+    RecordCommit(proposal_, prefix_->last_hidden);
     const PositionUncertainty uncertainty = Assess(proposal_);
     const int end = static_cast<int>(tokens_.size());
     StepResult result;
@@ -71,7 +71,7 @@ class AutoregressiveGeneration final : public Base {
       prefix_ = &prefixes_.Find(AdaptersFor(1.0F));
       in_step_ = true;
     }
-    std::optional<ForwardInput> missing = prefixes_.Missing(*prefix_, tokens_);
+    std::optional<ForwardInput> missing = prefixes_.MissingForward(*prefix_, tokens_);
     if (missing.has_value()) {
       inputs_.push_back(*std::move(missing));
     }

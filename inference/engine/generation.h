@@ -53,7 +53,7 @@ struct StepResult {
 };
 
 // The result of a round: the result of a step, or nullopt if the step needs another round.
-using RoundResult = absl::StatusOr<std::optional<StepResult>>;
+using ForwardRoundResult = absl::StatusOr<std::optional<StepResult>>;
 
 enum class FinishReason : uint8_t { kLength, kEndOfText, kStop };
 
@@ -103,7 +103,7 @@ class Generation {
   // May be called only before the first step. `memory` changes the logits of every position before
   // its token is chosen; null means no change, and then every token and probability stays the same,
   // bit for bit. With `record`, trail() collects the commits.
-  virtual void Remember(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
+  virtual void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
   // Returns the positions committed so far; empty unless they are recorded. It does not contain
   // given tokens. Once the generation is done, it contains only the tokens that text() shows
   // completely and the token that ended the text: nothing committed after the end, and nothing of a
@@ -129,14 +129,14 @@ class Generation {
   virtual void TakeOutputs(std::span<const ForwardOutput> outputs) = 0;
   // Returns the hidden states whose logits are needed after this forward; empty if the forward only
   // filled a cache. The result is valid until EndRound.
-  virtual LogitsInput WantedLogits() const = 0;
+  virtual LogitsInput NextLogits() const = 0;
   // The number of rows of logits that must be passed to one TakeLogits call
   virtual int rows_together() const = 0;
   // Takes the logits of the next rows (rows x vocabulary), in order. It changes them.
   virtual void TakeLogits(std::span<float> logits) = 0;
   // Ends the round; called after all of the above. MODEL_CORRUPT if logits were not finite: then
   // nothing is committed, and the generation must not be used any more.
-  virtual RoundResult EndRound() = 0;
+  virtual ForwardRoundResult EndRound() = 0;
 
   // --- Memory of keys and values that completions share (the pool of `prefixes`) ---
   // The number of pages that it holds, alone or together with others

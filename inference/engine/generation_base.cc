@@ -90,12 +90,12 @@ absl::Status Base::CheckSound(const Proposal& proposal) const {
                proposal.position);
 }
 
-void Base::Remember(std::shared_ptr<const InstantMemory> memory, bool record) {
+void Base::SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) {
   RUVD_CHECK(steps_ == 0);
   memory_ = std::move(memory);
   record_ = record;
   if (record) {
-    proposer_.AskForCandidates();
+    proposer_.EnableCandidates();
     trail_ = CommitTrail(plan_.config.width);
     trail_.Reserve(static_cast<size_t>(window()));
   }
@@ -107,7 +107,7 @@ void Base::AdjustLogits(std::span<const float> hidden, size_t rows, std::span<fl
   }
 }
 
-void Base::NoteCommit(const Proposal& proposal, std::span<const float> hidden) {
+void Base::RecordCommit(const Proposal& proposal, std::span<const float> hidden) {
   if (record_) {
     trail_.Add(proposal.position - plan_.first_open, proposal.token, proposal.probability, hidden,
                proposal.candidates);
@@ -117,7 +117,7 @@ void Base::NoteCommit(const Proposal& proposal, std::span<const float> hidden) {
 void Base::Watch(StepWatcher watcher) {
   RUVD_CHECK(steps_ == 0);
   watcher_ = std::move(watcher);
-  proposer_.AskForMovements(kStabilityTokens);
+  proposer_.EnableMovements(kStabilityTokens);
 }
 
 PositionUncertainty Base::Assess(const Proposal& proposal) const {

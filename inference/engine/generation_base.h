@@ -32,7 +32,7 @@ class Base : public Generation {
   int forwards() const final { return forwards_; }
   const std::string& text() const final { return text_.text(); }
 
-  void Remember(std::shared_ptr<const InstantMemory> memory, bool record) final;
+  void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) final;
   const CommitTrail& trail() const final { return trail_; }
   void Watch(StepWatcher watcher) final;
 
@@ -55,7 +55,7 @@ class Base : public Generation {
   // Lets the session's memory change rows of logits that were computed from these hidden states.
   void AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
   // Adds a commit to trail() if recording is on.
-  void NoteCommit(const Proposal& proposal, std::span<const float> hidden);
+  void RecordCommit(const Proposal& proposal, std::span<const float> hidden);
   bool watched() const { return watcher_ != nullptr; }
   // `hidden` has one row for each proposal.
   void ShowSignals(float t, std::span<const PositionUncertainty> positions,
@@ -90,10 +90,10 @@ class MaskedBase : public Base {
  public:
   MaskedBase(const Model& model, Plan plan, AdapterPolicy adapters);
 
-  LogitsInput WantedLogits() const final;
+  LogitsInput NextLogits() const final;
   int rows_together() const final { return branches(); }
   void TakeLogits(std::span<float> logits) final;
-  RoundResult EndRound() final;
+  ForwardRoundResult EndRound() final;
 
  protected:
   void PrepareForward() final;

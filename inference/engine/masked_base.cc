@@ -36,7 +36,7 @@ void MaskedBase::EnterScope(int begin, int end) {
   const int steps = plan_.options.steps > 0 ? plan_.options.steps : static_cast<int>(open);
   schedule_ = std::make_unique<EvenSchedule>(steps);
   rule_->EnterScope();
-  proposer_.ForgetMovements();
+  proposer_.ResetMovements();
 }
 
 bool MaskedBase::HasOpen(int begin, int end) const {
@@ -114,7 +114,7 @@ void MaskedBase::ReadHidden(int branch, int begin, std::span<const float> hidden
   }
 }
 
-LogitsInput MaskedBase::WantedLogits() const {
+LogitsInput MaskedBase::NextLogits() const {
   if (filling_) {
     return {};
   }
@@ -154,7 +154,7 @@ std::span<const float> MaskedBase::HiddenOf(size_t index) const {
   return std::span(hidden_).subspan(index * static_cast<size_t>(branches()) * width, width);
 }
 
-RoundResult MaskedBase::EndRound() {
+ForwardRoundResult MaskedBase::EndRound() {
   if (filling_) {
     return std::nullopt;
   }
@@ -218,7 +218,7 @@ void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
       continue;
     }
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
-    NoteCommit(proposal, HiddenOf(index));
+    RecordCommit(proposal, HiddenOf(index));
     // The position was masked again by a step without a result, and is now committed again.
     std::erase(remasked_, proposal.position - plan_.first_open);
     result->commits.push_back({.position = proposal.position - plan_.first_open,

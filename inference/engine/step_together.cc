@@ -77,7 +77,7 @@ void LogitsAll(std::span<Generation* const> generations, Transformer& transforme
     room = limits::kLogitRows;
   };
   for (Generation* generation : generations) {
-    const LogitsInput wanted = generation->WantedLogits();
+    const LogitsInput wanted = generation->NextLogits();
     const size_t rows = wanted.hidden.size() / width;
     const auto together = static_cast<size_t>(generation->rows_together());
     for (size_t first = 0; first < rows;) {
@@ -97,9 +97,9 @@ void LogitsAll(std::span<Generation* const> generations, Transformer& transforme
 
 }  // namespace
 
-std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
-                                      Transformer& transformer, StepScratch* scratch) {
-  std::vector<RoundResult> results(generations.size(), std::optional<StepResult>());
+std::vector<ForwardRoundResult> StepTogether(std::span<Generation* const> generations,
+                                             Transformer& transformer, StepScratch* scratch) {
+  std::vector<ForwardRoundResult> results(generations.size(), std::optional<StepResult>());
   std::vector<Generation*> well(generations.begin(), generations.end());
   if (const absl::Status together = ForwardAll(well, transformer, scratch); !together.ok()) {
     // Run separately, so that only the generations that cause the error fail.
@@ -124,7 +124,7 @@ std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
   return results;
 }
 
-size_t NextRows(Generation& generation) {
+size_t NextForwardRows(Generation& generation) {
   size_t rows = 0;
   for (const ForwardInput& input : generation.NextForward()) {
     rows += input.tokens.size();
@@ -139,7 +139,7 @@ absl::StatusOr<StepResult> Generation::Step(Transformer& transformer) {
   RUVD_CHECK(!done());
   Generation* const self = this;
   while (true) {
-    std::vector<RoundResult> results =
+    std::vector<ForwardRoundResult> results =
         StepTogether(std::span(&self, 1), transformer, scratch_.get());
     ASSIGN_OR_RETURN(std::optional<StepResult> result, std::move(results.front()));
     if (result.has_value()) {

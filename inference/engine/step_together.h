@@ -23,11 +23,11 @@ struct StepScratch {
 // the rows that are needed, limits::kLogitRows at a time. No generation may be done. Each result
 // equals, bit for bit, what the generation would have got alone; if one of them makes the forward
 // fail, the others still get their results. A generation that failed must not be used any more.
-std::vector<RoundResult> StepTogether(std::span<Generation* const> generations,
-                                      Transformer& transformer, StepScratch* scratch);
+std::vector<ForwardRoundResult> StepTogether(std::span<Generation* const> generations,
+                                             Transformer& transformer, StepScratch* scratch);
 
 // Returns the number of tokens that the generation's next forward evaluates. Callers use it to
 // bound a batch.
-size_t NextRows(Generation& generation);
+size_t NextForwardRows(Generation& generation);
 
 }  // namespace ruvd::inference

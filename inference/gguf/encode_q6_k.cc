@@ -18,7 +18,7 @@ namespace {
 constexpr int kSub = 16;
 constexpr int kSubs = 16;
 constexpr int kLanes = 8;
-constexpr float kLeastQuant = -32.0F;
+constexpr float kMinQuant = -32.0F;
 constexpr float kLargestQuant = 31.0F;
 // Quants to which the extreme of a sub-block is mapped in turn. Values beyond the range are
 // clipped.
@@ -53,8 +53,8 @@ float Total(const std::array<float, kLanes>& lanes) {
 
 // Rounds half up. Adding 32 makes all numbers positive, so truncation rounds correctly.
 float Nearest(float value) {
-  const float clamped = std::min(std::max(value, kLeastQuant), kLargestQuant);
-  return static_cast<float>(static_cast<int>(clamped - kLeastQuant + 0.5F)) + kLeastQuant;
+  const float clamped = std::min(std::max(value, kMinQuant), kLargestQuant);
+  return static_cast<float>(static_cast<int>(clamped - kMinQuant + 0.5F)) + kMinQuant;
 }
 
 Moments Assign(const float* x, float inverse) {

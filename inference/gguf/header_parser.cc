@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/format.h"
 #include "inference/gguf/limits.h"
@@ -90,7 +90,7 @@ class Parser {
 
     std::string Text() const {
       return name.empty() ? fmt::format("{} {}", what, index)
-                          : fmt::format("{} {}, string {}", what, Shown(name), index);
+                          : fmt::format("{} {}, string {}", what, SanitizeForDisplay(name), index);
     }
   };
 
@@ -114,7 +114,7 @@ class Parser {
                      ReadString({"the name of metadata key", "", index}, limits::kMaxGgufKeyBytes));
     const auto type = reader_.Read<uint32_t>();
     if (!type) {
-      return Corrupt("truncated: the file ends in metadata key {}", Shown(key));
+      return Corrupt("truncated: the file ends in metadata key {}", SanitizeForDisplay(key));
     }
     Value value{.type = *type};
     if (*type == kArray) {
@@ -122,14 +122,14 @@ class Parser {
       const auto element = reader_.Read<uint32_t>();
       const auto count = reader_.Read<uint64_t>();
       if (reader_.failed()) {
-        return Corrupt("truncated: the file ends in metadata key {}", Shown(key));
+        return Corrupt("truncated: the file ends in metadata key {}", SanitizeForDisplay(key));
       }
       value.type = *element;
       value.count = *count;
     }
     RETURN_IF_ERROR(ReadElements(key, &value));
     if (!header_.values.emplace(std::string(key), value).second) {
-      return Corrupt("metadata key {} appears twice", Shown(key));
+      return Corrupt("metadata key {} appears twice", SanitizeForDisplay(key));
     }
     header_.keys.emplace_back(key);
     return absl::OkStatus();
@@ -139,7 +139,7 @@ class Parser {
   absl::Status ReadElements(std::string_view key, Value* value) {
     if (value->count > limits::kMaxGgufArrayValues) {
       return Corrupt("array length {} of metadata key {} exceeds the limit of {}", value->count,
-                     Shown(key), limits::kMaxGgufArrayValues);
+                     SanitizeForDisplay(key), limits::kMaxGgufArrayValues);
     }
     const size_t start = reader_.offset();
     if (value->type == kString) {
@@ -150,10 +150,11 @@ class Parser {
     } else {
       const uint64_t size = FixedSize(value->type);
       if (size == 0) {
-        return Corrupt("metadata key {} has the unknown value type {}", Shown(key), value->type);
+        return Corrupt("metadata key {} has the unknown value type {}", SanitizeForDisplay(key),
+                       value->type);
       }
       if (!reader_.ReadBytes(value->count * size)) {
-        return Corrupt("truncated: the file ends in metadata key {}", Shown(key));
+        return Corrupt("truncated: the file ends in metadata key {}", SanitizeForDisplay(key));
       }
     }
     value->bytes = file_.subspan(start, reader_.offset() - start);
@@ -186,24 +187,25 @@ class Parser {
     const auto type = reader_.Read<uint32_t>();
     const auto offset = reader_.Read<uint64_t>();
     if (reader_.failed()) {
-      return Corrupt("truncated: the file ends in the description of tensor {}", Shown(name));
+      return Corrupt("truncated: the file ends in the description of tensor {}",
+                     SanitizeForDisplay(name));
     }
     const auto known = TensorTypeFromNumber(*type);
     if (!known) {
       return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                    "GGUF file: tensor {} has the unknown type {}; convert it to Q8_0, Q4_0, F16 "
                    "or F32",
-                   Shown(name), *type);
+                   SanitizeForDisplay(name), *type);
     }
     info.type = *known;
     info.offset = *offset;
     if (info.offset % alignment != 0) {
       return Corrupt("offset {} of tensor {} is not a multiple of the alignment {}", *offset,
-                     Shown(name), alignment);
+                     SanitizeForDisplay(name), alignment);
     }
     RETURN_IF_ERROR(SizeTensor(&info));
     if (!header_.tensor_index.emplace(info.name, header_.tensors.size()).second) {
-      return Corrupt("tensor {} appears twice", Shown(name));
+      return Corrupt("tensor {} appears twice", SanitizeForDisplay(name));
     }
     header_.tensors.push_back(std::move(info));
     return absl::OkStatus();
@@ -212,21 +214,22 @@ class Parser {
   absl::Status ReadShape(TensorInfo* info) {
     const auto dimensions = reader_.Read<uint32_t>();
     if (!dimensions) {
-      return Corrupt("truncated: the file ends in the description of tensor {}", Shown(info->name));
+      return Corrupt("truncated: the file ends in the description of tensor {}",
+                     SanitizeForDisplay(info->name));
     }
     if (*dimensions == 0 || *dimensions > limits::kMaxTensorDimensions) {
-      return Corrupt("tensor {} has {} dimensions; the format allows 1 to {}", Shown(info->name),
-                     *dimensions, limits::kMaxTensorDimensions);
+      return Corrupt("tensor {} has {} dimensions; the format allows 1 to {}",
+                     SanitizeForDisplay(info->name), *dimensions, limits::kMaxTensorDimensions);
     }
     info->dimensions = *dimensions;
     for (uint32_t i = 0; i < *dimensions; ++i) {
       const auto extent = reader_.Read<uint64_t>();
       if (!extent) {
         return Corrupt("truncated: the file ends in the description of tensor {}",
-                       Shown(info->name));
+                       SanitizeForDisplay(info->name));
       }
       if (*extent == 0) {
-        return Corrupt("dimension {} of tensor {} is zero", i, Shown(info->name));
+        return Corrupt("dimension {} of tensor {} is zero", i, SanitizeForDisplay(info->name));
       }
       info->shape.at(i) = *extent;
     }
@@ -238,16 +241,19 @@ class Parser {
     uint64_t values = 1;
     for (const uint64_t extent : info->shape) {
       if (__builtin_mul_overflow(values, extent, &values)) {
-        return Corrupt("the dimensions of tensor {} overflow 64 bits", Shown(info->name));
+        return Corrupt("the dimensions of tensor {} overflow 64 bits",
+                       SanitizeForDisplay(info->name));
       }
     }
     const uint64_t block = BlockValues(info->type);
     if (info->shape[0] % block != 0) {
       return Corrupt("rows of tensor {} have {} values, not a multiple of the {} of a {} block",
-                     Shown(info->name), info->shape[0], block, TensorTypeName(info->type));
+                     SanitizeForDisplay(info->name), info->shape[0], block,
+                     TensorTypeName(info->type));
     }
     if (__builtin_mul_overflow(values / block, BlockBytes(info->type), &info->bytes)) {
-      return Corrupt("the dimensions of tensor {} overflow 64 bits", Shown(info->name));
+      return Corrupt("the dimensions of tensor {} overflow 64 bits",
+                     SanitizeForDisplay(info->name));
     }
     return absl::OkStatus();
   }
@@ -268,7 +274,7 @@ class Parser {
         return Corrupt(
             "tensor {} at offset {} with {} bytes lies beyond the end of the file, whose data "
             "section has {} bytes",
-            Shown(info.name), info.offset, info.bytes, header_.data.size());
+            SanitizeForDisplay(info.name), info.offset, info.bytes, header_.data.size());
       }
       order.push_back(&info);
     }
@@ -276,8 +282,8 @@ class Parser {
               [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
     for (size_t i = 1; i < order.size(); ++i) {
       if (order[i]->offset < order[i - 1]->offset + order[i - 1]->bytes) {
-        return Corrupt("tensors {} and {} overlap", Shown(order[i - 1]->name),
-                       Shown(order[i]->name));
+        return Corrupt("tensors {} and {} overlap", SanitizeForDisplay(order[i - 1]->name),
+                       SanitizeForDisplay(order[i]->name));
       }
     }
     return absl::OkStatus();

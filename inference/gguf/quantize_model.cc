@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/file_stream.h"
 #include "inference/gguf/quantize.h"
@@ -63,7 +63,8 @@ absl::Status CheckIsWholeModel(const GgufReader& source) {
   if (source.Has("general.type")) {
     ASSIGN_OR_RETURN(const std::string type, source.GetString("general.type"));
     if (type != "model") {
-      return Refused("the file holds \"{}\", not a model; name a model file", Shown(type));
+      return Refused("the file holds \"{}\", not a model; name a model file",
+                     SanitizeForDisplay(type));
     }
   }
   if (source.Has("split.count")) {

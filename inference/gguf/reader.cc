@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/format.h"
 #include "inference/gguf/header_parser.h"
@@ -80,7 +80,7 @@ constexpr size_t kShownKeyBytes = 128;
 absl::Status WrongKind(std::string_view key, std::string_view wanted) {
   return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
                "GGUF file: metadata key {} is not {}; convert the model again",
-               Shown(key, kShownKeyBytes), wanted);
+               SanitizeForDisplay(key, kShownKeyBytes), wanted);
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ struct GgufReader::Contents {
     if (found == header.values.end()) {
       return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
                    "GGUF file: required metadata key {} is missing; convert the model again",
-                   Shown(key, kShownKeyBytes));
+                   SanitizeForDisplay(key, kShownKeyBytes));
     }
     if (found->second.is_array != array) {
       return WrongKind(key, wanted);

@@ -16,7 +16,7 @@ namespace ruvd::inference::gguf {
 namespace {
 
 constexpr uint64_t kShownElements = 4;
-constexpr size_t kShownBytes = 60;
+constexpr size_t kDisplayBytes = 60;
 
 // Returns the next number of a value that has been checked.
 template <typename T>
@@ -32,8 +32,8 @@ std::string Text(ByteReader* reader) {
   const auto bytes = reader->ReadBytes(*length);
   RUVD_CHECK(bytes.has_value());
   const std::string_view text = AsText(*bytes);
-  return fmt::format("\"{}{}\"", text.substr(0, kShownBytes),
-                     text.size() > kShownBytes ? "..." : "");
+  return fmt::format("\"{}{}\"", text.substr(0, kDisplayBytes),
+                     text.size() > kDisplayBytes ? "..." : "");
 }
 
 std::string Element(uint32_t type, ByteReader* reader) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/import/json.h"
 #include "inference/model/limits.h"
@@ -31,7 +31,7 @@ absl::Status Unsupported(std::string_view key, std::string_view value) {
   return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                "config.json: {} \"{}\" is not supported; networks of the model types Dream, llada, "
                "llama, mistral, qwen2 and qwen3 with SiLU are",
-               key, Shown(value));
+               key, SanitizeForDisplay(value));
 }
 
 // Names of the hyper-parameters, either in the Transformers library or in LLaDA's own code.

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inference/import/json.h"
@@ -52,7 +52,7 @@ absl::Status ReadNormalizerStep(const json& step, SpaceRules* rules) {
              JsonString(step, "content") == kSpaceMark) {
     rules->marked = true;
   } else {
-    return Invalid("the normaliser \"{}\" is not known", Shown(type));
+    return Invalid("the normaliser \"{}\" is not known", SanitizeForDisplay(type));
   }
   return absl::OkStatus();
 }
@@ -141,7 +141,7 @@ class MergesToScores {
       const uint32_t cuts = tokenizer_.types[id] == kHfNormal ? Cuts(tokenizer_.tokens[id]) : 0;
       if (merges_[id].count != cuts) {
         return Invalid("token {} (\"{}\") has {} merges and {} cuts into two tokens", id,
-                       Shown(tokenizer_.tokens[id]), merges_[id].count, cuts);
+                       SanitizeForDisplay(tokenizer_.tokens[id]), merges_[id].count, cuts);
       }
       if (cuts > 0) {
         order.push_back(merges_[id]);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/import/hf_sentence_piece.h"
 #include "inference/import/json.h"
@@ -222,7 +222,7 @@ absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t voc
   const json* model = JsonMember(root, "model");
   const std::string type = model == nullptr ? "" : JsonString(*model, "type").value_or("");
   if (type != "BPE") {
-    return Invalid("the model \"{}\" is not BPE", Shown(type));
+    return Invalid("the model \"{}\" is not BPE", SanitizeForDisplay(type));
   }
   const bool pieces = JsonBool(*model, "byte_fallback").value_or(false);
   const auto pre = pieces ? std::optional<std::string>("") : PreTokenizerOf(root, *model);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/import/json.h"
 #include "inference/import/limits.h"
@@ -47,8 +47,8 @@ absl::Status OpenFile(const std::filesystem::path& folder, const std::string& na
   weights->files.push_back(std::move(file));
   for (auto& [tensor, where] : *tensors) {
     if (!weights->tensors.emplace(tensor, std::move(where)).second) {
-      return Corrupt("tensor {} is in {} and in another file", Shown(tensor, kShownNameBytes),
-                     name);
+      return Corrupt("tensor {} is in {} and in another file",
+                     SanitizeForDisplay(tensor, kShownNameBytes), name);
     }
   }
   return absl::OkStatus();
@@ -65,7 +65,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseSafetensorsIndex(std::st
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
-      return Corrupt("tensor {} has no usable file name", Shown(tensor, kShownNameBytes));
+      return Corrupt("tensor {} has no usable file name",
+                     SanitizeForDisplay(tensor, kShownNameBytes));
     }
     files[tensor] = file.get<std::string>();
   }
@@ -97,7 +98,7 @@ absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder) {
   }
   for (const auto& [tensor, file] : files) {
     if (!weights.tensors.contains(tensor)) {
-      return Corrupt("tensor {} is not in {}", Shown(tensor, kShownNameBytes), file);
+      return Corrupt("tensor {} is not in {}", SanitizeForDisplay(tensor, kShownNameBytes), file);
     }
   }
   return weights;

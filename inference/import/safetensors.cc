@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/import/json.h"
@@ -63,7 +63,7 @@ absl::StatusOr<SafetensorsTensor> ReadTensor(const json& entry, std::string_view
   if (!type) {
     return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                  "safetensors file: tensor {} has the type \"{}\"; convert it to F32, F16 or BF16",
-                 name, Shown(type_name));
+                 name, SanitizeForDisplay(type_name));
   }
   tensor.type = *type;
   ASSIGN_OR_RETURN(tensor.shape, UnsignedArray(entry, "shape", name));
@@ -127,7 +127,8 @@ absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
     if (name == "__metadata__") {
       continue;
     }
-    ASSIGN_OR_RETURN(tensors[name], ReadTensor(entry, Shown(name, kShownNameBytes), data));
+    ASSIGN_OR_RETURN(tensors[name],
+                     ReadTensor(entry, SanitizeForDisplay(name, kShownNameBytes), data));
   }
   RETURN_IF_ERROR(CheckDisjoint(tensors));
   return tensors;

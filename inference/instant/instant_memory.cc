@@ -40,7 +40,7 @@ std::shared_ptr<const InstantMemory> InstantMemory::Of(
   const auto held = steps.last(CountNewest(steps, options.capacity + options.reserve));
   memory->steps_.assign(held.begin(), held.end());
   memory->reserved_ = held.size() - CountNewest(held, options.capacity);
-  for (const std::shared_ptr<const InstantStep>& step : memory->InEffect()) {
+  for (const std::shared_ptr<const InstantStep>& step : memory->ActiveSteps()) {
     for (size_t i = 0; i < step->size(); ++i) {
       memory->votes_.push_back(step->vote(i));
     }
@@ -95,7 +95,7 @@ void InstantMemory::Adjust(std::span<const float> hidden, size_t rows,
   Score(hidden, rows, scores);
   const size_t vocabulary = logits.size() / rows;
   for (size_t row = 0; row < rows; ++row) {
-    const float length = LengthOf(hidden.subspan(row * width, width));
+    const float length = EuclideanNorm(hidden.subspan(row * width, width));
     if (!(length > 0) || !std::isfinite(length)) {
       continue;
     }
@@ -119,7 +119,7 @@ void InstantMemory::Score(std::span<const float> hidden, size_t rows,
   thread_local std::vector<float> panel;
   panel.resize(kPanelKeys * width);
   size_t begin = 0;
-  for (const std::shared_ptr<const InstantStep>& step : InEffect()) {
+  for (const std::shared_ptr<const InstantStep>& step : ActiveSteps()) {
     if (step->size() == 0) {
       continue;
     }
@@ -143,7 +143,7 @@ void InstantMemory::ApplyRows(std::span<const float> scores, float length,
                               std::span<float> logits) const {
   size_t position = 0;
   size_t later = steps();
-  for (const std::shared_ptr<const InstantStep>& step : InEffect()) {
+  for (const std::shared_ptr<const InstantStep>& step : ActiveSteps()) {
     --later;
     const float factor = length * std::pow(options_.decay, static_cast<float>(later));
     for (size_t i = 0; i < step->size(); ++i, ++position) {

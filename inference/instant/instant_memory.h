@@ -88,7 +88,7 @@ class InstantMemory {
   // always counts.
   static size_t CountNewest(std::span<const std::shared_ptr<const InstantStep>> steps,
                             size_t positions);
-  std::span<const std::shared_ptr<const InstantStep>> InEffect() const {
+  std::span<const std::shared_ptr<const InstantStep>> ActiveSteps() const {
     return std::span(steps_).subspan(reserved_);
   }
 

@@ -33,7 +33,7 @@ bool IsSound(const InstantLesson& lesson, float length) {
 
 }  // namespace
 
-float LengthOf(std::span<const float> x) {
+float EuclideanNorm(std::span<const float> x) {
   // separate sums let the compiler use vectors without changing the order
   constexpr size_t kLanes = 8;
   std::array<double, kLanes> sums{};
@@ -64,7 +64,7 @@ std::shared_ptr<const InstantStep> InstantStep::Make(std::string id, int width,
   step->changes_.reserve(most * (limits::kMaxCandidates + 1));
   for (const InstantLesson& lesson : lessons.first(most)) {
     RUVD_CHECK(lesson.hidden.size() == step->width_);
-    const float length = LengthOf(lesson.hidden);
+    const float length = EuclideanNorm(lesson.hidden);
     if (IsSound(lesson, length)) {
       step->Add(lesson, length, options);
     }

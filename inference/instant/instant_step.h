@@ -89,6 +89,6 @@ class InstantStep {
 };
 
 // Returns the Euclidean length of a vector, summed in a fixed order.
-float LengthOf(std::span<const float> x);
+float EuclideanNorm(std::span<const float> x);
 
 }  // namespace ruvd::inference

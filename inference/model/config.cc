@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inference/model/config_keys.h"
@@ -37,8 +37,8 @@ absl::StatusOr<Architecture> ReadArchitecture(const GgufReader& gguf) {
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", traits.name);
   }
-  return UnsupportedModel(
-      fmt::format("the file's architecture is \"{}\"; this build supports {}", Shown(name), known));
+  return UnsupportedModel(fmt::format("the file's architecture is \"{}\"; this build supports {}",
+                                      SanitizeForDisplay(name), known));
 }
 
 absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 
 namespace ruvd::inference {
@@ -104,8 +104,9 @@ absl::Status ConfigKeys::RefuseUnknown() const {
     if (Holds(kKnownKeys, key) || (Holds(kZeroOnlyKeys, key) && is_zero())) {
       continue;
     }
-    return UnsupportedModel(fmt::format(
-        "key {} asks for something that this build does not compute", Shown(full, kShownKeyBytes)));
+    return UnsupportedModel(
+        fmt::format("key {} asks for something that this build does not compute",
+                    SanitizeForDisplay(full, kShownKeyBytes)));
   }
   return absl::OkStatus();
 }

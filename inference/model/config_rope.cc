@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/model/config.h"
@@ -38,7 +38,7 @@ absl::Status ReadScaling(const ConfigKeys& keys, ModelConfig* config) {
   if (type != "linear" && type != "none") {
     return UnsupportedModel(
         fmt::format("key {} is \"{}\"; this build supports none, linear and yarn",
-                    keys.Name("rope.scaling.type"), Shown(type)));
+                    keys.Name("rope.scaling.type"), SanitizeForDisplay(type)));
   }
   // A file with a scaling that changes nothing must compare and hash like a file without scaling.
   const float attn_factor = scaling.attn_factor;

@@ -46,7 +46,7 @@ inline constexpr size_t kMinPackedBytes = 32 << 10;
 // The items of a packed product for each thread, and the fewest rows to which an item is cut to
 // reach that number.
 inline constexpr size_t kPackedItemsPerThread = 16;
-inline constexpr size_t kLeastPackedItemRows = 64;
+inline constexpr size_t kMinPackedItemRows = 64;
 // Bytes of weights repacked between two progress reports.
 inline constexpr size_t kPackSliceBytes = 4 << 20;
 // The least number of activations for which rounding goes to another thread.

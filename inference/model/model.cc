@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/gguf/finite.h"
 #include "inference/gguf/quantize.h"
@@ -206,7 +206,7 @@ absl::Status WeightReader::CheckNothingIsLeft() const {
     if (!taken_.contains(tensor.name) && !IsIgnored(tensor.name, config_)) {
       return UnsupportedModel(
           fmt::format("tensor {} is not part of the {} architecture as this build knows it",
-                      Shown(tensor.name), ArchitectureName(config_.architecture)));
+                      SanitizeForDisplay(tensor.name), ArchitectureName(config_.architecture)));
     }
   }
   return absl::OkStatus();
@@ -254,8 +254,8 @@ absl::StatusOr<Digest> HashModel(const ModelConfig& config, const GgufReader& gg
   std::ranges::sort(tensors, {}, &TensorInfo::name);
   for (const TensorInfo* tensor : tensors) {
     if (!AllFinite(tensor->type, gguf.Data(*tensor))) {
-      return CorruptModel(
-          fmt::format("tensor {} holds a value that is not finite", Shown(tensor->name)));
+      return CorruptModel(fmt::format("tensor {} holds a value that is not finite",
+                                      SanitizeForDisplay(tensor->name)));
     }
     text += fmt::format("{} {} {} {}\n", tensor->name, TensorTypeName(tensor->type),
                         ShapeText(*tensor), ToHex(Sha256(gguf.Data(*tensor))));

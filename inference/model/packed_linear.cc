@@ -56,7 +56,7 @@ Cut CutOf(const PackedView& w, size_t rows, size_t threads, size_t first_item) {
   // rows.
   const size_t row_items = (rows + cut.rows - 1) / cut.rows;
   if (threads > 1 && cut.slices * row_items < threads * limits::kPackedItemsPerThread &&
-      cut.rows >= 2 * limits::kLeastPackedItemRows) {
+      cut.rows >= 2 * limits::kMinPackedItemRows) {
     cut.rows = (cut.rows / 2 + kRowGroup - 1) / kRowGroup * kRowGroup;
   }
   return cut;

@@ -84,7 +84,8 @@ void PrefixCaches::Share(Prefix& prefix, std::span<const TokenId> tokens) {
   prefix.shared_prompt = prefix.shared_prompt || prompt;
 }
 
-std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix, std::span<const TokenId> tokens) {
+std::optional<ForwardInput> PrefixCaches::MissingForward(Prefix& prefix,
+                                                         std::span<const TokenId> tokens) {
   Share(prefix, tokens);
   const auto held = static_cast<size_t>(prefix.cache.length());
   RUVD_CHECK(held <= tokens.size());

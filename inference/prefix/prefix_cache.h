@@ -54,7 +54,7 @@ class PrefixCaches {
   // block-causal attention, end at a block boundary. A long prefix is computed in pieces of
   // limits::kPrefillRows tokens, so that other completions do not wait. The caller stores the
   // hidden state of the last piece; only that piece asks for a row.
-  std::optional<ForwardInput> Missing(Prefix& prefix, std::span<const TokenId> tokens);
+  std::optional<ForwardInput> MissingForward(Prefix& prefix, std::span<const TokenId> tokens);
 
  private:
   KvCache MakeCache() const;

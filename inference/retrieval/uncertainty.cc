@@ -64,7 +64,7 @@ double TimestepStatistics::Variance(float t) const {
 
 float TimestepStatistics::ZScore(float t, float value) const {
   const double variance = Variance(t);
-  if (Count(t) < kLeastValues || !(variance > 0)) {
+  if (Count(t) < kMinValues || !(variance > 0)) {
     return 0;
   }
   return static_cast<float>((value - Mean(t)) / std::sqrt(variance));

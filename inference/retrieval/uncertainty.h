@@ -41,7 +41,7 @@ class TimestepStatistics {
  public:
   static constexpr int kBins = 10;
   // With fewer values than this, the spread is unknown.
-  static constexpr int kLeastValues = 8;
+  static constexpr int kMinValues = 8;
 
   // `decay` in (0, 1].
   explicit TimestepStatistics(float decay = 0.99F) : decay_(decay) {}
@@ -49,7 +49,7 @@ class TimestepStatistics {
   // Ignores values that are not finite.
   void Add(float t, float value);
   // Returns how many standard deviations `value` lies above the mean of its bin; 0 if the bin has
-  // fewer than kLeastValues values or they are all equal.
+  // fewer than kMinValues values or they are all equal.
   float ZScore(float t, float value) const;
   double Mean(float t) const { return BinOf(t).mean; }
   // Returns the weighted population variance.

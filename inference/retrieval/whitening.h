@@ -20,12 +20,12 @@ namespace ruvd::inference {
 // Cosine thresholds: at `related` two texts are taken to be about the same subject, at `same` one
 // is taken to be a new version of the other. One in 300 to 1000 pairs of unrelated passages exceeds
 // `related`, with or without whitening (measured with `bench/embedding_study`).
-struct SimilarityScale {
+struct SimilarityThresholds {
   float related = 0.60F;
   float same = 0.80F;
 };
-inline constexpr SimilarityScale kPlainSimilarity{.related = 0.60F, .same = 0.80F};
-inline constexpr SimilarityScale kWhitenedSimilarity{.related = 0.30F, .same = 0.55F};
+inline constexpr SimilarityThresholds kPlainSimilarity{.related = 0.60F, .same = 0.80F};
+inline constexpr SimilarityThresholds kWhitenedSimilarity{.related = 0.30F, .same = 0.55F};
 
 // Makes the embeddings of a model comparable. Mean-pooled hidden states share a few strong
 // directions whatever the text says, so the plain cosine of any two texts is high. Subtracting the

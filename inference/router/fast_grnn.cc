@@ -127,9 +127,9 @@ double FastGrnn::Logit(std::span<const double> x) const {
   return logit;
 }
 
-std::vector<double> FastGrnn::BackStep(const Step& step, std::span<const double> x,
-                                       std::span<const double> d_after,
-                                       std::span<double> gradient) const {
+std::vector<double> FastGrnn::StepBackward(const Step& step, std::span<const double> x,
+                                           std::span<const double> d_after,
+                                           std::span<double> gradient) const {
   const auto of = [gradient](const Range& range) {
     return gradient.subspan(range.begin, range.size);
   };
@@ -171,7 +171,7 @@ void FastGrnn::AddGradient(std::span<const double> x, double d_logit,
   }
   gradient[b_.begin] += d_logit;
   for (size_t i = steps.size(); i-- > 0;) {
-    d_state = BackStep(steps[i], x.subspan(i * features_, features_), d_state, gradient);
+    d_state = StepBackward(steps[i], x.subspan(i * features_, features_), d_state, gradient);
   }
 }
 

@@ -43,8 +43,9 @@ class FastGrnn final : public Scorer {
   std::vector<Step> RunSteps(std::span<const double> x) const;
   // Adds the gradients of the parameters that follow from d_after; returns the gradient of
   // `before`.
-  std::vector<double> BackStep(const Step& step, std::span<const double> x,
-                               std::span<const double> d_after, std::span<double> gradient) const;
+  std::vector<double> StepBackward(const Step& step, std::span<const double> x,
+                                   std::span<const double> d_after,
+                                   std::span<double> gradient) const;
   double zeta() const { return Sigmoid(parameters_[scalars_.begin]); }
   double nu() const { return Sigmoid(parameters_[scalars_.begin + 1]); }
 

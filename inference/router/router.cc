@@ -26,7 +26,7 @@ double LogCount(double x) {
 
 }  // namespace
 
-std::array<double, kRouterFeatures> RouterFeatures(const RequestFacts& facts) {
+std::array<double, kRouterFeatures> RouterFeatures(const RequestFeatures& facts) {
   // log2 of a vocabulary of 8192: the surprise if all tokens are equally likely
   constexpr double kBitsOfAToken = 13;
   const auto flag = [](bool value) { return value ? 1.0 : 0.0; };
@@ -72,7 +72,7 @@ RoutingDecision Explore(const RoutingDecision& best, const RouteSet& open, doubl
   const double at_random = exploration / static_cast<double>(count);
   RoutingDecision decision = best;
   decision.propensity = 1 - exploration + at_random;
-  if (!random.Chance(exploration)) {
+  if (!random.Bernoulli(exploration)) {
     return decision;
   }
   decision.explored = true;

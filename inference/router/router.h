@@ -23,7 +23,7 @@ namespace ruvd::inference {
 
 // What a router knows about a request before it is served, and what one forward of the small model
 // adds. Token counts and shares are raw values; RouterFeatures scales them.
-struct RequestFacts {
+struct RequestFeatures {
   int prompt_tokens = 0;
   int max_tokens = 0;
   bool diffusion = false;  // decoding mode; all three false if it is not known
@@ -49,7 +49,7 @@ inline constexpr uint32_t kFirstForwardFeature = 13;
 inline constexpr uint32_t kConfidenceFeature = 15;
 // Scales the facts to features of order one. A missing first forward gives an entropy of 1, a
 // confidence of 0, and 0 in the feature kFirstForwardFeature.
-std::array<double, kRouterFeatures> RouterFeatures(const RequestFacts& facts);
+std::array<double, kRouterFeatures> RouterFeatures(const RequestFeatures& facts);
 
 // A way of serving a request. Empty members leave the choice unchanged.
 struct Route {

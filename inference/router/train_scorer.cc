@@ -222,8 +222,8 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     double share = 1;
     Calibration next;
     double next_loss = loss;
-    constexpr double kLeastShare = 1e-6;
-    for (; share > kLeastShare; share /= 2) {
+    constexpr double kMinShare = 1e-6;
+    for (; share > kMinShare; share /= 2) {
       next = {.slope = best.slope - share * d_slope, .offset = best.offset - share * d_offset};
       next_loss = loss_of(next);
       if (next_loss < loss) {

@@ -283,7 +283,7 @@ class AncestralRule final : public CommitRule {
     }
     bool drawn = false;
     for (size_t i = 0; i < chance.size(); ++i) {
-      if (!random.Chance(drawn ? chance[i] : chance[i] / any[i])) {
+      if (!random.Bernoulli(drawn ? chance[i] : chance[i] / any[i])) {
         continue;
       }
       drawn = true;

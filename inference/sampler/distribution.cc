@@ -68,14 +68,14 @@ void InsertionSort(std::span<TokenLogit> tokens) {
 }
 
 // If the logits differ by less than this, intervals cannot separate them.
-constexpr float kLeastSpread = 1e-20F;
+constexpr float kMinSpread = 1e-20F;
 
 // Sorts by distributing the tokens over intervals of equal width (more intervals than tokens) and
 // then sorting inside each interval.
 void DivideByLogit(float low, float high, std::vector<TokenLogit>* tokens) {
-  constexpr size_t kMostIntervals = 4096;
+  constexpr size_t kMaxIntervals = 4096;
   constexpr size_t kCrowd = 16;  // insertion sort would be too slow for more tokens than this
-  const size_t intervals = std::min(kMostIntervals, 2 * std::bit_ceil(tokens->size()));
+  const size_t intervals = std::min(kMaxIntervals, 2 * std::bit_ceil(tokens->size()));
   const float scale = static_cast<float>(intervals - 1) / (high - low);
   // Rounding is monotone, so a higher logit never lands in a later interval.
   const auto interval_of = [&](const TokenLogit& entry) {
@@ -135,10 +135,10 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
   return summary;
 }
 
-std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
-                                        TokenId excluded) {
+std::vector<TokenLogit> TopTokens(std::span<const float> logits, size_t count, float least,
+                                  TokenId excluded) {
   if (count == 0) {
-    std::vector<TokenLogit> kept = TokensFrom(logits, least, excluded);
+    std::vector<TokenLogit> kept = TokensAbove(logits, least, excluded);
     std::sort(kept.begin(), kept.end(), Likelier);
     return kept;
   }
@@ -164,7 +164,7 @@ std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t co
   return kept;
 }
 
-std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, TokenId excluded) {
+std::vector<TokenLogit> TokensAbove(std::span<const float> logits, float least, TokenId excluded) {
   constexpr size_t kPiece = 1024;
   const KernelTable& kernels = Kernels();
   std::array<uint32_t, kPiece> places;  // NOLINT(*-member-init): written before it is read
@@ -187,7 +187,7 @@ std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, T
 void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens) {
   constexpr size_t kFew = 24;
   const float spread = high - low;
-  if (tokens->size() > kFew && spread >= kLeastSpread && std::isfinite(spread)) {
+  if (tokens->size() > kFew && spread >= kMinSpread && std::isfinite(spread)) {
     DivideByLogit(low, high, tokens);
   } else {
     std::sort(tokens->begin(), tokens->end(), Likelier);

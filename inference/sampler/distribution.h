@@ -53,12 +53,12 @@ struct TokenLogit {
 // Returns at most `count` likeliest tokens (0 means no limit) whose logit is at least `least` and
 // that are not `excluded`, likeliest first, ties to the lower id. It makes one pass over the row
 // and keeps no more tokens than it returns.
-std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
-                                        TokenId excluded);
+std::vector<TokenLogit> TopTokens(std::span<const float> logits, size_t count, float least,
+                                  TokenId excluded);
 
 // Returns the tokens whose logit is at least `least` and that are not `excluded`, in ascending
 // order of id.
-std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, TokenId excluded);
+std::vector<TokenLogit> TokensAbove(std::span<const float> logits, float least, TokenId excluded);
 
 // Sorts tokens: likeliest first, ties to the lower id. All logits must lie between `low` and
 // `high`. The expected time is linear if the logits are spread as a model's usually are.

@@ -66,8 +66,8 @@ float Penalties::Undo(std::span<float> logits, const RowSummary& summary) {
     mass += static_cast<double>(masses_[i]) - masses_[i + 1];
   }
   // The difference of two float32 sums of nearly the same size consists mostly of rounding errors.
-  constexpr double kLeastShare = 0.01;
-  if (!(mass >= kLeastShare * penalised)) {
+  constexpr double kMinShare = 0.01;
+  if (!(mass >= kMinShare * penalised)) {
     const RowSummary restored = Summarise(logits, mask_);
     return static_cast<float>(static_cast<double>(restored.maximum) + restored.log_mass -
                               summary.maximum);

@@ -71,7 +71,7 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
   return proposal;
 }
 
-void Proposer::AskForMovements(int tokens) {
+void Proposer::EnableMovements(int tokens) {
   if (options_.stability_tokens == 0) {
     options_.stability_tokens = tokens;
     stability_ = StabilityTracker(static_cast<size_t>(tokens));
@@ -114,8 +114,8 @@ std::vector<TokenLogprob> Proposer::ReadLikeliest(std::span<const float> logits,
   std::vector<TokenLogprob> likeliest;
   if (options_.logprobs > 0) {
     constexpr float kAny = -std::numeric_limits<float>::infinity();
-    for (const TokenLogit& entry : LikeliestTokens(logits, static_cast<size_t>(options_.logprobs),
-                                                   kAny, options_.choice.excluded)) {
+    for (const TokenLogit& entry : TopTokens(logits, static_cast<size_t>(options_.logprobs), kAny,
+                                             options_.choice.excluded)) {
       likeliest.push_back({entry.token, summary.LogProbability(entry.logit)});
     }
   }

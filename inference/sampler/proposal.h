@@ -83,12 +83,12 @@ class Proposer {
   }
   // Fills Proposal::candidates from now on: at most limits::kMaxCandidates tokens of probability at
   // least limits::kMinCandidate each. The proposed tokens do not change.
-  void AskForCandidates() { candidates_ = true; }
+  void EnableCandidates() { candidates_ = true; }
   // Measures movements from now on, over that many of the likeliest tokens, unless this is on
   // already.
-  void AskForMovements(int tokens);
+  void EnableMovements(int tokens);
   // Forgets the previous predictions, because they no longer hold.
-  void ForgetMovements() { stability_.Forget(); }
+  void ResetMovements() { stability_.Forget(); }
 
  private:
   void ReadCandidates(std::span<float> logits, const RowSummary& summary, Proposal* proposal);

@@ -36,7 +36,7 @@ float StabilityTracker::Movement(int position, std::span<const float> logits,
   }
   before.clear();
   constexpr float kAny = -std::numeric_limits<float>::infinity();
-  for (const TokenLogit& entry : LikeliestTokens(logits, top_, kAny, kNoToken)) {
+  for (const TokenLogit& entry : TopTokens(logits, top_, kAny, kNoToken)) {
     before.push_back({entry.token, summary.Probability(entry.logit)});
   }
   return static_cast<float>(divergence);

@@ -90,7 +90,7 @@ class TruncatedChoice final : public TokenChoice {
       return KeepNucleus(logits, summary, least);
     }
     std::vector<TokenLogit> kept =
-        LikeliestTokens(logits, static_cast<size_t>(options_.top_k), least, options_.excluded);
+        TopTokens(logits, static_cast<size_t>(options_.top_k), least, options_.excluded);
     return kept.empty() ? Best(logits, summary) : kept;
   }
 
@@ -106,7 +106,7 @@ class TruncatedChoice final : public TokenChoice {
     float bound = scale - summary.entropy;
     while (true) {
       bound = std::max(least, bound - kStep);
-      std::vector<TokenLogit> kept = TokensFrom(logits, bound, options_.excluded);
+      std::vector<TokenLogit> kept = TokensAbove(logits, bound, options_.excluded);
       SortByLikelihood(bound, logits[summary.best], &kept);
       const bool full = options_.top_k > 0 && kept.size() >= static_cast<size_t>(options_.top_k);
       if (full) {

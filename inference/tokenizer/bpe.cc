@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/byte_alphabet.h"
 
@@ -17,7 +17,7 @@ absl::Status BadMerge(std::string_view line, size_t rank) {
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
                "tokenizer merge {} (\"{}\") is not two pieces with a space between; convert the "
                "model again",
-               rank, Shown(line));
+               rank, SanitizeForDisplay(line));
 }
 
 }  // namespace

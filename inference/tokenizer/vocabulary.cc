@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 
@@ -30,7 +30,7 @@ absl::Status ReadModel(const GgufReader& gguf, Vocabulary* out) {
     return Invalid(
         "tokenizer model \"{}\" is not supported; use a model with byte-level BPE (\"gpt2\") or "
         "SentencePiece BPE (\"llama\")",
-        Shown(model));
+        SanitizeForDisplay(model));
   }
   return absl::OkStatus();
 }
@@ -51,7 +51,7 @@ absl::Status ReadPreTokenizer(const GgufReader& gguf, Vocabulary* out) {
     return Invalid(
         "pre-tokeniser \"{}\" (key {}) is not known; guessing would give wrong tokens: use a model "
         "with gpt-2, qwen2, llama-bpe, starcoder, deepseek-llm or one of their relatives",
-        Shown(name), kKey);
+        SanitizeForDisplay(name), kKey);
   }
   out->pre = *known;
   return absl::OkStatus();

@@ -242,14 +242,14 @@ std::shared_ptr<const Talora> TaloraOf(const Model& model, const ChangeSet<float
   return talora;
 }
 
-absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes) {
+absl::Status InitialiseFrom(const Adapter& adapter, ChangeSet<float>* changes) {
   std::vector<float> parameters = changes->parameters();
   RETURN_IF_ERROR(CopyPart(adapter, std::nullopt, *changes, &parameters));
   changes->parameters() = std::move(parameters);
   return absl::OkStatus();
 }
 
-absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes) {
+absl::Status InitialiseFrom(const Talora& adapter, ChangeSet<float>* changes) {
   const bool banks = !adapter.residuals.empty();
   if (adapter.trunk == nullptr || (banks && !SameBanks(adapter.schedule, changes->schedule()))) {
     return Invalid("training cannot go on from adapter {}: it has no trunk, or it has other banks",

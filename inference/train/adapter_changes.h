@@ -68,10 +68,10 @@ std::shared_ptr<const Talora> TaloraOf(const Model& model, const ChangeSet<float
 
 // Starts the LoRAs for all t from the values of an adapter. INVALID_ARGUMENT if the adapter has
 // other targets or ranks, or if a change is not a LoRA; then nothing is changed.
-absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes);
+absl::Status InitialiseFrom(const Adapter& adapter, ChangeSet<float>* changes);
 // Starts the LoRAs for all t from the adapter's trunk, and those of a bank from the bank's
 // residual; if the adapter has no residuals, the LoRAs of banks stay unchanged. The errors are as
 // above; INVALID_ARGUMENT also for an adapter without a trunk or with other banks.
-absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes);
+absl::Status InitialiseFrom(const Talora& adapter, ChangeSet<float>* changes);
 
 }  // namespace ruvd::inference::train

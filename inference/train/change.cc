@@ -227,20 +227,29 @@ void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<con
 template <typename T>
 void ChangeSet<T>::AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
                           const ChangePlacement& placement) {
-  Add(site, {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}}, {},
-      placement);
+  Add(site,
+      {.kind = ChangeKind::kFfa,
+       .rank = rank,
+       .scale = scale,
+       .down = CopyFixedFactor(a),
+       .up = {}},
+      {}, placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddCore(const Site& site, size_t rank, T scale, std::span<const T> p,
                            std::span<const T> q, const ChangePlacement& placement) {
   Add(site,
-      {.kind = ChangeKind::kCore, .rank = rank, .scale = scale, .down = Keep(q), .up = Keep(p)}, {},
-      placement);
+      {.kind = ChangeKind::kCore,
+       .rank = rank,
+       .scale = scale,
+       .down = CopyFixedFactor(q),
+       .up = CopyFixedFactor(p)},
+      {}, placement);
 }
 
 template <typename T>
-std::span<const T> ChangeSet<T>::Keep(std::span<const T> factor) {
+std::span<const T> ChangeSet<T>::CopyFixedFactor(std::span<const T> factor) {
   return factors_.emplace_back(factor.begin(), factor.end());
 }
 
@@ -282,7 +291,7 @@ T ChangeSet<T>::WeightAt(const Entry& entry, double t) const {
   }
   const float weight =
       WeightsAt(schedule_, nullptr, static_cast<float>(t), {})[*entry.placement.bank];
-  return weight < limits::kLeastBankWeight ? T{0} : static_cast<T>(weight);
+  return weight < limits::kMinBankWeight ? T{0} : static_cast<T>(weight);
 }
 
 template <typename T>

@@ -142,7 +142,7 @@ class ChangeSet {
   // Returns whether any change belongs to a bank.
   bool banked() const { return banked_; }
   // Returns the weight of the change in a sequence of masked share t; 0 if the weight is below
-  // limits::kLeastBankWeight, as in AppendMix.
+  // limits::kMinBankWeight, as in AppendMix.
   T WeightAt(const Entry& entry, double t) const;
   // Returns the parameters in groups for an optimiser. Decay applies to the factor that began at
   // zero, so not to LoRA's A.
@@ -160,7 +160,7 @@ class ChangeSet {
   std::optional<Site> first() const;
 
  private:
-  std::span<const T> Keep(std::span<const T> factor);
+  std::span<const T> CopyFixedFactor(std::span<const T> factor);
   void Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial,
            const ChangePlacement& placement);
 

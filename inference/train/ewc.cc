@@ -61,7 +61,7 @@ double AddEwcPenalty(const EwcMemory& memory, double strength, std::span<const f
   return penalty;
 }
 
-void FollowFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
+void UpdateFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
                   std::vector<double>* fisher) {
   RUVD_CHECK(!scales.empty() && gradients.size() % scales.size() == 0);
   const size_t parameters = gradients.size() / scales.size();

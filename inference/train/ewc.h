@@ -59,7 +59,7 @@ double AddEwcPenalty(const EwcMemory& memory, double strength, std::span<const f
 
 // Updates the running Fisher with the gradients of examples, stored one after the other; each
 // gradient is multiplied by its scale. An empty Fisher starts with the values of this call.
-void FollowFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
+void UpdateFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
                   std::vector<double>* fisher);
 
 }  // namespace ruvd::inference::train

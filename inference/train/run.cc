@@ -117,7 +117,7 @@ bool TrainingRun::EvaluationIsDue() const {
          (every > 0 && state_.step % every == 0);
 }
 
-bool TrainingRun::OutOfPatience() const {
+bool TrainingRun::ShouldStopEarly() const {
   if (options_.patience == 0 || !state_.evaluated) {
     return false;
   }
@@ -206,7 +206,7 @@ void TrainingRun::TakeExampleGradients() {
   }
   next_fisher_ = state_.fisher;
   if (!scales.empty()) {
-    FollowFisher(example_gradients_, scales, options_.ewc.fisher_rate, &next_fisher_);
+    UpdateFisher(example_gradients_, scales, options_.ewc.fisher_rate, &next_fisher_);
   }
   for (size_t i = 0; i < scales.size(); ++i) {
     for (size_t j = 0; j < parameters; ++j) {
@@ -332,7 +332,7 @@ absl::Status TrainingRun::FinishGradient() {
 void TrainingRun::BeginNext() {
   if (EvaluationIsDue()) {
     BeginEvaluation();
-  } else if (state_.step < static_cast<uint64_t>(options_.steps) && !OutOfPatience()) {
+  } else if (state_.step < static_cast<uint64_t>(options_.steps) && !ShouldStopEarly()) {
     BeginStep();
   } else {
     phase_ = Phase::kDone;

@@ -107,7 +107,7 @@ class TrainingRun {
   absl::Status FinishGradient();
   void FinishEvaluation();
   bool EvaluationIsDue() const;
-  bool OutOfPatience() const;
+  bool ShouldStopEarly() const;
   Digest Task() const;
   std::vector<double> SequenceLosses() const;
 

@@ -125,7 +125,8 @@ absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer, std::span<con
   return result;
 }
 
-absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
+absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer,
+                                                  const ProjectionFrame& frame,
                                                   std::span<const TrainingExample> examples,
                                                   std::span<const TrainingExample> held_out,
                                                   const AdapterMix* base,

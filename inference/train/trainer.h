@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/train/losses.h"
 #include "inference/train/network.h"
 #include "inference/transformer/transformer.h"
@@ -78,7 +78,8 @@ absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer,
 // Trains an R-core, or one for each bank, on the frame's target: y += P R Q x, where R begins at
 // zero and P and Q are fixed by the frame. The score is computed on `held_out` as in TrainLora.
 // ADAPTER_INVALID for boundaries that CheckSchedule refuses.
-absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
+absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer,
+                                                  const ProjectionFrame& frame,
                                                   std::span<const TrainingExample> examples,
                                                   std::span<const TrainingExample> held_out,
                                                   const AdapterMix* base,

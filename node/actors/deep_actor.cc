@@ -153,7 +153,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     if (changes == nullptr) {
       return true;
     }
-    ASSIGN_OR_RETURN(const bool paused, changes->Paused());
+    ASSIGN_OR_RETURN(const bool paused, changes->IsPaused());
     return !paused;
   }
 
@@ -223,7 +223,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
     learning::LearningThrottle* const throttle = options_.throttle;
     services.learning.cancelled = [changes = services.learning.changes,
                                    stopped = services.learning.cancelled] {
-      return (stopped && stopped()) || (changes != nullptr && changes->Paused().value_or(false));
+      return (stopped && stopped()) || (changes != nullptr && changes->IsPaused().value_or(false));
     };
     if (throttle != nullptr) {
       services.learning.between_slices = [throttle,
@@ -237,7 +237,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
         *options_.pool,
         [services = std::move(services), options = options_.round, budget = options_.piece, piece,
          random, throttle] {
-          std::optional<learning::LearningThrottle::Working> working;
+          std::optional<learning::LearningThrottle::ScopedLearning> working;
           if (throttle != nullptr) {
             working.emplace(*throttle);
           }
@@ -307,7 +307,7 @@ class DeepActorCell final : public runtime::Actor<DeepMessage> {
           return candidate.kind == storage::ChangeKind::kAdapterPublished &&
                  candidate.version == served && candidate.undone_ms == 0;
         });
-    if (change == list->end() || !ratings_.Regressed(served, change->version_before)) {
+    if (change == list->end() || !ratings_.HasRegressed(served, change->version_before)) {
       return;
     }
     absl::Status undone = WithdrawDeep(*options_.services.catalog, *change);

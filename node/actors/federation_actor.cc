@@ -43,7 +43,7 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
   void OnDialFailed(std::string address) override { Control(DialFailed{std::move(address)}); }
   bool OnFrame(federation::LinkId link,
-               std::shared_ptr<const federation::v1::Frame> frame) override {
+               std::shared_ptr<const federation::v1::WireFrame> frame) override {
     // While actors drain, only the control lane is open.
     const Priority lane = leaving_.load() ? Priority::kControl : Priority::kNormal;
     return ref_.TryTell(FrameReceived{link, std::move(frame)}, lane).ok();
@@ -56,11 +56,11 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
   void Leave(Duration patience) override {
     leaving_.store(true);
-    ref_.Ask<Left>(
-        [patience](runtime::ReplyTo<Left> reply) {
+    ref_.Ask<LeaveDone>(
+        [patience](runtime::ReplyTo<LeaveDone> reply) {
           return LeaveRequest{patience, std::move(reply)};
         },
-        clock_.Now() + patience + kLastTick, [](const absl::StatusOr<Left>&) {},
+        clock_.Now() + patience + kLastTick, [](const absl::StatusOr<LeaveDone>&) {},
         Priority::kControl);
   }
   void SetRevocations(privacy::RevocationList list) override {
@@ -87,10 +87,9 @@ class FederationActorImpl final : public sharing::FederationActor {
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void OnConsentsChanged(
-      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
-    ref_.Ask<sharing::ConsentsAnswer>(
-        [](runtime::ReplyTo<sharing::ConsentsAnswer> reply) {
+  void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
+    ref_.Ask<sharing::OptOutAnswer>(
+        [](runtime::ReplyTo<sharing::OptOutAnswer> reply) {
           return ConsentsChanged{std::move(reply)};
         },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);

@@ -20,7 +20,7 @@
 #include "node/sharing/dp_release.h"
 #include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
-#include "node/sharing/kept_trust.h"
+#include "node/sharing/trust_records.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/release_source_store.h"

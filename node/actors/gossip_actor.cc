@@ -14,17 +14,17 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/update_rounds.h"
+#include "node/actors/federated_rounds.h"
 #include "node/log/log.h"
-#include "node/sharing/kept_trust.h"
-#include "node/sharing/left_items.h"
 #include "node/sharing/link_sinks.h"
 #include "node/sharing/masked_sharing.h"
 #include "node/sharing/own_patterns.h"
 #include "node/sharing/own_withdrawals.h"
 #include "node/sharing/peer_patterns.h"
 #include "node/sharing/release_preview.h"
+#include "node/sharing/shared_item_log.h"
 #include "node/sharing/shared_items.h"
+#include "node/sharing/trust_records.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -63,7 +63,7 @@ class GossipActor final : public runtime::Actor<Message> {
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
                       options.consents, options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
-        left_(*options.consent),
+        shared_items_(*options.consent),
         masked_(MaskedOptionsOf(options, own_patterns_)),
         rounds_(options_, {.newest = [this] { return core_->NewestDeltas(); },
                            .sums = [this] { return masked_.means(); }}) {}
@@ -86,7 +86,7 @@ class GossipActor final : public runtime::Actor<Message> {
     // This repairs a crash between storing a pattern and offering it.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
     if (options_.centroids == nullptr || !options_.centroids->View().enabled()) {
-      Perform(own_patterns_.TakeBackCentroids(*core_), context);  // the operator turned them off
+      Perform(own_patterns_.WithdrawCentroids(*core_), context);  // the operator turned them off
     }
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
     return absl::OkStatus();
@@ -95,7 +95,8 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!core_->drained()) {
       Perform(core_->Leave(Now()), context);
     }
-    left_.NoteSent(core_->counters().payload_bytes_sent, context.Now(), /*at_once=*/true);
+    shared_items_.RecordBytesSent(core_->counters().payload_bytes_sent, context.Now(),
+                                  /*at_once=*/true);
     return absl::OkStatus();
   }
 
@@ -124,15 +125,15 @@ class GossipActor final : public runtime::Actor<Message> {
   }
   absl::Status On(Tick&, Context& context) override {
     Perform(core_->OnTick(Now()), context);
-    left_.NoteSent(core_->counters().payload_bytes_sent, context.Now());
+    shared_items_.RecordBytesSent(core_->counters().payload_bytes_sent, context.Now());
     if (leave_) {
       return absl::OkStatus();  // nothing new is offered
     }
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
-    TakeBackEnded(context);
+    WithdrawExpired(context);
     TickMasked(context);
-    trust_.SayIfStale(*core_, Now());
+    trust_.LogIfRevocationListStale(*core_, Now());
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
@@ -172,8 +173,8 @@ class GossipActor final : public runtime::Actor<Message> {
     view.federated_adapter_version = rounds_.served_version();
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
-    view.bytes_shared = left_.bytes_sent(core_->counters().payload_bytes_sent);
-    view.plain_left = left_.plain();
+    view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
+    view.plain_shared = shared_items_.plain();
     view.release = options_.release->View(core_->consent());
     view.masked = masked_.View();
     view.last_round = rounds_.last();
@@ -206,20 +207,20 @@ class GossipActor final : public runtime::Actor<Message> {
   absl::Status Restore(Context& context) {
     rounds_.Restore();
     ExcludeExpelled();
-    RETURN_IF_ERROR(left_.Load());
+    RETURN_IF_ERROR(shared_items_.Load());
     options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(
         RestoreConsent(context));  // first, because own items may be shared only under it
     ASSIGN_OR_RETURN(std::vector<federation::Item> items, sharing::LoadItems(*options_.items));
-    left_.Note(core_->consent(), options_.key->id(), items);
+    shared_items_.Record(core_->consent(), options_.key->id(), items);
     const std::vector<federation::Item> gone =
-        own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
+        own_patterns_.RemoveWithdrawn(&items, core_->consent(), Now());
     for (const federation::Item& item : gone) {
       withdrawals_.Add(item);
       Exclude(item);
     }
     Perform(core_->Restore(std::move(items), Now()), context);
-    for (const privacy::Withdrawal& said : withdrawals_.Stored(options_.clock->WallMillis())) {
+    for (const privacy::Withdrawal& said : withdrawals_.LoadStored(options_.clock->WallMillis())) {
       Perform("a withdrawal could not be offered", core_->OfferWithdrawal(said, Now()), context);
     }
     for (const federation::Item& item : gone) {
@@ -252,7 +253,7 @@ class GossipActor final : public runtime::Actor<Message> {
 
   void Perform(federation::Actions actions, Context& context) {
     bool deltas_changed = false;
-    left_.Note(core_->consent(), actions);
+    shared_items_.Record(core_->consent(), actions);
     withdrawals_.Add(actions);
     const std::vector<privacy::Withdrawal> withdrawals =  // signed before rows are deleted
         withdrawals_.pending()
@@ -281,11 +282,11 @@ class GossipActor final : public runtime::Actor<Message> {
         LogInfo("member {} {} at {}", member->member.name,
                 federation::MemberStateName(member->member.state), member->member.address);
       } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
-        trust_.Keep(revoked->list);
+        trust_.StoreRevocations(revoked->list);
         ExcludeExpelled();
         deltas_changed |= rounds_.stale();
       } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
-        trust_.KeepEvidence(*core_);
+        trust_.StoreEvidence(*core_);
         ExcludeExpelled();
         deltas_changed |= rounds_.stale();
       }
@@ -298,7 +299,7 @@ class GossipActor final : public runtime::Actor<Message> {
       rounds_.Run(context);
     }
     if (leave_ && core_->drained()) {
-      leave_->Send(Left{});
+      leave_->Send(LeaveDone{});
     }
   }
 
@@ -312,7 +313,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (item.kind != federation::ItemKind::kAdapterDelta) {
       return false;
     }
-    rounds_.TakeBack(item);
+    rounds_.OnUpdateWithdrawn(item);
     return true;
   }
 
@@ -322,7 +323,7 @@ class GossipActor final : public runtime::Actor<Message> {
   void ExcludeExpelled() {
     for (const privacy::NodeId& id : options_.model->Contributors()) {
       if (core_->StandingOf(id) != federation::MemberStanding::kGood) {
-        rounds_.BeginAnew(id);
+        rounds_.RestartFromBase(id);
       }
     }
   }
@@ -357,7 +358,7 @@ class GossipActor final : public runtime::Actor<Message> {
   absl::StatusOr<admin::v1::SetConsentResponse> ChangeConsent(privacy::ConsentTier tier,
                                                               Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
-    const sharing::TakenBack taken = withdrawals_.total();
+    const sharing::WithdrawnCounts taken = withdrawals_.total();
     if (tier != core_->consent()) {
       // This comes before the record is stored, because what a crash leaves behind must be allowed
       // by its tier.
@@ -411,7 +412,7 @@ class GossipActor final : public runtime::Actor<Message> {
     CountContributors();
     if (const absl::Status role = sharing::CheckMayContribute(core_->certificate());
         !role.ok()) {  // the update would be charged although peers refuse it
-      options_.release->Refuse(role);
+      options_.release->RecordRefusal(role);
       return;
     }
     Perform("the own update could not be offered",
@@ -425,20 +426,20 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  absl::StatusOr<sharing::ConsentsAnswer> Recheck(Context& context) {
-    const sharing::TakenBack before = withdrawals_.total();
+  absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
+    const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
-    const sharing::TakenBack after = withdrawals_.total();
-    return sharing::ConsentsAnswer{.updates = after.updates - before.updates,
-                                   .patterns = after.patterns - before.patterns,
-                                   .peers = static_cast<uint32_t>(core_->active_links())};
+    const sharing::WithdrawnCounts after = withdrawals_.total();
+    return sharing::OptOutAnswer{.updates = after.updates - before.updates,
+                                 .patterns = after.patterns - before.patterns,
+                                 .peers = static_cast<uint32_t>(core_->active_links())};
   }
 
   void TickMasked(Context& context) {
     Perform(masked_.OnTick(*core_, consent_since_ms_, Now()), context);
     if (const std::optional<privacy::NodeId> expelled = masked_.TakeExpelled()) {
-      rounds_.BeginAnew(*expelled);
+      rounds_.RestartFromBase(*expelled);
     }
     if (masked_.TakeChanged()) {
       rounds_.Run(context);
@@ -446,7 +447,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   // Takes back what was shared under consents that have ended, even if nothing else happens.
-  void TakeBackEnded(Context& context) {
+  void WithdrawExpired(Context& context) {
     const int64_t now_ms = options_.clock->WallMillis();
     const bool set_back = now_ms < consents_checked_ms_;  // the wall clock was set back
     if (options_.consents == nullptr ||
@@ -466,12 +467,12 @@ class GossipActor final : public runtime::Actor<Message> {
   absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewOf(privacy::ConsentTier tier) const {
     absl::Status allowed = options_.release->CheckTier(tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
-    return sharing::PreviewNext({.tier = tier,
-                                 .allowed = allowed,
-                                 .own = &own_patterns_,
-                                 .release = options_.release,
-                                 .centroids = options_.centroids,
-                                 .now = Now()});
+    return sharing::PreviewNextRelease({.tier = tier,
+                                        .allowed = allowed,
+                                        .own = &own_patterns_,
+                                        .release = options_.release,
+                                        .centroids = options_.centroids,
+                                        .now = Now()});
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {
@@ -480,16 +481,16 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   const FederationActorOptions options_;
-  sharing::KeptTrust trust_;
+  sharing::TrustRecords trust_;
   sharing::PeerPatterns peer_patterns_;
   sharing::OwnPatterns own_patterns_;
   sharing::OwnWithdrawals withdrawals_;
-  sharing::LeftItems left_;
+  sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::MaskedSharing masked_;
   sharing::LinkSinks sinks_;
-  UpdateRounds rounds_;
-  std::optional<runtime::ReplyTo<Left>> leave_;  // set once this node leaves
+  FederatedRounds rounds_;
+  std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

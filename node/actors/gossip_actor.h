@@ -29,17 +29,17 @@ struct DialFailed {
 };
 struct FrameReceived {
   federation::LinkId link = 0;
-  std::shared_ptr<const federation::v1::Frame> frame;
+  std::shared_ptr<const federation::v1::WireFrame> frame;
 };
 struct LinkClosed {
   federation::LinkId link = 0;
 };
 struct Tick {};
 // The answer once no link is left.
-struct Left {};
+struct LeaveDone {};
 struct LeaveRequest {
   Duration patience{};
-  runtime::ReplyTo<Left> reply;
+  runtime::ReplyTo<LeaveDone> reply;
 };
 struct NodesRevoked {
   privacy::RevocationList list;
@@ -58,7 +58,7 @@ struct ConsentRequest {
   runtime::ReplyTo<admin::v1::SetConsentResponse> reply;
 };
 struct ConsentsChanged {
-  runtime::ReplyTo<sharing::ConsentsAnswer> reply;
+  runtime::ReplyTo<sharing::OptOutAnswer> reply;
 };
 struct PreviewRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;

@@ -43,7 +43,7 @@ class AdmittedTask {
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
   // The state that is kept from round to round.
-  serving::RoundTask& round() { return round_; }
+  serving::ComputeRoundTask& round() { return round_; }
   // Call this when the caller knows the end, or was told that the task will not run.
   void Forget() { task_.reset(); }
   // Call this when the task has ended. Returns whether it must still be concluded.
@@ -69,7 +69,7 @@ class AdmittedTask {
 
   std::unique_ptr<serving::ComputeTask> task_;
   std::shared_ptr<std::atomic<uint64_t>> running_;  // null once the admission has ended
-  serving::RoundTask round_;
+  serving::ComputeRoundTask round_;
 };
 
 struct Admit {
@@ -81,20 +81,21 @@ using SchedulerMessage = std::variant<Admit>;
 // outlives the scheduler after a forced stop.
 struct Visit {
   std::vector<std::shared_ptr<AdmittedTask>> tasks;
-  serving::ComputeOutcome outcome;
+  serving::ComputeRoundOutcome outcome;
   inference::StepScratch scratch;  // reused by the next visit
 };
 
 void Run(inference::Transformer& transformer, Visit* visit) {
-  std::vector<serving::RoundTask> tasks;
+  std::vector<serving::ComputeRoundTask> tasks;
   tasks.reserve(visit->tasks.size());
   for (const std::shared_ptr<AdmittedTask>& task : visit->tasks) {
     tasks.push_back(task->round());
   }
-  visit->outcome = serving::RunRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
+  visit->outcome =
+      serving::RunComputeRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
   for (size_t i = 0; i < tasks.size(); ++i) {
     visit->tasks[i]->round() = tasks[i];
-    if (visit->outcome.turns[i] == serving::Turn::kEnded) {
+    if (visit->outcome.turns[i] == serving::TaskProgress::kEnded) {
       visit->tasks[i]->Ended();
     }
   }
@@ -159,7 +160,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   // Ends waiting tasks that are no longer wanted, to free their places in the queue.
   void EndUnwanted() {
     std::erase_if(waiting_, [this](const std::shared_ptr<AdmittedTask>& waiting) {
-      const bool unwanted = waiting->round().task->EndIfUnwanted();
+      const bool unwanted = waiting->round().task->EndIfCancelled();
       if (unwanted && waiting->Ended()) {
         ended_.push_back(waiting);
       }
@@ -190,17 +191,18 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
 
   // Tasks whose turn did not come go first next time.
   void AfterVisit() {
-    const serving::ComputeOutcome& outcome = visit_->outcome;
+    const serving::ComputeRoundOutcome& outcome = visit_->outcome;
     if (outcome.batch > 0) {
       metrics_.BatchStepped(outcome.batch, outcome.rows);
     }
     metrics_.GenerationsPreempted(outcome.preempted);
     for (size_t i = 0; i < outcome.turns.size(); ++i) {
-      if (outcome.turns[i] == serving::Turn::kEnded && visit_->tasks[i]->Ended()) {
+      if (outcome.turns[i] == serving::TaskProgress::kEnded && visit_->tasks[i]->Ended()) {
         ended_.push_back(visit_->tasks[i]);
       }
     }
-    for (const serving::Turn turn : {serving::Turn::kWaiting, serving::Turn::kServed}) {
+    for (const serving::TaskProgress turn :
+         {serving::TaskProgress::kWaiting, serving::TaskProgress::kServed}) {
       for (size_t i = 0; i < outcome.turns.size(); ++i) {
         if (outcome.turns[i] == turn) {
           active_.push_back(visit_->tasks[i]);

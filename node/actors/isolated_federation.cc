@@ -17,7 +17,7 @@ class IsolatedFederation final : public sharing::FederationActor {
     return 1;
   }
   void OnDialFailed(std::string) override {}
-  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::Frame>) override {
+  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::WireFrame>) override {
     return false;
   }
   void OnClosed(federation::LinkId) override {}
@@ -36,9 +36,8 @@ class IsolatedFederation final : public sharing::FederationActor {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate; set federation.enabled and restart it"));
   }
-  void OnConsentsChanged(
-      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
-    done(sharing::ConsentsAnswer());
+  void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
+    done(sharing::OptOutAnswer());
   }
   void Preview(
       privacy::ConsentTier,

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/actors/round_answers.h"
-#include "node/actors/round_waiters.h"
+#include "node/actors/background_round_answers.h"
+#include "node/actors/background_round_waiters.h"
 #include "node/learning/feedback_intake.h"
 #include "node/learning/learning_undo.h"
 #include "node/learning/lesson_clusters.h"
@@ -48,7 +48,7 @@ struct StatusMessage {
 };
 struct RunMessage {
   bool replay = false;
-  runtime::ReplyTo<learning::RoundSummary> reply;
+  runtime::ReplyTo<learning::BackgroundRoundSummary> reply;
 };
 struct AgeCheck {};
 using LearningMessage = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage,
@@ -69,7 +69,7 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
 
   absl::Status OnStart(Context& context) override {
     if (options_.services.changes != nullptr) {
-      ASSIGN_OR_RETURN(const bool paused, options_.services.changes->Paused());
+      ASSIGN_OR_RETURN(const bool paused, options_.services.changes->IsPaused());
       paused_->store(paused);
     }
     if (options_.router != nullptr) {
@@ -109,7 +109,7 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
                  "no round starts: {}", WhyNotNow());
   }
   // Answers a feedback that does not wait for a round.
-  void Answer(const FeedbackMessage& message, const learning::TakenFeedback& taken,
+  void Answer(const FeedbackMessage& message, const learning::StoredFeedback& taken,
               TimePoint received, TimePoint now, std::string explanation);
   void LeaveOutUndone(const storage::LearningChange& change);
   absl::Status MaybeStartRound(Context& context);
@@ -118,7 +118,7 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
   // Returns what feedback is told if a pause ended the round that it waited for; empty if learning
   // is not paused.
   std::string PausedText() const { return paused_->load() ? WhyNotNow() : ""; }
-  void SendAway(const RoundWaiters& waiters, TimePoint now);
+  void SendAway(const BackgroundRoundWaiters& waiters, TimePoint now);
   learning::LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
@@ -126,8 +126,9 @@ class BackgroundActor final : public runtime::Actor<LearningMessage> {
   // Setting it to true also ends a running round.
   const std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
   std::set<std::string> fresh_;
-  RoundWaiters waiting_;
-  std::shared_ptr<RoundWaiters> running_;  // waiters of the running round; null: no round runs
+  BackgroundRoundWaiters waiting_;
+  std::shared_ptr<BackgroundRoundWaiters>
+      running_;  // waiters of the running round; null: no round runs
   int rated_ = 0;
   uint64_t rounds_ = 0;
   std::optional<uint32_t>
@@ -141,8 +142,8 @@ absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) 
   RETURN_IF_ERROR(
       options_.services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         if ((replay || trajectory.learned_by != AsText(options_.services.package_id)) &&
-            !learning::WantedText(trajectory, options_.round.min_rating).empty() &&
-            !learning::IsForgotten(options_.services, trajectory)) {
+            !learning::TargetText(trajectory, options_.round.min_rating).empty() &&
+            !learning::IsExcludedFromLearning(options_.services, trajectory)) {
           lessons.insert(trajectory.response_id);
         }
         return true;
@@ -158,7 +159,7 @@ std::string BackgroundActor::WhyNotNow() const {
 absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   const TimePoint received = context.Now();
   const learning::Feedback& feedback = message.feedback;
-  const std::string key = learning::AnswerKeyOf(feedback);
+  const std::string key = learning::IdempotencyKeyOf(feedback);
   const auto known = learning::FindAnswer(feedback_, key);
   if (!known.ok() || known->has_value()) {
     message.reply.Send(known.ok() ? absl::StatusOr<learning::FeedbackAnswer>(**known)
@@ -169,8 +170,8 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
       (running_ != nullptr && running_->Join(key, message.reply))) {
     return absl::OkStatus();
   }
-  absl::StatusOr<learning::TakenFeedback> taken =
-      learning::TakeFeedback(feedback_, feedback, !paused_->load());
+  absl::StatusOr<learning::StoredFeedback> taken =
+      learning::StoreFeedback(feedback_, feedback, !paused_->load());
   if (!taken.ok()) {
     message.reply.Send(taken.status());
     return absl::OkStatus();
@@ -181,7 +182,7 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   if (options_.router != nullptr) {
     options_.router->OnFeedback(taken->trajectory);
   }
-  const bool teaches = !learning::WantedText(taken->trajectory, options_.round.min_rating).empty();
+  const bool teaches = !learning::TargetText(taken->trajectory, options_.round.min_rating).empty();
   if (teaches && options_.enabled) {
     fresh_.insert(feedback.response_id);
   }
@@ -216,18 +217,18 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   return MaybeStartRound(context);
 }
 
-void BackgroundActor::Answer(const FeedbackMessage& message, const learning::TakenFeedback& taken,
+void BackgroundActor::Answer(const FeedbackMessage& message, const learning::StoredFeedback& taken,
                              TimePoint received, TimePoint now, std::string explanation) {
   learning::FeedbackAnswer answer;
   answer.explanation = std::move(explanation);
   answer.session_lessons = taken.session_lessons;
   if (taken.session_lessons > 0) {
-    answer.learned_in_ms = MillisSince(received, now);
+    answer.learned_in_ms = ElapsedMillis(received, now);
   }
   if (taken.change) {
     answer.changes.push_back(*taken.change);
   }
-  learning::RememberAnswer(feedback_, learning::AnswerKeyOf(message.feedback), answer);
+  learning::StoreAnswer(feedback_, learning::IdempotencyKeyOf(message.feedback), answer);
   options_.metrics->FeedbackReceived(learning::SignalName(message.feedback), false);
   message.reply.Send(answer);
 }
@@ -237,7 +238,7 @@ void BackgroundActor::Answer(const FeedbackMessage& message, const learning::Tak
 void BackgroundActor::LeaveOutUndone(const storage::LearningChange& change) {
   for (const std::string& response : change.responses) {
     const auto trajectory = options_.services.trajectories->Get(response);
-    if (trajectory.ok() ? learning::IsForgotten(options_.services, *trajectory)
+    if (trajectory.ok() ? learning::IsExcludedFromLearning(options_.services, *trajectory)
                         : absl::IsNotFound(trajectory.status())) {
       fresh_.erase(response);
     }
@@ -283,8 +284,8 @@ absl::Status BackgroundActor::On(ListMessage& message, Context&) {
     for (storage::LearningChange& change : *list) {
       change.forgotten = change.kind == storage::ChangeKind::kSessionTaught &&
                          (options_.instant == nullptr || change.responses.empty() ||
-                          !options_.instant->Remembers({change.user_id, change.session_id},
-                                                       change.responses.front()));
+                          !options_.instant->HasLessonsOf({change.user_id, change.session_id},
+                                                          change.responses.front()));
     }
   }
   message.reply.Send(std::move(list));
@@ -355,8 +356,8 @@ absl::Status BackgroundActor::StartRound(Context& context) {
       .responses = std::exchange(fresh_, {}), .stale_patterns = DeepChanged()});
   const serving::AdapterCatalog* const catalog = options_.services.catalog;
   const uint32_t served = catalog == nullptr ? 0 : serving::ServedDeepVersion(*catalog);
-  running_ = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
-  auto result = std::make_shared<RoundWork>();
+  running_ = std::make_shared<BackgroundRoundWaiters>(std::exchange(waiting_, {}));
+  auto result = std::make_shared<BackgroundRoundResults>();
   auto random = std::make_shared<Random>(context.Rng().Fork());
   learning::LearningServices services = options_.services;
   services.on_demand = !running_->operators.empty();
@@ -378,7 +379,7 @@ absl::Status BackgroundActor::StartRound(Context& context) {
       // stop.
       [services = std::move(services), round = options_.round, fresh, result, random, throttle,
        router] {
-        std::optional<learning::LearningThrottle::Working> working;
+        std::optional<learning::LearningThrottle::ScopedLearning> working;
         if (throttle != nullptr) {
           working.emplace(*throttle);
         }
@@ -405,8 +406,8 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         if (result->router) {
           LogRouterRound(*result->router);
         }
-        Settle(*result, *waiters, feedback_,
-               {.seconds = seconds, .at = own.Now(), .paused = PausedText()});
+        AnswerWaiters(*result, *waiters, feedback_,
+                      {.seconds = seconds, .at = own.Now(), .paused = PausedText()});
         // Without waiters, the remaining lessons wait for the next AgeCheck, because a failure may
         // last.
         const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
@@ -426,7 +427,7 @@ void BackgroundActor::Report(const learning::BackgroundRound& round) const {
   for (const learning::LearnedPattern& pattern : round.patterns) {
     if (pattern.change) {
       options_.on_pattern(pattern.id);
-    } else if (pattern.outcome == learning::RoundOutcome::kFailed &&
+    } else if (pattern.outcome == learning::ClusterOutcome::kFailed &&
                !absl::IsCancelled(pattern.failure)) {
       LogError("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
                MessageOf(pattern.failure), ReasonOf(pattern.failure));
@@ -439,13 +440,13 @@ void BackgroundActor::Report(const learning::BackgroundRound& round) const {
 }
 
 // Answers those who came while a pause ended the running round, because no other round follows.
-void BackgroundActor::SendAway(const RoundWaiters& waiters, TimePoint now) {
-  RoundWork none;
+void BackgroundActor::SendAway(const BackgroundRoundWaiters& waiters, TimePoint now) {
+  BackgroundRoundResults none;
   none.patterns.status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                                "learning was paused before the round began");
-  Settle(none, {.feedback = waiters.feedback, .operators = {}}, feedback_,
-         {.seconds = 0, .at = now, .paused = PausedText()});
-  for (const runtime::ReplyTo<learning::RoundSummary>& reply : waiters.operators) {
+  AnswerWaiters(none, {.feedback = waiters.feedback, .operators = {}}, feedback_,
+                {.seconds = 0, .at = now, .paused = PausedText()});
+  for (const runtime::ReplyTo<learning::BackgroundRoundSummary>& reply : waiters.operators) {
     reply.Send(NoRoundStarts());
   }
 }
@@ -484,9 +485,9 @@ class LearningActorImpl final : public learning::LearningActor {
     Ask<learning::LearningStatus>([&](auto reply) { return StatusMessage{std::move(reply)}; },
                                   std::move(done));
   }
-  void RunBackground(bool replay, Done<learning::RoundSummary> done) override {
-    Ask<learning::RoundSummary>([&](auto reply) { return RunMessage{replay, std::move(reply)}; },
-                                std::move(done));
+  void RunBackground(bool replay, Done<learning::BackgroundRoundSummary> done) override {
+    Ask<learning::BackgroundRoundSummary>(
+        [&](auto reply) { return RunMessage{replay, std::move(reply)}; }, std::move(done));
   }
 
  private:

@@ -15,7 +15,7 @@
 #include "node/runtime/actor_system.h"
 #include "node/serving/extensions/instant_loop.h"
 #include "node/serving/extensions/pattern_graph.h"
-#include "storage/changes/answer_store.h"
+#include "storage/changes/feedback_answer_store.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd::actors {
@@ -30,8 +30,8 @@ struct LearningActorOptions {
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there
   metrics::Metrics* metrics = nullptr;
-  storage::AnswerStore* answers = nullptr;  // null: repeated feedback is learned again
-  storage::WitnessLog* witness = nullptr;   // gets the ratings; null: no log
+  storage::FeedbackAnswerStore* answers = nullptr;  // null: repeated feedback is learned again
+  storage::WitnessLog* witness = nullptr;           // gets the ratings; null: no log
   serving::InstantLoop* instant =
       nullptr;  // learns at once, before any round; null: sessions remember nothing
   serving::PatternGraph* graph =

@@ -39,7 +39,7 @@ absl::StatusOr<bool> Reseal(const MaintenanceOptions& options) {
   return more;
 }
 
-Round RunRound(const MaintenanceOptions& options) {
+Round RunComputeRound(const MaintenanceOptions& options) {
   Round round;
   const absl::StatusOr<bool> unsealed = Reseal(options);
   round.reseal = unsealed.status();
@@ -116,7 +116,7 @@ class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
         *options_.pool,
         // The work refers to nothing in this actor, because it outlives the actor after a forced
         // stop.
-        [options = options_, round] { *round = RunRound(options); },
+        [options = options_, round] { *round = RunComputeRound(options); },
         [this, round](Context& own) {
           running_ = false;
           Report("values could not be re-sealed", round->reseal, &reported_reseal_);

@@ -61,7 +61,7 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
     if (options_.fence == nullptr) {
       Note(turn);
     } else {
-      options_.fence->Store(turn.user_id, turn.ended, [&] { Note(turn); });
+      options_.fence->RunUnlessErased(turn.user_id, turn.ended, [&] { Note(turn); });
     }
     return absl::OkStatus();
   }
@@ -128,9 +128,9 @@ class WitnessActor final : public runtime::Actor<WitnessMessage> {
   bool Expire() {
     const std::optional<int64_t> now_ms =
         ClockTrusted() ? std::optional(options_.clock->WallMillis()) : std::nullopt;
-    const absl::StatusOr<storage::WitnessExpired> entries = options_.log->ExpireSome(now_ms);
+    const absl::StatusOr<storage::WitnessExpired> entries = options_.log->ExpireBatch(now_ms);
     const absl::StatusOr<size_t> sessions =
-        now_ms ? options_.sessions->ExpireSome(*now_ms, kSessionsPerTick) : 0;
+        now_ms ? options_.sessions->ExpireBatch(*now_ms, kSessionsPerTick) : 0;
     Report(kOldEntries, entries.status());
     Report(kOldSessions, sessions.status());
     ReportCapacity();
@@ -236,7 +236,7 @@ class WitnessRecorder final : public serving::RequestRecorder {
   const WitnessActorOptions options_;
   const FlushFlag flush_sent_ = std::make_shared<std::atomic<bool>>(false);
   Mutex time_mutex_;
-  OrderedTime time_ ABSL_GUARDED_BY(time_mutex_);
+  MonotonicTimestamps time_ ABSL_GUARDED_BY(time_mutex_);
   runtime::Ref<WitnessMessage> ref_;
 };
 

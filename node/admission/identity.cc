@@ -16,7 +16,7 @@
 
 namespace ruvd::admission {
 
-std::optional<privacy::AdmissionCert> KeptCertificate(const std::string& data_dir) {
+std::optional<privacy::AdmissionCert> LoadStoredCertificate(const std::string& data_dir) {
   const auto bytes = ReadFile(std::filesystem::path(data_dir) / kNodeCertificateFile,
                               privacy::AdmissionCert::kBytes);
   if (!bytes.ok()) {

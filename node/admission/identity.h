@@ -21,7 +21,7 @@ inline constexpr char kAuthorityKeyFile[] = "authority.key";
 inline constexpr char kConfigFile[] = "ruvd.toml";
 
 // Returns the certificate in a data folder; nullopt if it is missing or damaged.
-std::optional<privacy::AdmissionCert> KeptCertificate(const std::string& data_dir);
+std::optional<privacy::AdmissionCert> LoadStoredCertificate(const std::string& data_dir);
 
 struct CertificateRequest {
   privacy::PublicKey node_key{};

@@ -34,8 +34,8 @@ absl::StatusOr<privacy::RevocationList> RevocationFile::Load(
   return Read(issuer);
 }
 
-absl::Status RevocationFile::Keep(const privacy::RevocationList& list,
-                                  const privacy::PublicKey& issuer) {
+absl::Status RevocationFile::Store(const privacy::RevocationList& list,
+                                   const privacy::PublicKey& issuer) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const privacy::RevocationList present, Read(issuer));
   return list.number <= present.number ? absl::OkStatus()

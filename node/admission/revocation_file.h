@@ -26,7 +26,7 @@ class RevocationFile {
   // REVOCATION_INVALID, SIGNATURE_INVALID and CERTIFICATE_FOREIGN.
   absl::StatusOr<privacy::RevocationList> Load(const privacy::PublicKey& issuer) const;
   // Replaces the stored list and fsyncs it, unless the stored list is as new or newer.
-  absl::Status Keep(const privacy::RevocationList& list, const privacy::PublicKey& issuer);
+  absl::Status Store(const privacy::RevocationList& list, const privacy::PublicKey& issuer);
   // Adds a node to the list, fsyncs it and returns it; the list is unchanged if the node is on it.
   // Returns the errors of Load, of RevokeNodes and of writing.
   absl::StatusOr<privacy::RevocationList> Add(const privacy::NodeId& node, int64_t now_ms,

@@ -93,7 +93,7 @@ void WriteAdapter(const serving::CatalogEntry& entry, adapter::v1::Adapter* mess
   message->set_path(entry.path);
   const serving::AdapterSummary& summary = entry.summary;
   message->set_kind(std::string(inference::KindName(summary.kind)));
-  message->set_frame_id(inference::InFrame(summary.kind) ? ToHex(summary.frame_id) : "");
+  message->set_frame_id(inference::UsesFrame(summary.kind) ? ToHex(summary.frame_id) : "");
   message->set_rank(summary.rank);
   message->set_targets(summary.targets);
   if (summary.banks) {

@@ -8,7 +8,7 @@
 
 #include "base/executor.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_file.h"
 #include "inference/adapter/talora_file.h"
@@ -181,9 +181,9 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
                    "the file has {} bytes, but an answer has at most {}; {}", file.size(),
                    limits::kMaxApiMessageBytes,
-                   entry.path.empty()
-                       ? "export its parts one by one, or lower learning.deep_rank"
-                       : fmt::format("copy {} on the node's machine", Shown(entry.path, 256)));
+                   entry.path.empty() ? "export its parts one by one"
+                                      : fmt::format("copy {} on the node's machine",
+                                                    SanitizeForDisplay(entry.path, 256)));
     }
     response->set_file(std::move(file));
     return absl::OkStatus();

@@ -329,7 +329,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         },
         [this, reactor, erased] {
           node_.federation->OnConsentsChanged(
-              [this, reactor, erased](const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
+              [this, reactor, erased](const absl::StatusOr<sharing::OptOutAnswer>& taken) {
                 erased->Update(taken.status());
                 lane_.Leave();
                 reactor->Finish(ToRpcStatus(*erased));
@@ -405,7 +405,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       reactor->Finish(ToRpcStatus(*stored));
     };
     node_.federation->OnConsentsChanged([this, reactor, response, finish](
-                                            const absl::StatusOr<sharing::ConsentsAnswer>& taken) {
+                                            const absl::StatusOr<sharing::OptOutAnswer>& taken) {
       if (!taken.ok()) {
         lane_.Leave();
         reactor->Finish(ToRpcStatus(Annotate(
@@ -422,7 +422,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
 
   void ForgetInMemory(const std::string& user_id) {
     if (node_.fence != nullptr) {
-      node_.fence->Forget(user_id);
+      node_.fence->FenceUser(user_id);
     }
     if (node_.instant != nullptr) {
       node_.instant->ForgetUser(user_id);

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/executor.h"
-#include "node/admission/admission_office.h"
+#include "node/admission/admission_controller.h"
 #include "node/admission/link_tls.h"
 #include "node/transport/grpc_types.h"
 
@@ -16,7 +16,7 @@ namespace ruvd::api {
 // The objects that the services of the cluster authority's node call. All are borrowed and must
 // outlive the server.
 struct AdmissionDependencies {
-  admission::AdmissionOffice* office = nullptr;
+  admission::AdmissionController* office = nullptr;
   const admission::LinkTls* tls = nullptr;  // of the port for peers
   Executor* files = nullptr;                // runs work that waits for the disk
   privacy::NodeId self{};                   // the node itself, which cannot be revoked

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 #include "node/api/messages.h"
@@ -82,8 +82,8 @@ absl::StatusOr<serving::Conversation> ReadConversation(const GenerateRequest& re
   if (!request.chat_format().empty()) {
     conversation.format = inference::ChatFormatByName(request.chat_format());
     if (!conversation.format.has_value()) {
-      return Refused("chat_format '{}' is unknown; use one of {}", Shown(request.chat_format()),
-                     inference::ChatFormatNames());
+      return Refused("chat_format '{}' is unknown; use one of {}",
+                     SanitizeForDisplay(request.chat_format()), inference::ChatFormatNames());
     }
   }
   for (const inference::v1::ChatMessage& message : request.messages()) {

@@ -83,7 +83,7 @@ void WriteLearningStatus(const learning::LearningStatus& status,
   WriteRouterStatus(status.router, message->mutable_router());
 }
 
-void WriteRoundSummary(const learning::RoundSummary& summary,
+void WriteRoundSummary(const learning::BackgroundRoundSummary& summary,
                        learning::v1::RunBackgroundResponse* message) {
   message->set_patterns_kept(summary.patterns_kept);
   message->set_patterns_without_gain(summary.patterns_without_gain);

@@ -19,7 +19,7 @@ void WriteChange(const storage::LearningChange& change, learning::v1::Change* me
 void WriteRouterStatus(const learning::RouterStatus& status, learning::v1::RouterStatus* message);
 void WriteLearningStatus(const learning::LearningStatus& status,
                          learning::v1::LearningStatus* message);
-void WriteRoundSummary(const learning::RoundSummary& summary,
+void WriteRoundSummary(const learning::BackgroundRoundSummary& summary,
                        learning::v1::RunBackgroundResponse* message);
 void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message);
 void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatus* message);

@@ -109,10 +109,10 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
                                     const learning::v1::RunBackgroundRequest* request,
                                     learning::v1::RunBackgroundResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.learning->RunBackground(
-        request->replay(), Answer<learning::RoundSummary>(reactor, [response](const auto& summary) {
-          WriteRoundSummary(summary, response);
-        }));
+    node_.learning->RunBackground(request->replay(), Answer<learning::BackgroundRoundSummary>(
+                                                         reactor, [response](const auto& summary) {
+                                                           WriteRoundSummary(summary, response);
+                                                         }));
     return reactor;
   }
 
@@ -162,7 +162,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     const int64_t from_ms = request.after_ms() > 0 ? request.after_ms() + 1 : 0;
     int64_t last_ms = 0;
     return node_.trajectories->ForEachSince(from_ms, [&](const storage::Trajectory& trajectory) {
-      const std::string text = learning::WantedText(trajectory, node_.min_rating);
+      const std::string text = learning::TargetText(trajectory, node_.min_rating);
       if (text.empty()) {
         return true;
       }

@@ -24,7 +24,7 @@ namespace ruvd::api {
 namespace {
 
 using federation::v1::FederationService;
-using federation::v1::Frame;
+using federation::v1::WireFrame;
 
 // The queue of outgoing frames of one link, for both sides: frames stay in order, with at most one
 // write in flight. The reactor that owns it passes its StartWrite and its way to end the stream.
@@ -32,12 +32,12 @@ class FrameQueue {
  public:
   // The next action of the owner, which runs outside the lock.
   struct Next {
-    const Frame* write = nullptr;  // stays alive until WriteDone
-    bool linger = false;           // closing has begun; cancel the stream if it takes too long
+    const WireFrame* write = nullptr;  // stays alive until WriteDone
+    bool linger = false;               // closing has begun; cancel the stream if it takes too long
     bool end = false;
   };
 
-  Next Push(std::shared_ptr<const Frame> frame) {
+  Next Push(std::shared_ptr<const WireFrame> frame) {
     const size_t bytes = frame->ByteSizeLong();
     MutexLock lock(mutex_);
     if (closing_) {
@@ -90,7 +90,7 @@ class FrameQueue {
   }
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<const Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<const WireFrame>> frames_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -137,7 +137,7 @@ class ReadWindow {
 template <typename Link>
 class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this<Link> {
  public:
-  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
+  void Send(std::shared_ptr<const WireFrame> frame) override { Do(queue_.Push(std::move(frame))); }
   void Close() override { Do(queue_.Close()); }
 
  protected:
@@ -151,8 +151,9 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
     }
     window_.FrameRead();
     // The actor releases a frame once it has handled it.
-    const std::shared_ptr<const Frame> frame(
-        new Frame(std::move(incoming_)), [self = this->shared_from_this()](const Frame* handled) {
+    const std::shared_ptr<const WireFrame> frame(
+        new WireFrame(std::move(incoming_)),
+        [self = this->shared_from_this()](const WireFrame* handled) {
           delete handled;
           self->window_.FrameHandled([&self] { self->link().StartRead(&self->incoming_); });
         });
@@ -168,7 +169,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
   void WriteEnded(bool ok) { Do(queue_.WriteDone(ok)); }
 
   sharing::FederationActor& federation_;
-  Frame incoming_;
+  WireFrame incoming_;
   ReadWindow window_;
 
  private:
@@ -198,7 +199,7 @@ federation::LinkChannel ChannelOf(const admission::LinkTls* tls, const grpc::Aut
   return tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
 }
 
-class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
+class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
                          public LinkStream<ServerLink> {
  public:
   static ServerLink* Start(sharing::FederationActor& federation, const admission::LinkTls* tls,
@@ -245,7 +246,8 @@ class FederationServiceImpl final : public FederationService::CallbackService {
  public:
   FederationServiceImpl(sharing::FederationActor& federation, const admission::LinkTls* tls)
       : federation_(federation), tls_(tls) {}
-  grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
+  grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
+      grpc::CallbackServerContext* context) override {
     return ServerLink::Start(federation_, tls_, context);
   }
 
@@ -254,7 +256,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
   const admission::LinkTls* tls_;
 };
 
-class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
+class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
                          public LinkStream<ClientLink> {
  public:
   // `failure` says why the link never opened; null if it was open.
@@ -358,7 +360,7 @@ struct LinkDialer::State {
 
   // An absent peer is normal. A node that never links to any peer probably has wrong seeds, or TLS
   // is off on one side only.
-  void NoteFailure(const std::string& address, const grpc::Status& failure)
+  void RecordFailure(const std::string& address, const grpc::Status& failure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (!closed && !linked && silent.size() < kMaxSilentAddresses &&
         silent.insert(address).second) {
@@ -373,7 +375,7 @@ struct LinkDialer::State {
 };
 
 LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {
-  transport::KeepCallbackQueue();
+  transport::RetainCallbackQueue();
 }
 
 LinkDialer::~LinkDialer() {
@@ -414,7 +416,7 @@ void LinkDialer::Dial(const std::string& address) {
           MutexLock inner(state->mutex);
           state->links.erase(ended);
           if (failure != nullptr) {
-            state->NoteFailure(address, *failure);
+            state->RecordFailure(address, *failure);
           }
           state->idle.NotifyAll();
         });

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/utf8_assembler.h"
 #include "node/limits.h"
@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std:
   const std::optional<Kind> kind = by_name(name);
   if (!name.empty() && !kind.has_value()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} '{}' is unknown; use one of {}", option, Shown(name), names);
+                 "{} '{}' is unknown; use one of {}", option, SanitizeForDisplay(name), names);
   }
   return kind;
 }
@@ -259,7 +259,7 @@ absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text) {
     return Error(
         absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
         "'{}' is not a pattern id; an id has {} hexadecimal digits, as ruvd pattern ls prints them",
-        Shown(text), id.size() * 2);
+        SanitizeForDisplay(text), id.size() * 2);
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;

@@ -26,7 +26,8 @@ class PatternFeed {
         nullptr;             // wakes the streams, so that writers of patterns never wait for them
     size_t max_streams = 0;  // further streams are refused with RESOURCE_EXHAUSTED
     size_t page = 0;         // changes in memory per stream
-    uint64_t log_id = 0;     // id of the log (StoreLife), to which the numbers of changes belong
+    uint64_t log_id =
+        0;  // id of the log (StoreIncarnation), to which the numbers of changes belong
   };
   // Becomes the store's change listener.
   explicit PatternFeed(const Options& options);

@@ -16,7 +16,7 @@ privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
   privacy::ResidualPrivacy residual{.releases = view.release->releases(),
                                     .epsilon = view.release->spent_epsilon(),
                                     .delta = view.release->delta(),
-                                    .plain = view.plain_left,
+                                    .plain = view.plain_shared,
                                     .sums = view.release->sums()};
   if (view.centroids && view.centroids->releases() > 0) {
     residual.releases += view.centroids->releases();
@@ -109,7 +109,7 @@ void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* messag
 void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message) {
   message->set_round(round.round);
-  message->set_judges(static_cast<uint32_t>(round.judges));
+  message->set_judges(static_cast<uint32_t>(round.evaluation_lessons));
   message->mutable_boundaries()->Assign(boundaries.begin(), boundaries.end());
   message->set_general_loss(round.general_loss);
   message->set_unfinished(round.unfinished);

@@ -41,7 +41,7 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                  "'{}' is not a listen address; use host:port", listen);
   }
-  transport::KeepCallbackQueue();
+  transport::RetainCallbackQueue();
   grpc::ServerBuilder builder;
   int port = 0;
   if (credentials == nullptr) {

@@ -30,14 +30,14 @@ absl::StatusOr<std::filesystem::path> LastFile(const CommandContext& context) {
 
 }  // namespace
 
-absl::Status RememberResponse(const CommandContext& context, const std::string& id) {
+absl::Status StoreLastResponse(const CommandContext& context, const std::string& id) {
   ASSIGN_OR_RETURN(const std::filesystem::path path, LastFile(context));
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   return WriteFileAtomically(path, id, 0600);
 }
 
-absl::StatusOr<std::string> LastResponse(const CommandContext& context) {
+absl::StatusOr<std::string> LoadLastResponse(const CommandContext& context) {
   ASSIGN_OR_RETURN(const std::filesystem::path path, LastFile(context));
   auto id = ReadFile(path, kMaxIdBytes);
   if (!id.ok() || id->empty()) {

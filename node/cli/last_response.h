@@ -13,8 +13,8 @@ namespace ruvd::cli {
 
 // `ruvd run` remembers the id of its completion, so that `ruvd rate last` finds it: in
 // $XDG_STATE_HOME/ruvd/last or ~/.local/state/ruvd/last, with mode 0600. The text is not kept.
-absl::Status RememberResponse(const CommandContext& context, const std::string& id);
+absl::Status StoreLastResponse(const CommandContext& context, const std::string& id);
 // Returns the remembered id. UNKNOWN_RESPONSE if `ruvd run` was never used.
-absl::StatusOr<std::string> LastResponse(const CommandContext& context);
+absl::StatusOr<std::string> LoadLastResponse(const CommandContext& context);
 
 }  // namespace ruvd::cli

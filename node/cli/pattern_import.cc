@@ -253,7 +253,7 @@ absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
   request.set_id(pattern->id());
   request.set_with_adapter(true);
   auto stored =
-      client::CallWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(request); });
+      client::RetryWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(request); });
   if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
     return absl::OkStatus();  // the node has no such pattern, or cannot read it
   }

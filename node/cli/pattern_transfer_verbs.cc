@@ -64,7 +64,7 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
     get.set_with_embedding(true);
     get.set_with_adapter(true);
     const auto response =
-        client::CallWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(get); });
+        client::RetryWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(get); });
     if (absl::IsNotFound(response.status())) {
       return absl::OkStatus();  // deleted since it was listed
     }

@@ -83,7 +83,7 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
   request.set_idempotency_key(flags.id);
   request.set_response_id(flags.response);
   if (flags.response == "last") {
-    ASSIGN_OR_RETURN(*request.mutable_response_id(), LastResponse(context));
+    ASSIGN_OR_RETURN(*request.mutable_response_id(), LoadLastResponse(context));
   }
   return request;
 }

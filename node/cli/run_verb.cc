@@ -131,7 +131,7 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
   }
   RETURN_IF_ERROR(status);
   const std::string& id = view.finished().response_id();
-  const absl::Status remembered = RememberResponse(context, id);
+  const absl::Status remembered = StoreLastResponse(context, id);
   if (context.json) {
     PrintJson(context, view);
   } else if (!flags.quiet) {

@@ -23,7 +23,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 // Returns the result of `call`. If the node is busy and names a time to try again, `call` is
 // repeated then, at most limits::kBusyTries times in total.
 template <typename Call>
-auto CallWhileBusy(const Call& call) {
+auto RetryWhileBusy(const Call& call) {
   auto result = call();
   for (int tries = 1; tries < limits::kBusyTries; ++tries) {
     const auto delay = RetryDelayOf(StatusOf(result));

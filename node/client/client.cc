@@ -92,7 +92,7 @@ void NodeClient::StartUpsertPattern(
     done(status);
     return;
   }
-  transport::KeepCallbackQueue();
+  transport::RetainCallbackQueue();
   struct Call {
     grpc::ClientContext context;
     std::shared_ptr<const pattern::v1::UpsertPatternRequest> request;

@@ -18,7 +18,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/train/network.h"
 #include "inference/train/trainer.h"
-#include "node/learning/judging_lessons.h"
+#include "node/learning/evaluation_lessons.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/learning/stale_patterns.h"
 #include "node/log/log.h"
@@ -83,11 +83,12 @@ LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, S
   return split;
 }
 
-// Leaves out the lessons that judge updates, those of peers and of this node alike, unless no other
-// lesson is left.
+// Leaves out the lessons that evaluate updates, those of peers and of this node alike, unless no
+// other lesson is left.
 void KeepJudgesBack(std::vector<const Lesson*>* taught) {
-  const auto judges = std::ranges::stable_partition(
-      *taught, [](const Lesson* lesson) { return !JudgesUpdates(lesson->trajectory.response_id); });
+  const auto judges = std::ranges::stable_partition(*taught, [](const Lesson* lesson) {
+    return !IsEvaluationLesson(lesson->trajectory.response_id);
+  });
   if (judges.begin() != taught->begin()) {
     taught->erase(judges.begin(), judges.end());
   }
@@ -248,12 +249,12 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
     if (begun) {
       absl::StatusOr<storage::Pattern> current = services.patterns->Get(begun->id);
       if (absl::IsNotFound(current.status())) {
-        learned->outcome = RoundOutcome::kDeleted;
+        learned->outcome = ClusterOutcome::kDeleted;
         return absl::OkStatus();
       }
       RETURN_IF_ERROR(current.status());
       if (!SameToLearning(*begun, *current)) {
-        learned->outcome = RoundOutcome::kChanged;
+        learned->outcome = ClusterOutcome::kChanged;
         return absl::OkStatus();
       }
       known = *std::move(current);
@@ -266,17 +267,17 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
   // Other clusters can still be learned after this error.
   if (absl::IsInvalidArgument(stored) || ReasonOf(stored) == reasons::kLimitExceeded) {
     LogError("what was learned cannot be stored: {}", MessageOf(stored));
-    learned->outcome = RoundOutcome::kRefused;
+    learned->outcome = ClusterOutcome::kRefused;
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(stored);
-  learned->outcome = lessons.adapter ? RoundOutcome::kKept : RoundOutcome::kRetired;
+  learned->outcome = lessons.adapter ? ClusterOutcome::kKept : ClusterOutcome::kRetired;
   return absl::OkStatus();
 }
 
 // Returns whether a trajectory of a user has disappeared since training began, minutes ago.
-absl::StatusOr<bool> SomeWereErased(const LearningServices& services,
-                                    const LessonCluster& cluster) {
+absl::StatusOr<bool> AnyLessonErased(const LearningServices& services,
+                                     const LessonCluster& cluster) {
   for (const Lesson* lesson : cluster.lessons) {
     if (lesson->trajectory.user_id.empty()) {
       continue;
@@ -330,20 +331,20 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
   } else {
     ASSIGN_OR_RETURN(const bool stale, HasStaleAdapter(services, cluster, served.deep_version));
     if (!stale) {
-      learned->outcome = RoundOutcome::kNoImprovement;
+      learned->outcome = ClusterOutcome::kNoImprovement;
       return absl::OkStatus();
     }
   }
   AddRewards(cluster, options.quality_decay, &lessons);
   ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split, seed));
-  ASSIGN_OR_RETURN(const bool erased, SomeWereErased(services, cluster));
+  ASSIGN_OR_RETURN(const bool erased, AnyLessonErased(services, cluster));
   if (erased) {
-    learned->outcome = RoundOutcome::kErased;
+    learned->outcome = ClusterOutcome::kErased;
     return absl::OkStatus();
   }
   if (services.catalog != nullptr &&
       serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
-    learned->outcome = RoundOutcome::kChanged;  // another deep version is served by now
+    learned->outcome = ClusterOutcome::kChanged;  // another deep version is served by now
     return absl::OkStatus();
   }
   return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
@@ -353,7 +354,7 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
 absl::Status SettleLessons(const LearningServices& services, const LessonCluster& cluster,
                            const LearnedPattern& learned) {
   // Lessons of a known pattern belong to it even if this round added nothing: they go when it goes.
-  const bool has_pattern = learned.outcome == RoundOutcome::kKept || cluster.pattern.has_value();
+  const bool has_pattern = learned.outcome == ClusterOutcome::kKept || cluster.pattern.has_value();
   for (const Lesson* lesson : cluster.lessons) {
     RETURN_IF_ERROR(
         services.trajectories->SetLearned(lesson->trajectory, AsText(services.package_id),
@@ -376,10 +377,10 @@ absl::Status TakeCluster(const LearningServices& services, const BackgroundOptio
   }
   learned.failure = LearnCluster(services, options, cluster, pattern, random.Next(), &learned);
   if (!learned.failure.ok()) {
-    learned.outcome = RoundOutcome::kFailed;
+    learned.outcome = ClusterOutcome::kFailed;
   }
-  if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged ||
-      learned.outcome == RoundOutcome::kErased) {
+  if (learned.outcome == ClusterOutcome::kFailed || learned.outcome == ClusterOutcome::kChanged ||
+      learned.outcome == ClusterOutcome::kErased) {
     // Where storing failed, the reason that affects all clusters is a full disk.
     const bool others_would_fail =
         absl::IsCancelled(learned.failure) || absl::IsResourceExhausted(learned.failure);
@@ -419,7 +420,7 @@ absl::Status RunRound(const LearningServices& services, const BackgroundOptions&
   }
   std::set<storage::PatternId> kept;
   for (const LearnedPattern& learned : round->patterns) {
-    if (learned.outcome == RoundOutcome::kKept) {
+    if (learned.outcome == ClusterOutcome::kKept) {
       kept.insert(learned.id);
     }
   }

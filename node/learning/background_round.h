@@ -44,7 +44,7 @@ struct FreshLessons {
 };
 
 // The outcome for a cluster of lessons.
-enum class RoundOutcome : uint8_t {
+enum class ClusterOutcome : uint8_t {
   kKept,
   kNoImprovement,  // the held-out loss did not fall enough
   kDeleted,        // the pattern was deleted meanwhile and stays deleted
@@ -67,7 +67,7 @@ struct LearnedPattern {
   int held_back = 0;
   double held_out_before = 0;
   double held_out_after = 0;
-  RoundOutcome outcome = RoundOutcome::kFailed;
+  ClusterOutcome outcome = ClusterOutcome::kFailed;
   absl::Status failure;
   std::optional<storage::LearningChange> change;  // set if something was stored
   std::set<std::string> responses;

@@ -28,7 +28,7 @@ absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& se
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         const bool here = trajectory.embedded_by == AsText(services.package_id);
         if (!here || trajectory.embedding.size() != dimension ||
-            WantedText(trajectory, min_rating).empty()) {
+            TargetText(trajectory, min_rating).empty()) {
           return CheckCancelled(services).ok();
         }
         const privacy::Contributor whose = consents.ContributorOf(trajectory);

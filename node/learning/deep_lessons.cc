@@ -27,7 +27,7 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
   }
   RETURN_IF_ERROR(trajectory.status());
   Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
-  if (lesson.wanted.empty()) {
+  if (lesson.target.empty()) {
     return std::nullopt;
   }
   if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, co
     return trajectory.embedding;
   }
   RETURN_IF_ERROR(YieldBetweenPieces(services));
-  return EmbedText(*services.transformer, example.prompt, services.whitening);
+  return EmbedText(EmbedderOf(services), example.prompt, services.whitening);
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
   size_t place = 0;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
-        if (!WantedText(trajectory, min_rating).empty() && !IsForgotten(services, trajectory)) {
+        if (!TargetText(trajectory, min_rating).empty() &&
+            !IsExcludedFromLearning(services, trajectory)) {
           if (lessons.size() == limits::kMaxDeepLessons) {
             lessons.pop_front();
             places.pop_front();
@@ -93,8 +94,7 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
 }
 
 size_t SelectionCount(size_t held_back) {
-  return held_back < 2 * limits::kLeastSelection ? 0
-                                                 : std::min(held_back / 2, limits::kMaxSelection);
+  return held_back < 2 * limits::kMinSelection ? 0 : std::min(held_back / 2, limits::kMaxSelection);
 }
 
 absl::StatusOr<bool> ReadExamples(const LearningServices& services,

@@ -20,14 +20,14 @@ inline constexpr size_t kMaxMemoryResponses = 4 * kMaxDeepLessons;
 // Lessons that judge a round. Each is scored under four maskings, with the served adapters and with
 // the new one. Lessons that decide when training stops judge nothing.
 inline constexpr size_t kMaxDeepHeldBack = 128;
-inline constexpr size_t kLeastSelection = 8;
+inline constexpr size_t kMinSelection = 8;
 inline constexpr size_t kMaxSelection = 32;
 // General text of the operator: about a million tokens, of which a round of 10,000 steps reads a
 // part.
 inline constexpr uint64_t kMaxGeneralTextBytes = 4ULL << 20;
 inline constexpr size_t kGeneralPassageTokens = 256;
-inline constexpr size_t kLeastPassageTokens = 16;
-inline constexpr size_t kLeastGeneralPassages = 4;
+inline constexpr size_t kMinPassageTokens = 16;
+inline constexpr size_t kMinGeneralPassages = 4;
 inline constexpr size_t kMaxReplayedPassages = 8192;
 // One in this many passages is used for measuring, but only as many as a gate can score in seconds.
 inline constexpr size_t kMeasuredOneOf = 8;

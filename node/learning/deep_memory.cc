@@ -92,7 +92,7 @@ absl::StatusOr<DeepMemory> FromStored(storage::v1::DeepMemory stored) {
   return memory;
 }
 
-absl::Status DeepMemories::Keep(const DeepMemory& memory) const {
+absl::Status DeepMemories::Store(const DeepMemory& memory) const {
   const storage::v1::DeepMemory stored = ToStored(memory);
   if (stored.ByteSizeLong() > limits::kMaxDeepMemoryBytes ||
       memory.responses.size() > limits::kMaxMemoryResponses) {

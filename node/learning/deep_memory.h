@@ -43,7 +43,7 @@ class DeepMemories {
 
   // Replaces the version's memory. Returns LIMIT_EXCEEDED above limits::kMaxDeepMemoryBytes, and
   // the errors of StateStore::Put.
-  absl::Status Keep(const DeepMemory& memory) const;
+  absl::Status Store(const DeepMemory& memory) const;
   // Returns nullopt if there is no usable memory. A damaged memory is removed with a warning; one
   // that cannot be read now stays.
   std::optional<DeepMemory> Find(uint32_t version) const;

@@ -32,7 +32,7 @@ bool ReplaysText(DeepGuard guard) {
   return guard != DeepGuard::kEwc;
 }
 
-bool FollowsFrozen(DeepGuard guard) {
+bool UsesFrozenKl(DeepGuard guard) {
   return guard == DeepGuard::kReplayKl || guard == DeepGuard::kReplayKlEwc;
 }
 

@@ -24,7 +24,7 @@ enum class DeepGuard : uint8_t {
 std::string_view DeepGuardName(DeepGuard guard);  // "replay", "replay_kl", "ewc", ...
 std::optional<DeepGuard> DeepGuardByName(std::string_view name);
 bool ReplaysText(DeepGuard guard);
-bool FollowsFrozen(DeepGuard guard);
+bool UsesFrozenKl(DeepGuard guard);
 bool UsesEwc(DeepGuard guard);
 
 struct DeepOptions {

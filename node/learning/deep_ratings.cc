@@ -70,11 +70,11 @@ void DeepRatings::Add(const DeepRating& rating) {
   by_version_[rating.version][rating.response_id] = rating.rating;
 }
 
-bool DeepRatings::Regressed(uint32_t version, uint32_t before) const {
+bool DeepRatings::HasRegressed(uint32_t version, uint32_t before) const {
   const auto now = by_version_.find(version);
   const auto then = by_version_.find(before);
-  if (now == by_version_.end() || then == by_version_.end() || now->second.size() < kLeastRatings ||
-      then->second.size() < kLeastRatings) {
+  if (now == by_version_.end() || then == by_version_.end() || now->second.size() < kMinRatings ||
+      then->second.size() < kMinRatings) {
     return false;
   }
   const Mean is = MeanOf(now->second);

@@ -31,14 +31,14 @@ class DeepRatings {
   void Add(const DeepRating& rating);
 
   // Returns whether the ratings of `version` are below those of `before`, both with at least
-  // kLeastRatings. Because this is asked after every rating, the bound holds for all these looks
+  // kMinRatings. Because this is asked after every rating, the bound holds for all these looks
   // together: about one in forty versions that are no worse is ever reported as worse. It uses an
   // asymptotic confidence sequence of the mean (Waudby-Smith et al., "Time-uniform central limit
   // theory and asymptotic confidence sequences", section 2), which is about three standard errors
   // wide.
-  bool Regressed(uint32_t version, uint32_t before) const;
+  bool HasRegressed(uint32_t version, uint32_t before) const;
 
-  static constexpr size_t kLeastRatings = 20;
+  static constexpr size_t kMinRatings = 20;
 
  private:
   std::map<uint32_t, std::map<std::string, double>> by_version_;

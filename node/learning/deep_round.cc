@@ -143,7 +143,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   held_back_prompts_.clear();
   of_users_.clear();
   base_ = nullptr;
-  base_reach_ = nullptr;
+  base_scope_ = nullptr;
   memory_ = std::nullopt;
   ASSIGN_OR_RETURN(beneath_, serving::AdaptersBeneathDeep(services_.catalog));
   if (plan_.base != 0) {
@@ -152,7 +152,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       return false;  // undone or unloaded
     }
     base_ = base->adapter;
-    base_reach_ = base->reach;
+    base_scope_ = base->scope;
     if (UsesEwc(options_.guard) && services_.memories != nullptr) {
       memory_ = services_.memories->Find(plan_.base);
     }
@@ -160,7 +160,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       memory_ = std::nullopt;  // it belongs to another version that had this number
     }
   }
-  const bool prompts = options_.scope.has_value() || base_reach_ != nullptr;
+  const bool prompts = options_.scope.has_value() || base_scope_ != nullptr;
   ASSIGN_OR_RETURN(const bool taught,
                    ReadExamples(services_.learning, plan_.taught, options_.min_rating,
                                 {.examples = &taught_,
@@ -179,20 +179,20 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   return taught && selected && held_back;
 }
 
-// Prompts that the base version served stay within reach, because this version continues from it.
-void DeepRound::FindReach() {
-  reach_ = std::nullopt;
-  if (!options_.scope || (base_ != nullptr && base_reach_ == nullptr)) {
+// Prompts that the base version served stay within scope, because this version continues from it.
+void DeepRound::FindScope() {
+  scope_ = std::nullopt;
+  if (!options_.scope || (base_ != nullptr && base_scope_ == nullptr)) {
     return;
   }
   const Digest& package = services_.learning.package_id;
   std::vector<std::vector<float>> prompts;
-  if (base_reach_ != nullptr && base_reach_->embedded_by == package) {
-    prompts = base_reach_->centroids;
+  if (base_scope_ != nullptr && base_scope_->embedded_by == package) {
+    prompts = base_scope_->centroids;
   }
   prompts.insert(prompts.end(), taught_prompts_.begin(), taught_prompts_.end());
-  reach_ = serving::ReachOf(package, prompts, *options_.scope)
-               .value_or(serving::AdapterReach{.embedded_by = package, .centroids = {}});
+  scope_ = serving::BuildAdapterScope(package, prompts, *options_.scope)
+               .value_or(serving::AdapterScope{.embedded_by = package, .centroids = {}});
 }
 
 absl::Status DeepRound::BeginTraining() {
@@ -299,14 +299,14 @@ absl::StatusOr<DeepResult> DeepRound::Finish() {
                     .held_back = static_cast<uint32_t>(held_back_.size())};
   if (training_ != nullptr) {
     RUVD_CHECK(training_->run().done());
-    ASSIGN_OR_RETURN(result, Judge());
+    ASSIGN_OR_RETURN(result, EvaluateCandidate());
   }
   result.least_lessons = static_cast<uint32_t>(options_.least_lessons);
   RETURN_IF_ERROR(RemoveDeepCheckpoint(*services_.state));
   return result;
 }
 
-absl::StatusOr<DeepResult> DeepRound::Judge() {
+absl::StatusOr<DeepResult> DeepRound::EvaluateCandidate() {
   DeepResult result{.outcome = DeepOutcome::kNoImprovement,
                     .version = plan_.version,
                     .lessons = static_cast<uint32_t>(taught_.size()),
@@ -314,7 +314,7 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
                     .steps = step(),
                     .resumed_at = resumed_at_};
   const std::shared_ptr<const inference::Talora> adapter = training_->Result();
-  FindReach();
+  FindScope();
   ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
   const Difference difference = Compare(scores.before, scores.after);
   result.held_out_before = MeanOf(scores.before);
@@ -360,20 +360,20 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
   HeldBackScores scores;
   ASSIGN_OR_RETURN(scores.before, score(base_));
   ASSIGN_OR_RETURN(scores.after, score(adapter));
-  if (!reach_ && base_reach_ == nullptr) {
+  if (!scope_ && base_scope_ == nullptr) {
     return scores;
   }
-  // A request like a lesson that is out of reach gets neither version.
+  // A request like a lesson that is out of scope gets neither version.
   std::vector<double> without = scores.before;
   if (base_ != nullptr) {
     ASSIGN_OR_RETURN(without, score(nullptr));
   }
-  const auto reaches = [&](const serving::AdapterReach* reach, size_t lesson) {
-    return reach == nullptr || services_.catalog->Reaches(*reach, held_back_prompts_[lesson]);
+  const auto in_scope = [&](const serving::AdapterScope* scope, size_t lesson) {
+    return scope == nullptr || services_.catalog->InScope(*scope, held_back_prompts_[lesson]);
   };
   for (size_t i = 0; i < documents.size(); ++i) {
-    scores.before[i] = reaches(base_reach_.get(), i) ? scores.before[i] : without[i];
-    scores.after[i] = reaches(reach_ ? &*reach_ : nullptr, i) ? scores.after[i] : without[i];
+    scores.before[i] = in_scope(base_scope_.get(), i) ? scores.before[i] : without[i];
+    scores.after[i] = in_scope(scope_ ? &*scope_ : nullptr, i) ? scores.after[i] : without[i];
   }
   return scores;
 }
@@ -387,11 +387,11 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
     return !yielded.ok();
   };
   GeneralTextGate::Applies applies;
-  if (reach_) {
+  if (scope_) {
     applies = [&](std::span<const inference::TokenId> tokens) -> absl::StatusOr<bool> {
       ASSIGN_OR_RETURN(const std::vector<float> prompt,
                        inference::EmbedText(*learning.transformer, tokens, learning.whitening));
-      return services_.catalog->Reaches(*reach_, prompt);
+      return services_.catalog->InScope(*scope_, prompt);
     };
   }
   auto verdict = services_.gate->Check(*learning.transformer, adapter, stop, beneath_, applies);
@@ -402,7 +402,7 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
 // A user's trajectory that is gone may have been erased, and what was learned from the words must
 // not outlive them. Anonymous lessons are not checked: they only leave when newer ones displace
 // them.
-absl::StatusOr<bool> DeepRound::SomeWereErased() const {
+absl::StatusOr<bool> DeepRound::AnyLessonErased() const {
   for (const std::string& response : of_users_) {
     const absl::Status there = services_.learning.trajectories->Get(response).status();
     if (absl::IsNotFound(there)) {
@@ -415,7 +415,7 @@ absl::StatusOr<bool> DeepRound::SomeWereErased() const {
 
 absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& adapter,
                                 DeepResult* result) {
-  ASSIGN_OR_RETURN(const bool erased, SomeWereErased());
+  ASSIGN_OR_RETURN(const bool erased, AnyLessonErased());
   if (erased || serving::ServedDeepVersion(*services_.catalog) != plan_.base) {
     result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;
     return absl::OkStatus();
@@ -428,7 +428,7 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& 
                                  .version = plan_.version,
                                  .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
-  const auto published = services_.catalog->Publish(adapter, 1.0F, reach_);
+  const auto published = services_.catalog->Publish(adapter, 1.0F, scope_);
   if (!published.ok()) {
     UnlistChange(services_.learning, change);
     return published.status();
@@ -460,7 +460,7 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
         memory.responses.push_back(response);
       }
     }
-    kept = services_.memories->Keep(memory);
+    kept = services_.memories->Store(memory);
   }
   if (!kept.ok()) {
     LogWarning("the round after deep@{} runs without the EWC++ penalty: {}", plan_.version,

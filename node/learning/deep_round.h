@@ -21,7 +21,7 @@
 #include "node/learning/general_text_gate.h"
 #include "node/learning/learning_services.h"
 #include "node/serving/adapter_catalog.h"
-#include "node/serving/adapter_reach.h"
+#include "node/serving/adapter_scope.h"
 #include "node/serving/served_adapters.h"
 #include "storage/state/state_store.h"
 
@@ -104,7 +104,7 @@ class DeepRound {
   absl::StatusOr<bool> Resume();
   absl::Status Save();
   absl::Status Yield() const;
-  absl::StatusOr<DeepResult> Judge();
+  absl::StatusOr<DeepResult> EvaluateCandidate();
   // Scores of each held-back lesson in nats per token.
   struct HeldBackScores {
     std::vector<double> before;  // with the served adapters
@@ -113,8 +113,8 @@ class DeepRound {
   absl::StatusOr<HeldBackScores> ScoreHeldBack(
       const std::shared_ptr<const inference::Talora>& adapter);
   absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const inference::Talora& adapter);
-  void FindReach();
-  absl::StatusOr<bool> SomeWereErased() const;
+  void FindScope();
+  absl::StatusOr<bool> AnyLessonErased() const;
   absl::Status Publish(const std::shared_ptr<const inference::Talora>& adapter, DeepResult* result);
   void Remember(const inference::Talora& adapter) const;
 
@@ -130,9 +130,9 @@ class DeepRound {
   std::vector<std::string> of_users_;  // responses of users among the lessons, which may be erased
   inference::AdapterMix beneath_;      // the other adapters of requests that choose nothing
   std::shared_ptr<const inference::Talora> base_;  // the served version, or null
-  std::shared_ptr<const serving::AdapterReach> base_reach_;
-  std::optional<serving::AdapterReach>
-      reach_;                               // the reach of the new version; nullopt: all prompts
+  std::shared_ptr<const serving::AdapterScope> base_scope_;
+  std::optional<serving::AdapterScope>
+      scope_;                               // the scope of the new version; nullopt: all prompts
   std::optional<DeepMemory> memory_;        // the memory of base_
   std::unique_ptr<DeepTraining> training_;  // null: too few lessons
   uint64_t resumed_at_ = 0;

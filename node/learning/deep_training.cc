@@ -109,7 +109,7 @@ absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
   if (inputs.base == nullptr) {
     return absl::OkStatus();
   }
-  if (!inference::train::BeginFrom(*inputs.base, changes_.get()).ok()) {
+  if (!inference::train::InitialiseFrom(*inputs.base, changes_.get()).ok()) {
     LogInfo("{} has another rank or other banks, so the next version starts from zero",
             AdapterLabel(*inputs.base));
     return absl::OkStatus();
@@ -138,7 +138,7 @@ absl::Status DeepTraining::AddObjective(const DeepTrainingInputs& inputs) {
                      inference::train::MakeObjective(
                          *model_, GeneralExamples(*inputs.general),
                          {.batch = options_.general_batch, .seed = inputs.seed + 1}));
-    general.follow_frozen = FollowsFrozen(options_.guard);
+    general.follow_frozen = UsesFrozenKl(options_.guard);
   }
   ASSIGN_OR_RETURN(objective_, inference::train::MixObjectives(std::move(parts)));
   return absl::OkStatus();

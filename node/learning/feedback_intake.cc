@@ -64,7 +64,7 @@ bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
 }
 
 // The change is listed after the fact, because the session forgets it at the next restart anyway.
-void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
+void ListSession(const FeedbackServices& services, StoredFeedback* taken) {
   storage::LearningChange change{.created_ms = services.clock->WallMillis(),
                                  .loop = storage::LearningLoop::kInstant,
                                  .kind = storage::ChangeKind::kSessionTaught,
@@ -94,8 +94,8 @@ std::string_view SignalName(const Feedback& feedback) {
                                           : "rating";
 }
 
-absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
-                                           const Feedback& feedback, bool teach) {
+absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
+                                             const Feedback& feedback, bool teach) {
   RETURN_IF_ERROR(
       services.trajectories->SetFeedback(feedback.response_id, {.rating = feedback.rating,
                                                                 .edited_text = feedback.edited_text,
@@ -104,7 +104,7 @@ absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
                                                                 .regenerated = feedback.regenerated,
                                                                 .metadata = feedback.metadata}));
   NoteQuality(services, feedback);
-  TakenFeedback taken;
+  StoredFeedback taken;
   ASSIGN_OR_RETURN(taken.trajectory, services.trajectories->Get(feedback.response_id));
   if (teach && services.instant != nullptr) {
     taken.session_lessons = TeachSession(services, feedback);
@@ -118,7 +118,7 @@ absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
   return taken;
 }
 
-std::string AnswerKeyOf(const Feedback& feedback) {
+std::string IdempotencyKeyOf(const Feedback& feedback) {
   if (feedback.idempotency_key.empty()) {
     return "";
   }
@@ -171,8 +171,8 @@ absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices&
   return answer;
 }
 
-void RememberAnswer(const FeedbackServices& services, const std::string& key,
-                    const FeedbackAnswer& answer) {
+void StoreAnswer(const FeedbackServices& services, const std::string& key,
+                 const FeedbackAnswer& answer) {
   if (services.answers == nullptr || key.empty()) {
     return;
   }

@@ -14,8 +14,8 @@
 #include "node/learning/learning.h"
 #include "node/serving/extensions/instant_loop.h"
 #include "node/serving/extensions/pattern_graph.h"
-#include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
+#include "storage/changes/feedback_answer_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
@@ -26,15 +26,15 @@ struct FeedbackServices {
   const Clock* clock = nullptr;
   const inference::Model* model = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
-  storage::ChangeStore* changes = nullptr;  // null: lessons of sessions are not listed
-  storage::AnswerStore* answers = nullptr;  // null: repeated feedback is learned again
-  storage::WitnessLog* witness = nullptr;   // gets the ratings; null: there is no log
-  serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
-  serving::PatternGraph* graph = nullptr;   // null: sessions have no relations to patterns
+  storage::ChangeStore* changes = nullptr;          // null: lessons of sessions are not listed
+  storage::FeedbackAnswerStore* answers = nullptr;  // null: repeated feedback is learned again
+  storage::WitnessLog* witness = nullptr;           // gets the ratings; null: there is no log
+  serving::InstantLoop* instant = nullptr;          // null: sessions remember nothing
+  serving::PatternGraph* graph = nullptr;           // null: sessions have no relations to patterns
 };
 
 // A feedback that was stored.
-struct TakenFeedback {
+struct StoredFeedback {
   storage::Trajectory trajectory;  // includes the feedback
   uint32_t session_lessons = 0;    // positions that its session was taught
   bool relations_moved = false;    // whether its session's relations to patterns moved
@@ -46,21 +46,21 @@ struct TakenFeedback {
 // nothing if the session no longer holds the response, and moves the session's relations to
 // patterns, which writes a few rows. Returns UNKNOWN_RESPONSE and the errors of
 // TrajectoryStore::SetFeedback.
-absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
-                                           const Feedback& feedback, bool teach);
+absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
+                                             const Feedback& feedback, bool teach);
 
 // Returns the key that the answer to a feedback is stored under: a hash of its idempotency key and
 // its content, so that a key reused for another response or signal names another feedback. Empty if
 // the feedback has no key.
-std::string AnswerKeyOf(const Feedback& feedback);
+std::string IdempotencyKeyOf(const Feedback& feedback);
 
-// Returns the earlier answer to a feedback with this AnswerKeyOf, also from before a restart;
+// Returns the earlier answer to a feedback with this IdempotencyKeyOf, also from before a restart;
 // nullopt if the feedback is new. Returns the errors of the store.
 absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices& services,
                                                          const std::string& key);
 // Stores an answer. A failure is only logged, because the feedback itself is stored.
-void RememberAnswer(const FeedbackServices& services, const std::string& key,
-                    const FeedbackAnswer& answer);
+void StoreAnswer(const FeedbackServices& services, const std::string& key,
+                 const FeedbackAnswer& answer);
 
 // Returns "edit", "accept", "copy", "regenerate" or "rating".
 std::string_view SignalName(const Feedback& feedback);

@@ -56,7 +56,7 @@ constexpr std::array<std::string_view, 6> kGeneral = {
     "was free again. Nobody had been hurt, and in the evening there was music."};
 
 // A first token cannot be scored, so a passage has at least two.
-constexpr size_t kLeastTokens = 2;
+constexpr size_t kMinTokens = 2;
 
 std::vector<inference::TokenId> WholePassage(const inference::Model& model, std::string_view text) {
   std::vector<inference::TokenId> tokens = model.tokenizer().EncodePrompt(text);
@@ -69,7 +69,7 @@ void CutPassages(const inference::Model& model, const std::string& document,
                  std::vector<std::vector<inference::TokenId>>* passages) {
   const size_t length = std::min(limits::kGeneralPassageTokens,
                                  static_cast<size_t>(std::max(0, model.config().context)));
-  const size_t least = std::max(kLeastTokens, std::min(limits::kLeastPassageTokens, length));
+  const size_t least = std::max(kMinTokens, std::min(limits::kMinPassageTokens, length));
   const std::vector<inference::TokenId> tokens = model.tokenizer().EncodePrompt(document);
   for (std::span<const inference::TokenId> rest(tokens); rest.size() >= least;) {
     const auto passage = rest.first(std::min(length, rest.size()));
@@ -116,12 +116,12 @@ absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> document
   std::ranges::sort(all, {}, ContentOf);
   const auto repeated = std::ranges::unique(all);
   all.erase(repeated.begin(), repeated.end());
-  if (all.size() < limits::kLeastGeneralPassages) {
+  if (all.size() < limits::kMinGeneralPassages) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "general text of {} passage(s) of {} to {} tokens is too little to replay and to "
                  "measure; give at least {}",
-                 all.size(), limits::kLeastPassageTokens, limits::kGeneralPassageTokens,
-                 limits::kLeastGeneralPassages);
+                 all.size(), limits::kMinPassageTokens, limits::kGeneralPassageTokens,
+                 limits::kMinGeneralPassages);
   }
   GeneralPassages passages;
   const size_t measured =

@@ -33,7 +33,7 @@ GeneralPassages BuiltInPassages(const inference::Model& model);
 // document's end is left out. An eighth of the passages, at most limits::kMaxMeasuredPassages, is
 // used for measuring. Which ones follows from their content alone, so that the order of the
 // documents does not matter. Replays at most limits::kMaxReplayedPassages. Returns INVALID_ARGUMENT
-// for fewer than limits::kLeastGeneralPassages passages.
+// for fewer than limits::kMinGeneralPassages passages.
 absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> documents,
                                            const inference::Model& model);
 

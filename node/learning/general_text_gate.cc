@@ -16,7 +16,7 @@ namespace {
 constexpr double kTolerance = 0.005;
 // Number of maskings for all passages together, and the least number for one passage.
 constexpr size_t kSamples = 12;
-constexpr size_t kLeastSamples = 3;
+constexpr size_t kMinSamples = 3;
 constexpr uint64_t kSeed = 0x6761746531ULL;
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<double>> GeneralTextGate::Score(inference::Transforme
                                                            const inference::AdaptersOfT& adapters,
                                                            const std::vector<bool>& scored,
                                                            const std::function<bool()>& cancelled) {
-  const size_t samples = std::max(kLeastSamples, kSamples / passages_.size());
+  const size_t samples = std::max(kMinSamples, kSamples / passages_.size());
   std::vector<double> nats(passages_.size());
   for (size_t i = 0; i < passages_.size(); ++i) {
     if (!scored[i]) {

@@ -51,7 +51,7 @@ struct FeedbackAnswer {
 };
 
 // The result of a round that an operator asked for.
-struct RoundSummary {
+struct BackgroundRoundSummary {
   uint32_t patterns_kept = 0;
   uint32_t patterns_without_gain = 0;
   uint32_t patterns_failed = 0;
@@ -99,7 +99,7 @@ class LearningActor {
   // Runs a round now on what waits; with `replay`, on all completions that teach something, except
   // what was deleted or undone. Answers at its end. Fails with LEARNING_PAUSED
   // (FAILED_PRECONDITION) while learning is paused or off.
-  virtual void RunBackground(bool replay, Done<RoundSummary> done) = 0;
+  virtual void RunBackground(bool replay, Done<BackgroundRoundSummary> done) = 0;
 };
 
 }  // namespace ruvd::learning

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/retrieval/whitening.h"
 #include "inference/train/run.h"
 #include "inference/transformer/transformer.h"
@@ -34,11 +34,14 @@ namespace ruvd::learning {
 struct LearningServices {
   const Clock* clock = nullptr;
   inference::Transformer* transformer = nullptr;
+  // Computes the embeddings that requests did not, in the precision of serving, so that they are
+  // equal bit for bit to those that requests compute. Null: `transformer` computes them.
+  inference::Transformer* embedder = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   storage::PatternStore* patterns = nullptr;
-  const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
-  Digest package_id{};                              // the package that computes embeddings
-  const inference::Frame* frame = nullptr;          // null: nothing is prepared for sharing
+  const inference::Whitening* whitening = nullptr;    // applied to embeddings; null: none
+  Digest package_id{};                                // the package that computes embeddings
+  const inference::ProjectionFrame* frame = nullptr;  // null: nothing is prepared for sharing
   std::vector<float> bank_boundaries = {};  // boundaries of the shared cores, as in UpdateLayout
   const storage::ConsentBook* consents = nullptr;  // decides whose lessons may be shared; null: all
   Digest origin{};                                 // this node's id
@@ -54,6 +57,11 @@ struct LearningServices {
   // Empty: learning may always continue.
   std::function<absl::Status(uint64_t bytes)> between_slices = nullptr;
 };
+
+// Returns the transformer that computes embeddings.
+inline inference::Transformer& EmbedderOf(const LearningServices& services) {
+  return services.embedder != nullptr ? *services.embedder : *services.transformer;
+}
 
 // Returns CANCELLED once services.cancelled() returns true.
 absl::Status CheckCancelled(const LearningServices& services);

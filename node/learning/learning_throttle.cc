@@ -24,11 +24,11 @@ double Seconds(Duration duration) {
 
 }  // namespace
 
-LearningThrottle::Working::Working(LearningThrottle& throttle) : throttle_(throttle) {
+LearningThrottle::ScopedLearning::ScopedLearning(LearningThrottle& throttle) : throttle_(throttle) {
   throttle_.TakeTurn();
 }
 
-LearningThrottle::Working::~Working() {
+LearningThrottle::ScopedLearning::~ScopedLearning() {
   throttle_.GiveTurn();
 }
 
@@ -56,7 +56,7 @@ void LearningThrottle::RoundEnded(storage::LearningLoop loop) {
   (loop == storage::LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = 0;
 }
 
-void LearningThrottle::WaitAMoment() {
+void LearningThrottle::WaitBriefly() {
   if (options_.wait) {
     options_.wait(kLook);
     return;
@@ -90,7 +90,7 @@ double LearningThrottle::Percentile99(const Steps& steps) {
   return *place;
 }
 
-bool LearningThrottle::ServingSuffers() {
+bool LearningThrottle::IsServingSlowed() {
   const TimePoint now = options_.clock->Now();
   while (!beside_.empty() && now - beside_.front().ended > options_.window) {
     beside_.pop_front();
@@ -121,7 +121,7 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
   const TimePoint begun = options_.clock->Now();
   const auto suffers = [&] {
     const MutexLock lock(mutex_);
-    return ServingSuffers();
+    return IsServingSlowed();
   };
   {
     const MutexLock lock(mutex_);
@@ -155,7 +155,7 @@ absl::Status LearningThrottle::Wait(storage::LearningLoop loop, uint64_t bytes,
       break;
     }
     waited = true;
-    WaitAMoment();
+    WaitBriefly();
   }
   if (waited && status.ok()) {
     const MutexLock lock(mutex_);

@@ -56,12 +56,12 @@ class LearningThrottle {
 
   // While an object of this class lives, its thread learns beside serving. The constructor waits
   // for the thread's turn. A thread may have at most one.
-  class Working {
+  class ScopedLearning {
    public:
-    explicit Working(LearningThrottle& throttle);
-    ~Working();
-    Working(const Working&) = delete;
-    Working& operator=(const Working&) = delete;
+    explicit ScopedLearning(LearningThrottle& throttle);
+    ~ScopedLearning();
+    ScopedLearning(const ScopedLearning&) = delete;
+    ScopedLearning& operator=(const ScopedLearning&) = delete;
 
    private:
     LearningThrottle& throttle_;
@@ -88,12 +88,12 @@ class LearningThrottle {
   };
   using Steps = std::deque<Step>;
 
-  bool ServingSuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsServingSlowed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool OverBudget(storage::LearningLoop loop) const;
   bool FitsWithoutDeep() const;
   void TakeTurn();
   void GiveTurn();
-  void WaitAMoment();
+  void WaitBriefly();
   static double Percentile99(const Steps& steps);
 
   const LearningThrottleOptions options_;

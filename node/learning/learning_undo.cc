@@ -189,7 +189,7 @@ absl::Status UndoSession(const UndoServices& services, const storage::LearningCh
   const std::string& response = change.responses.front();
   bool moved = false;
   if (services.graph != nullptr) {
-    ASSIGN_OR_RETURN(moved, services.graph->TakeBack(response));
+    ASSIGN_OR_RETURN(moved, services.graph->RevertVote(response));
   }
   const bool forgotten = services.instant != nullptr && services.instant->Undo(response).ok();
   return moved || forgotten

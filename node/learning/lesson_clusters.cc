@@ -48,7 +48,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
       continue;
     }
     absl::StatusOr<std::vector<float>> embedding = serving::EmbeddingOf(
-        trajectory, *services.transformer, services.whitening, services.package_id);
+        trajectory, EmbedderOf(services), services.whitening, services.package_id);
     RETURN_IF_ERROR(CheckCancelled(services));
     if (!embedding.ok()) {
       LogWarning("response {} cannot be learned: {}", trajectory.response_id,
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& se
   return clusters;
 }
 
-// Returns prompt and wanted text as tokens, cut to the context: the end of the prompt and the
+// Returns prompt and target text as tokens, cut to the context: the end of the prompt and the
 // beginning of the text stay.
 inference::TrainingExample MakeExample(const inference::Model& model, const Lesson& lesson) {
   inference::TrainingExample example;
@@ -102,7 +102,7 @@ inference::TrainingExample MakeExample(const inference::Model& model, const Less
   if (example.prompt.empty()) {
     example.prompt = serving::PromptTokens(model, lesson.trajectory.prompt);
   }
-  example.completion = model.tokenizer().EncodeContinuation(lesson.wanted);
+  example.completion = model.tokenizer().EncodeContinuation(lesson.target);
   example.weight = lesson.reward;
   const size_t context = static_cast<size_t>(model.config().context);
   const size_t half = context / 2;
@@ -117,7 +117,7 @@ inference::TrainingExample MakeExample(const inference::Model& model, const Less
 
 }  // namespace
 
-std::string WantedText(const storage::Trajectory& trajectory, float min_rating) {
+std::string TargetText(const storage::Trajectory& trajectory, float min_rating) {
   if (trajectory.edited_text.has_value()) {
     return *trajectory.edited_text;
   }
@@ -129,12 +129,13 @@ std::string WantedText(const storage::Trajectory& trajectory, float min_rating) 
 }
 
 Lesson LessonOf(storage::Trajectory trajectory, float min_rating) {
-  Lesson lesson{.wanted = WantedText(trajectory, min_rating), .reward = RewardOf(trajectory)};
+  Lesson lesson{.target = TargetText(trajectory, min_rating), .reward = RewardOf(trajectory)};
   lesson.trajectory = std::move(trajectory);
   return lesson;
 }
 
-bool IsForgotten(const LearningServices& services, const storage::Trajectory& trajectory) {
+bool IsExcludedFromLearning(const LearningServices& services,
+                            const storage::Trajectory& trajectory) {
   return trajectory.learned_in && trajectory.learned_by == AsText(services.package_id) &&
          absl::IsNotFound(services.patterns->GetWithoutPayload(*trajectory.learned_in).status());
 }
@@ -149,7 +150,8 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& servi
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         Lesson lesson = LessonOf(trajectory, min_rating);
         lesson.fresh = fresh.contains(trajectory.response_id);
-        const bool teaches = !lesson.wanted.empty() && !IsForgotten(services, trajectory);
+        const bool teaches =
+            !lesson.target.empty() && !IsExcludedFromLearning(services, trajectory);
         if (teaches && lesson.fresh) {
           newest.push_back(std::move(lesson));
           if (newest.size() > limits::kMaxRoundTrajectories) {

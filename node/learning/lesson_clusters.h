@@ -23,7 +23,7 @@ namespace ruvd::learning {
 // A trajectory that teaches something.
 struct Lesson {
   storage::Trajectory trajectory;
-  std::string wanted;
+  std::string target;
   float reward = 1;    // in [0, 1]; its weight in training
   bool fresh = false;  // no round has taken its feedback yet
 };
@@ -42,14 +42,15 @@ struct LessonSplit {
 
 // Returns the text that a trajectory teaches: the user's edit; or the completion if it was
 // accepted, rated well, or copied without any negative feedback. Empty if it teaches nothing.
-std::string WantedText(const storage::Trajectory& trajectory, float min_rating);
+std::string TargetText(const storage::Trajectory& trajectory, float min_rating);
 
-// Returns what a trajectory teaches; `wanted` is empty if that is nothing.
+// Returns what a trajectory teaches; `target` is empty if that is nothing.
 Lesson LessonOf(storage::Trajectory trajectory, float min_rating);
 
 // Returns whether the pattern that learned a trajectory was deleted, or the learning undone; then
 // the trajectory must not be taught again. Patterns of other models are not looked at.
-bool IsForgotten(const LearningServices& services, const storage::Trajectory& trajectory);
+bool IsExcludedFromLearning(const LearningServices& services,
+                            const storage::Trajectory& trajectory);
 
 // Returns the lessons of a round, as many as one round takes: those of `fresh`, oldest first, then
 // the newest of the others. Lessons whose pattern was deleted are left out, even from `fresh`.
@@ -84,7 +85,7 @@ LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons, size_t most 
 // Returns the mean of the lessons' embeddings, normalised to length one.
 std::vector<float> CentroidOf(std::span<const Lesson* const> lessons);
 
-// Returns prompts and wanted texts as tokens, cut to the context: the end of the prompt and the
+// Returns prompts and target texts as tokens, cut to the context: the end of the prompt and the
 // beginning of the text stay.
 std::vector<inference::TrainingExample> MakeExamples(const inference::Model& model,
                                                      std::span<const Lesson* const> lessons);

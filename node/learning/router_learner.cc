@@ -102,7 +102,7 @@ absl::Status RouterLearner::FindWaiting(const storage::TrajectoryStore& trajecto
       ++count;
       created_since += trajectory.created_ms > state_.trained_ms ? 1 : 0;
       newest.push_back(trajectory.response_id);
-      if (newest.size() > kMostRouterOutcomes) {
+      if (newest.size() > kMaxRouterOutcomes) {
         newest.pop_front();
       }
     }
@@ -135,11 +135,11 @@ absl::Status RouterLearner::ServeNewest() {
     serving_ = stored->router;
     return absl::OkStatus();
   }
-  ServeNone();
+  StopServing();
   return absl::OkStatus();
 }
 
-void RouterLearner::ServeNone() {
+void RouterLearner::StopServing() {
   status_.version = 0;
   status_.outcomes = 0;
   trained_ms_ = 0;
@@ -150,7 +150,7 @@ void RouterLearner::ServeNone() {
 void RouterLearner::OnFeedback(const storage::Trajectory& trajectory) {
   if (OutcomeOf(trajectory, min_rating_).has_value()) {
     const MutexLock lock(mutex_);
-    if (trajectory.created_ms >= state_.counted_from && waiting_.size() < kMostRouterOutcomes) {
+    if (trajectory.created_ms >= state_.counted_from && waiting_.size() < kMaxRouterOutcomes) {
       waiting_.insert(trajectory.response_id);
     }
   }
@@ -161,7 +161,7 @@ bool RouterLearner::due() const {
   return waiting_.size() >= kNewOutcomes;
 }
 
-RouterLearner::Begun RouterLearner::Begin() {
+RouterLearner::TrainingStart RouterLearner::Begin() {
   const MutexLock lock(mutex_);
   return {.waiting = std::exchange(waiting_, {}),
           .serving = serving_,
@@ -171,7 +171,7 @@ RouterLearner::Begun RouterLearner::Begin() {
 }
 
 absl::StatusOr<RouterRound> RouterLearner::Train(const LearningServices& services, Random& random) {
-  Begun begun = Begin();
+  TrainingStart begun = Begin();
   absl::StatusOr<RouterRound> round = TrainFrom(begun, services, random);
   const MutexLock lock(mutex_);
   if (round.ok()) {
@@ -182,7 +182,7 @@ absl::StatusOr<RouterRound> RouterLearner::Train(const LearningServices& service
   return round;
 }
 
-absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
+absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const TrainingStart& begun,
                                                      const LearningServices& services,
                                                      Random& random) {
   std::deque<RouterOutcome> newest;
@@ -191,7 +191,7 @@ absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
     if (const auto outcome = OutcomeOf(trajectory, min_rating_)) {
       ++count;
       newest.push_back(*outcome);
-      if (newest.size() > kMostRouterOutcomes) {
+      if (newest.size() > kMaxRouterOutcomes) {
         newest.pop_front();
       }
     }
@@ -231,12 +231,12 @@ absl::StatusOr<RouterRound> RouterLearner::TrainFrom(const Begun& begun,
   } else if (trained.serving.negative()) {
     round.gain = trained.serving.mean;
     round.standard_error = trained.serving.standard_error;
-    RETURN_IF_ERROR(TakeBack(services, &round));
+    RETURN_IF_ERROR(WithdrawVersions(services, &round));
   }
   return round;
 }
 
-absl::Status RouterLearner::TakeBack(const LearningServices& services, RouterRound* round) {
+absl::Status RouterLearner::WithdrawVersions(const LearningServices& services, RouterRound* round) {
   storage::LearningChange change{.loop = storage::LearningLoop::kBackground,
                                  .kind = storage::ChangeKind::kRouterTrained,
                                  .adapter_name = kRouterName,
@@ -248,8 +248,8 @@ absl::Status RouterLearner::TakeBack(const LearningServices& services, RouterRou
     UnlistChange(services, change);
     return removed;
   }
-  ServeNone();
-  round->verdict = RouterVerdict::kTakenBack;
+  StopServing();
+  round->verdict = RouterVerdict::kWithdrawn;
   round->change = std::move(change);
   return absl::OkStatus();
 }
@@ -316,7 +316,7 @@ absl::Status RouterLearner::Withdraw(const storage::LearningChange& change, int6
   if (const absl::Status served = ServeNewest(); !served.ok()) {
     LogWarning("no router is used until the next training: {} [{}]", MessageOf(served),
                ReasonOf(served));
-    ServeNone();
+    StopServing();
   }
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ enum class RouterVerdict : uint8_t {
   kPublished,
   kTooFewOutcomes,  // for all routes but one
   kNoGain,          // not reliably better than what is served now
-  kTakenBack,       // the served router is reliably worse than serving as asked
+  kWithdrawn,       // the served router is reliably worse than serving as asked
 };
 std::string_view RouterVerdictName(RouterVerdict verdict);  // "published", "too_few_outcomes", ...
 
@@ -97,7 +97,7 @@ class RouterLearner {
 
  private:
   // The state that a training starts from.
-  struct Begun {
+  struct TrainingStart {
     std::set<std::string> waiting;
     std::shared_ptr<const inference::Router> serving;
     int64_t serving_since_ms = 0;
@@ -108,14 +108,14 @@ class RouterLearner {
   explicit RouterLearner(RouterLearnerOptions options);
   absl::Status FindWaiting(const storage::TrajectoryStore& trajectories)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Begun Begin();
-  absl::StatusOr<RouterRound> TrainFrom(const Begun& begun, const LearningServices& services,
-                                        Random& random);
+  TrainingStart Begin();
+  absl::StatusOr<RouterRound> TrainFrom(const TrainingStart& begun,
+                                        const LearningServices& services, Random& random);
   // Serves the newest version of this kind, or none.
   absl::Status ServeNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ServeNone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopServing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes all versions of this kind and lists that as a change.
-  absl::Status TakeBack(const LearningServices& services, RouterRound* round)
+  absl::Status WithdrawVersions(const LearningServices& services, RouterRound* round)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveVersions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Publish(const LearningServices& services, const serving::StoredRouter& stored,

@@ -66,7 +66,7 @@ double MeanCost(const Outcomes& outcomes, size_t route, size_t beside) {
 // Returns the cost relative to a request served as asked.
 double RelativeCost(const Outcomes& outcomes, size_t route) {
   const double own = MeanCost(outcomes, route, route);
-  const double as_asked = MeanCost(outcomes, serving::kRouteAsAsked, route);
+  const double as_asked = MeanCost(outcomes, serving::kRouteUnchanged, route);
   return as_asked > 0 ? own / as_asked : 1;
 }
 
@@ -161,7 +161,7 @@ void AddGains(const Policy& policy, const Policy* other, const Outcomes& outcome
                        static_cast<double>(std::max<size_t>(1, rewards.size()));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const RouterOutcome& outcome = *outcomes[i];
-    const size_t instead = other == nullptr ? serving::kRouteAsAsked : other->RouteOf(outcome);
+    const size_t instead = other == nullptr ? serving::kRouteUnchanged : other->RouteOf(outcome);
     const int chosen = policy.RouteOf(outcome) == outcome.route ? 1 : 0;
     const int before = outcome.route == instead ? 1 : 0;
     gains->push_back((chosen - before) * (rewards[i] - usual) / outcome.propensity);
@@ -248,7 +248,7 @@ std::optional<RouterOutcome> OutcomeOf(const storage::Trajectory& trajectory, fl
                         .propensity = taken.propensity,
                         .good = *good,
                         .cost = taken.seconds / static_cast<double>(std::max(1U, taken.tokens))};
-  outcome.open.set(serving::kRouteAsAsked);
+  outcome.open.set(serving::kRouteUnchanged);
   outcome.open.set(*route);
   for (const std::string& other : taken.others) {
     if (const auto number = serving::NodeRouteByName(other)) {
@@ -271,7 +271,7 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
   }
   inference::RouteSet known;
   for (size_t route = 0; route < serving::kNodeRoutes; ++route) {
-    known.set(route, CountOf(all, route) >= kLeastRouteOutcomes);
+    known.set(route, CountOf(all, route) >= kMinRouteOutcomes);
   }
   TrainedRouter trained;
   if (options.serving != nullptr) {
@@ -280,7 +280,7 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
              &gains);
     trained.serving = GainOf(gains);
   }
-  if (!known[serving::kRouteAsAsked] || known.count() < 2) {
+  if (!known[serving::kRouteUnchanged] || known.count() < 2) {
     return trained;
   }
   random.Shuffle(std::span(all));

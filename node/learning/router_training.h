@@ -39,11 +39,11 @@ struct RouterOutcome {
 std::optional<RouterOutcome> OutcomeOf(const storage::Trajectory& trajectory, float min_rating);
 
 // Fewest outcomes of a route from which something is learned about it.
-inline constexpr size_t kLeastRouteOutcomes = 20;
+inline constexpr size_t kMinRouteOutcomes = 20;
 
 // Largest number of outcomes for one training, the newest; this takes seconds on one core for the
 // largest scorer.
-inline constexpr size_t kMostRouterOutcomes = 4096;
+inline constexpr size_t kMaxRouterOutcomes = 4096;
 
 // How much more choosing routes one way is worth than another way, per request, in the cost of one
 // completion as asked. Estimated on outcomes that neither was trained on.
@@ -58,11 +58,11 @@ struct RouterGain {
   // outcomes, as for the serving version; for routers trained again on a window of outcomes it is
   // an approximation.
   double width() const;
-  bool positive() const { return outcomes >= kLeastJudged && mean > width(); }
-  bool negative() const { return outcomes >= kLeastJudged && mean < -width(); }
+  bool positive() const { return outcomes >= kMinJudged && mean > width(); }
+  bool negative() const { return outcomes >= kMinJudged && mean < -width(); }
 
   // With fewer outcomes, the standard error itself is unreliable.
-  static constexpr size_t kLeastJudged = 2 * kLeastRouteOutcomes;
+  static constexpr size_t kMinJudged = 2 * kMinRouteOutcomes;
 };
 
 struct RouteTraining {
@@ -88,7 +88,7 @@ struct TrainedRouter {
   }
 };
 
-// Trains a router over the routes with at least kLeastRouteOutcomes outcomes. There is no router if
+// Trains a router over the routes with at least kMinRouteOutcomes outcomes. There is no router if
 // serving as asked is not among them, or nothing else is. Scorer and calibration of a route see
 // different outcomes; its cost is measured relative to serving as asked, on requests where both
 // were open. The gains are measured by cross-fitting: routers trained on four fifths of the

@@ -44,7 +44,7 @@ absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServi
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         if (trajectory.learned_in && stale.contains(*trajectory.learned_in) &&
             trajectory.learned_by == AsText(services.package_id) &&
-            !WantedText(trajectory, min_rating).empty()) {
+            !TargetText(trajectory, min_rating).empty()) {
           lessons.insert(trajectory.response_id);
         }
         return true;

@@ -108,7 +108,7 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::JoinInvitation invitation,
                    privacy::JoinInvitation::Parse(flags.token));
   RETURN_IF_ERROR(privacy::CheckNodeName(flags.name));
-  if (const auto present = admission::KeptCertificate(flags.data_dir);
+  if (const auto present = admission::LoadStoredCertificate(flags.data_dir);
       present && privacy::ClusterIdOf(present->issuer) != invitation.cluster) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
                  "{} belongs to another cluster than the token; join with an empty folder, or ask "

@@ -74,7 +74,8 @@ absl::Status CheckMayFound(const InitFlags& flags) {
                            fmt::format("belongs to the cluster whose authority {} names", config));
     }
   }
-  const std::optional<privacy::AdmissionCert> present = admission::KeptCertificate(flags.data_dir);
+  const std::optional<privacy::AdmissionCert> present =
+      admission::LoadStoredCertificate(flags.data_dir);
   if (!present) {
     return absl::OkStatus();
   }

@@ -376,11 +376,12 @@ absl::StatusOr<NextUpdate> NextUpdateOf(const config::NodeConfig& config) {
                                        double{config.privacy.clip_norm}, values));
   ASSIGN_OR_RETURN(next.epsilon, privacy::dp::EpsilonOfRho(
                                      privacy::dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
-  const privacy::dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
-                                       .dimension = values,
-                                       .signal = limits::kReleaseSignal};
+  const privacy::dp::SnrParameters alone{.noise_multiplier = grid.NoiseMultiplier(),
+                                         .dimension = values,
+                                         .signal = limits::kReleaseSignal};
   ASSIGN_OR_RETURN(next.snr_of_one, privacy::dp::PredictSnr(alone));
-  ASSIGN_OR_RETURN(const privacy::dp::SnrNeeds needs, privacy::dp::NeedsOfSnr(alone));
+  ASSIGN_OR_RETURN(const privacy::dp::SnrRequirements needs,
+                   privacy::dp::ComputeSnrRequirements(alone));
   next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));
   ASSIGN_OR_RETURN(
       next.needed_epsilon,

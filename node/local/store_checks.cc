@@ -21,7 +21,7 @@ absl::Status CheckItems(storage::Database& database, storage::StoreReport* repor
       storage::ColumnFamily::kItem, "", "",
       [report](const storage::RowView& row) -> absl::StatusOr<bool> {
         if (const absl::Status status = storage::DecodeItem(row.value).status(); !status.ok()) {
-          report->Complain("item " + ToHex(AsBytes(row.key)) + ": " + MessageOf(status));
+          report->AddProblem("item " + ToHex(AsBytes(row.key)) + ": " + MessageOf(status));
         }
         return true;
       },

@@ -112,7 +112,7 @@ absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
   std::vector<std::string> facts;
   for (const storage::StoreCheck& check : StoreChecks(&facts)) {
     if (const absl::Status status = check.run(*store.database, &report); !status.ok()) {
-      report.Complain(fmt::format("{}: {}", check.name, MessageOf(status)));
+      report.AddProblem(fmt::format("{}: {}", check.name, MessageOf(status)));
     }
   }
   PrintReport(context, report, facts);
@@ -136,7 +136,7 @@ absl::Status Reseal(storage::Database& database) {
 // to them.
 absl::Status CompactWithoutErased(storage::Database& database) {
   ASSIGN_OR_RETURN(const auto trajectories, storage::TrajectoryStore::Open(database));
-  RETURN_IF_ERROR(trajectories->ForgetErased().status());
+  RETURN_IF_ERROR(trajectories->PurgeErased().status());
   return database.Compact();
 }
 

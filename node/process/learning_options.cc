@@ -7,9 +7,9 @@
 
 namespace ruvd::node {
 
-learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                           const inference::SimilarityScale& scale,
-                                           learning::BackgroundOptions tuned) {
+learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                                const inference::SimilarityThresholds& scale,
+                                                learning::BackgroundOptions tuned) {
   tuned.min_rating = learning.min_rating;
   tuned.cluster_similarity = scale.same;
   tuned.merge_similarity = (1 + scale.same) / 2;
@@ -17,7 +17,7 @@ learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSec
 }
 
 learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
-                                    const inference::SimilarityScale& scale,
+                                    const inference::SimilarityThresholds& scale,
                                     learning::DeepOptions tuned) {
   tuned.min_rating = config.learning.min_rating;
   tuned.guard = learning::DeepGuardByName(config.experimental.deep_guard)

@@ -13,11 +13,11 @@ namespace ruvd::node {
 
 // Return the options of the learning loops: `tuned`, with what the configuration decides. `scale`
 // belongs to the model's embeddings and gives the similarities.
-learning::BackgroundOptions RoundOptionsOf(const config::NodeConfig::LearningSection& learning,
-                                           const inference::SimilarityScale& scale,
-                                           learning::BackgroundOptions tuned);
+learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::LearningSection& learning,
+                                                const inference::SimilarityThresholds& scale,
+                                                learning::BackgroundOptions tuned);
 learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
-                                    const inference::SimilarityScale& scale,
+                                    const inference::SimilarityThresholds& scale,
                                     learning::DeepOptions tuned);
 
 // Returns the options of rounds of updates from the sections `federation` and `learning`. The

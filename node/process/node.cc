@@ -72,8 +72,11 @@ absl::Status NodeImpl::LoadModel() {
                                              : inference::Precision::kFast;
   ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
                                  model_, {.precision = precision, .runner = runner_}));
-  ASSIGN_OR_RETURN(querying_, inference::DefaultBackend().Load(
-                                  model_, {.precision = precision, .runner = SerialRunner()}));
+  // These embed later what requests did not, with the same bits.
+  for (auto* transformer : {&querying_, &embedding_, &deep_embedding_}) {
+    ASSIGN_OR_RETURN(*transformer, inference::DefaultBackend().Load(
+                                       model_, {.precision = precision, .runner = SerialRunner()}));
+  }
   ASSIGN_OR_RETURN(scoring_, inference::DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, inference::DefaultBackend().Load(model_, {.runner = SerialRunner()}));
@@ -81,9 +84,9 @@ absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(deep_training_,
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
-      inference::Frame frame,
+      inference::ProjectionFrame frame,
       inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
-  frame_ = std::make_unique<inference::Frame>(std::move(frame));
+  frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
 }
 

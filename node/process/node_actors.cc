@@ -74,7 +74,7 @@ absl::Status NodeImpl::StartActors() {
       .sampler = inference::SamplerByName(config_.inference.sampler),
       .max_tokens_limit = config_.inference.max_tokens_limit,
       .recorder = recorder_.get(),
-      .expect_user = [this](const std::string& id) { ExpectUser(id); }};
+      .prepare_user_key = [this](const std::string& id) { PrepareUserKey(id); }};
   for (const auto& extension : extensions_) {
     services.extensions.push_back(extension.get());
   }
@@ -119,6 +119,7 @@ void NodeImpl::StartRouter() {
 learning::LearningServices NodeImpl::ServicesOfLearning() {
   return {.clock = &clock_,
           .transformer = training_.get(),
+          .embedder = embedding_.get(),
           .trajectories = trajectories_.get(),
           .patterns = patterns_.get(),
           .whitening = package_.whitening.get(),
@@ -135,7 +136,7 @@ learning::LearningServices NodeImpl::ServicesOfLearning() {
 absl::Status NodeImpl::StartLearning() {
   actors::LearningActorOptions learning;
   learning.services = ServicesOfLearning();
-  learning.round = RoundOptionsOf(config_.learning, Scale(), tuning_.background);
+  learning.round = BackgroundOptionsOf(config_.learning, Scale(), tuning_.background);
   const absl::Status trainable = inference::train::RulesOf(training_->model()).status();
   learning.enabled = config_.learning.enabled && trainable.ok();
   if (config_.learning.enabled && !trainable.ok()) {
@@ -174,6 +175,7 @@ absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
   options.services.state = state_.get();
   options.services.learning = services;
   options.services.learning.transformer = deep_training_.get();
+  options.services.learning.embedder = deep_embedding_.get();
   options.services.catalog = catalog_.get();
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;
@@ -276,13 +278,13 @@ absl::Status NodeImpl::StartFederation() {
     return revocations_.Load(issuer);
   };
   RETURN_IF_ERROR(options.trust.load_revocations().status());
-  options.trust.keep_revocations =
+  options.trust.store_revocations =
       [this, issuer = options.gossip.certificate.issuer](const privacy::RevocationList& list) {
-        return revocations_.Keep(list, issuer);
+        return revocations_.Store(list, issuer);
       };
   options.trust.load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); };
-  options.trust.keep_evidence = [state = state_.get()](const std::vector<std::string>& proofs) {
-    return sharing::KeepEvidence(*state, proofs);
+  options.trust.store_evidence = [state = state_.get()](const std::vector<std::string>& proofs) {
+    return sharing::StoreEvidence(*state, proofs);
   };
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;

@@ -11,13 +11,13 @@
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "base/thread_pool.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/model/model.h"
 #include "inference/package/model_package.h"
 #include "inference/transformer/transformer.h"
 #include "node/actors/deep_actor.h"
-#include "node/admission/admission_office.h"
-#include "node/admission/certificate_keeper.h"
+#include "node/admission/admission_controller.h"
+#include "node/admission/certificate_renewer.h"
 #include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
 #include "node/api/link.h"
@@ -51,8 +51,8 @@
 #include "node/sharing/update_layout.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
-#include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
+#include "storage/changes/feedback_answer_store.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/release_source_store.h"
@@ -91,7 +91,7 @@ class NodeImpl final : public Node {
   absl::Status MakePrefixTree();
   absl::Status OpenStores();
   absl::Status OpenRecords();
-  void ExpectUser(const std::string& user_id);
+  void PrepareUserKey(const std::string& user_id);
   absl::Status LoadModel();
   absl::Status StartActors();
   // Starts the router. A failure is logged, and requests are then served as requested.
@@ -99,7 +99,7 @@ class NodeImpl final : public Node {
   absl::Status StartLearning();
   absl::Status StartDeep(const learning::LearningServices& services);
   absl::Status LoadGeneralText();
-  const inference::SimilarityScale& Scale() const {
+  const inference::SimilarityThresholds& Scale() const {
     return package_.whitening == nullptr ? inference::kPlainSimilarity
                                          : inference::kWhitenedSimilarity;
   }
@@ -121,14 +121,14 @@ class NodeImpl final : public Node {
   absl::Status StartLinkServer();
   // Opens the admission office and its services if the data folder holds the cluster authority's
   // key.
-  absl::Status OpenOffice();
+  absl::Status OpenAdmissionController();
   // Runs periodically: signs the authority's revocation list again before it is too old.
   void RefreshRevocations();
   // The check of the certificate runs periodically and when credentials are reloaded.
-  absl::Status OpenCertificateKeeper();
-  void LookAtCertificate();
-  void LookOnce();
-  void LookAtCertificateAgain();
+  absl::Status OpenCertificateRenewer();
+  void CheckCertificate();
+  void CheckCertificateOnce();
+  void ScheduleCertificateCheck();
   // Returns plain credentials, or TLS with tokens, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(admin::v1::GetStatusResponse* status) const;
@@ -159,20 +159,22 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::SessionIndex> sessions_;
   std::unique_ptr<serving::PatternGraph> pattern_graph_;
   std::unique_ptr<storage::ChangeStore> changes_;
-  std::unique_ptr<storage::AnswerStore> answers_;
+  std::unique_ptr<storage::FeedbackAnswerStore> answers_;
   std::unique_ptr<storage::WitnessLog> witness_;
 
   inference::ModelPackage package_;
   std::shared_ptr<const inference::Model> model_;  // the model of package_
   ThreadParallelRunner runner_;
-  std::shared_ptr<inference::PrefixTree> prefixes_;   // of the serving transformer
-  std::unique_ptr<inference::Transformer> serving_;   // used on compute_pool_ only
-  std::unique_ptr<inference::Transformer> scoring_;   // used on compute_pool_ only
-  std::unique_ptr<inference::Transformer> querying_;  // used on query_pool_ only
-  std::unique_ptr<inference::Transformer> training_;  // used on learning_pool_ only
+  std::shared_ptr<inference::PrefixTree> prefixes_;         // of the serving transformer
+  std::unique_ptr<inference::Transformer> serving_;         // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> scoring_;         // used on compute_pool_ only
+  std::unique_ptr<inference::Transformer> querying_;        // used on query_pool_ only
+  std::unique_ptr<inference::Transformer> training_;        // used on learning_pool_ only
+  std::unique_ptr<inference::Transformer> embedding_;       // used on learning_pool_ only
+  std::unique_ptr<inference::Transformer> deep_embedding_;  // used on deep_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
-  std::unique_ptr<inference::Frame> frame_;
+  std::unique_ptr<inference::ProjectionFrame> frame_;
   std::unique_ptr<sharing::FederatedModel>
       federated_model_;  // used on learning_pool_ only; null: none
   std::unique_ptr<serving::AdapterCatalog> catalog_;
@@ -192,12 +194,12 @@ class NodeImpl final : public Node {
   std::atomic<bool> aborting_{false};  // ends work that requests wait for, too
   admission::RevocationFile revocations_{config_.node.data_dir};
   std::unique_ptr<admission::LinkTls> link_tls_;  // null: links are plain
-  std::unique_ptr<admission::AdmissionOffice>
+  std::unique_ptr<admission::AdmissionController>
       office_;  // null: another node holds the authority's key
   std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked
-  std::unique_ptr<admission::CertificateKeeper> certificate_
+  std::unique_ptr<admission::CertificateRenewer> certificate_
       ABSL_GUARDED_BY(certificate_mutex_);  // null: the node does not federate
   api::LinkDialer dialer_;
   std::unique_ptr<runtime::ActorSystem> actors_;

@@ -33,18 +33,18 @@
 #include "node/transport/tls.h"
 #include "node/version.h"
 #include "ruvd/admin/v1/admin.pb.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 
 namespace ruvd::node {
 
-absl::Status NodeImpl::OpenOffice() {
+absl::Status NodeImpl::OpenAdmissionController() {
   const auto key = std::filesystem::path(config_.node.data_dir) / admission::kAuthorityKeyFile;
   std::error_code error;
   if (!std::filesystem::exists(key, error)) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(office_,
-                   admission::AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
+  ASSIGN_OR_RETURN(
+      office_, admission::AdmissionController::Open(config_.node.data_dir, revocations_, clock_));
   pattern_pool_.Post([this] { RefreshRevocations(); });
   if (LinksArePlain()) {
     LogWarning("nodes cannot join here with a token while federation.tls is off");
@@ -74,9 +74,9 @@ void NodeImpl::RefreshRevocations() {
   pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
 }
 
-absl::Status NodeImpl::OpenCertificateKeeper() {
+absl::Status NodeImpl::OpenCertificateRenewer() {
   ASSIGN_OR_RETURN(privacy::AdmissionCert present, LoadCertificate(config_, clock_));
-  admission::CertificateKeeperOptions options{
+  admission::CertificateRenewerOptions options{
       .path = CertificatePath(config_),
       .load = [this] { return LoadCertificate(config_, clock_); },
       .key = &files_->key,
@@ -101,42 +101,42 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
   {
     const MutexLock lock(certificate_mutex_);
     certificate_ =
-        std::make_unique<admission::CertificateKeeper>(std::move(options), std::move(present));
+        std::make_unique<admission::CertificateRenewer>(std::move(options), std::move(present));
   }
-  pattern_pool_.Post([this] { LookAtCertificateAgain(); });
+  pattern_pool_.Post([this] { ScheduleCertificateCheck(); });
   return absl::OkStatus();
 }
 
-void NodeImpl::LookAtCertificate() {
+void NodeImpl::CheckCertificate() {
   // Only one thread waits for the authority; a second check returns at once.
   if (looking_at_certificate_.exchange(true)) {
     return;
   }
-  LookOnce();
+  CheckCertificateOnce();
   looking_at_certificate_ = false;
 }
 
-void NodeImpl::LookOnce() {
+void NodeImpl::CheckCertificateOnce() {
   const MutexLock lock(certificate_mutex_);
   if (certificate_ == nullptr || stopping_.load()) {
     return;
   }
-  if (const absl::Status looked = certificate_->Look(); !looked.ok()) {
+  if (const absl::Status looked = certificate_->CheckCertificate(); !looked.ok()) {
     LogWarning("{} [{}]", MessageOf(looked), ReasonOf(looked));
   }
 }
 
-void NodeImpl::LookAtCertificateAgain() {
-  LookAtCertificate();
+void NodeImpl::ScheduleCertificateCheck() {
+  CheckCertificate();
   pattern_pool_.PostAt(clock_.Now() + limits::kCertificateLook,
-                       [this] { LookAtCertificateAgain(); });
+                       [this] { ScheduleCertificateCheck(); });
 }
 
 absl::Status NodeImpl::StartLinkServer() {
   services_.push_back(api::MakeFederationService(*federation_, link_tls_.get()));
   link_services_.push_back(services_.back().get());
-  RETURN_IF_ERROR(OpenOffice());
-  RETURN_IF_ERROR(OpenCertificateKeeper());
+  RETURN_IF_ERROR(OpenAdmissionController());
+  RETURN_IF_ERROR(OpenCertificateRenewer());
   ASSIGN_OR_RETURN(
       api::RunningServer running,
       api::StartServer(
@@ -168,7 +168,7 @@ absl::Status NodeImpl::ReloadCredentials() {
   // Tokens are reloaded first, and both steps always run: a full disk must not keep a removed token
   // valid.
   const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
-  pattern_pool_.Post([this] { LookAtCertificate(); });
+  pattern_pool_.Post([this] { CheckCertificate(); });
   const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
   return tokens.ok() ? rotated : tokens;
 }
@@ -186,7 +186,7 @@ absl::Status NodeImpl::StartServers() {
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }
-  ASSIGN_OR_RETURN(const uint64_t life, storage::StoreLife(*database_));
+  ASSIGN_OR_RETURN(const uint64_t life, storage::StoreIncarnation(*database_));
   pattern_feed_ = std::make_unique<api::PatternFeed>(
       api::PatternFeed::Options{.patterns = patterns_.get(),
                                 .executor = &pattern_pool_,

@@ -51,7 +51,7 @@ absl::Status NodeImpl::OpenStores() {
                                          .folder = AdapterDirOf(config_),
                                          .state = state_.get(),
                                          .package_id = package_.id,
-                                         .reach_similarity = selection.threshold};
+                                         .scope_similarity = selection.threshold};
   catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
@@ -62,7 +62,7 @@ absl::Status NodeImpl::OpenStores() {
 
 // Makes the user's key ahead of time: storing a user's first value waits for an fsync of the key,
 // and the inference thread must not wait. If this fails, storing the value reports why.
-void NodeImpl::ExpectUser(const std::string& user_id) {
+void NodeImpl::PrepareUserKey(const std::string& user_id) {
   pattern_pool_.Post([database = database_.get(), scope = storage::KeyScope::User(user_id)] {
     database->EnsureKey(scope).IgnoreError();
   });
@@ -73,7 +73,7 @@ absl::Status NodeImpl::OpenRecords() {
       changes_,
       storage::ChangeStore::Open(
           *database_, {.image_scope = storage::KeyScope::Collection(patterns_->collection())}));
-  ASSIGN_OR_RETURN(answers_, storage::AnswerStore::Open(*database_));
+  ASSIGN_OR_RETURN(answers_, storage::FeedbackAnswerStore::Open(*database_));
   ASSIGN_OR_RETURN(graph_, storage::GraphStore::Open(*database_));
   storage::SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);

@@ -8,7 +8,7 @@
 
 namespace ruvd::node {
 
-void KeepMemoryPrivate() {
+void ProtectProcessMemory() {
   // Neither call fails with these values. If an old kernel does not know one of them, the other
   // still works.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -36,7 +36,7 @@ constexpr char kDebugVariable[] = "RUVD_DEBUGGABLE";
 int main(int argc, char** argv) {
   const char* const debuggable = std::getenv(kDebugVariable);
   if (debuggable == nullptr || std::string_view(debuggable) != "1") {
-    ruvd::node::KeepMemoryPrivate();
+    ruvd::node::ProtectProcessMemory();
   }
   ruvd::cli::CommandContext context{.out = std::cout,
                                     .err = std::cerr,

@@ -99,7 +99,7 @@ class ActorContext {
 
 // The handler of one alternative of an actor's messages.
 template <typename M, typename Context>
-class Handles {
+class MessageHandler {
  public:
   // Must not block. The message belongs to the caller: a handler moves out of it only after the
   // last step that can fail, because after a failure the message is delivered once again.
@@ -110,7 +110,7 @@ class Handles {
   virtual absl::Status On(M& message, Context& context) = 0;
 
  protected:
-  ~Handles() = default;
+  ~MessageHandler() = default;
 };
 
 // An actor whose messages are the alternatives of a std::variant; it implements
@@ -118,7 +118,7 @@ class Handles {
 // for each of them. Everything in it runs in turns, one at a time: members need no lock.
 template <typename... Ms>
 class Actor<std::variant<Ms...>> : public actor_internal::ActorBase,
-                                   public Handles<Ms, ActorContext<std::variant<Ms...>>>... {
+                                   public MessageHandler<Ms, ActorContext<std::variant<Ms...>>>... {
  public:
   using Message = std::variant<Ms...>;
   using Context = ActorContext<Message>;
@@ -134,7 +134,7 @@ class Actor<std::variant<Ms...>> : public actor_internal::ActorBase,
   absl::Status Receive(Message& message, Context& context) {
     return std::visit(
         [&]<typename M>(M& alternative) {
-          return static_cast<Handles<M, Context>&>(*this).On(alternative, context);
+          return static_cast<MessageHandler<M, Context>&>(*this).On(alternative, context);
         },
         message);
   }

@@ -61,7 +61,7 @@ void Cell::Start() {
   }
 }
 
-absl::Status Cell::Push(Envelope envelope) {
+absl::Status Cell::Push(QueuedMessage envelope) {
   const Priority priority = envelope.priority;
   if (priority == Priority::kNormal && !system_->Admits()) {
     system_->dead_letters().Record(DeadLetterReason::kDraining, name());
@@ -71,7 +71,7 @@ absl::Status Cell::Push(Envelope envelope) {
   }
   bool stopped = false;
   bool post = false;
-  Mailbox::Pushed pushed;
+  Mailbox::PushResult pushed;
   {
     MutexLock lock(mutex_);
     stopped = state_ == ActorState::kStopped || closed_;
@@ -87,7 +87,7 @@ absl::Status Cell::Push(Envelope envelope) {
                  "actor {} has stopped; try again once the node reports ready", name());
   }
   if (pushed.displaced) {
-    DropDead(std::move(pushed.displaced), pushed.reason);
+    RecordDeadLetter(std::move(pushed.displaced), pushed.reason);
   }
   if (post) {
     PostTurn(priority);
@@ -218,7 +218,7 @@ std::optional<Cell::Work> Cell::NextWork() {
       reserved_ -= event.reserved ? 1 : 0;
       return std::move(event.run);
     }
-    if (std::optional<Envelope> envelope = mailbox_.Pop()) {
+    if (std::optional<QueuedMessage> envelope = mailbox_.Pop()) {
       return std::move(*envelope);
     }
   }
@@ -243,7 +243,7 @@ void Cell::Perform(Work work) {
 }
 
 absl::Status Cell::Attempt(Work& work) {
-  if (auto* envelope = std::get_if<Envelope>(&work)) {
+  if (auto* envelope = std::get_if<QueuedMessage>(&work)) {
     return Handle(*envelope);
   }
   if (auto* event = std::get_if<Event>(&work)) {
@@ -256,7 +256,7 @@ absl::Status Cell::Attempt(Work& work) {
   return actor_ != nullptr ? actor_->StopIn(*this) : absl::OkStatus();
 }
 
-absl::Status Cell::Handle(Envelope& envelope) {
+absl::Status Cell::Handle(QueuedMessage& envelope) {
   if (envelope.abandoned != nullptr && envelope.abandoned->load()) {
     system_->dead_letters().Record(DeadLetterReason::kExpired, name());
     return absl::OkStatus();
@@ -277,7 +277,7 @@ absl::Status Cell::StartActor() {
   return absl::OkStatus();
 }
 
-void Cell::DropDead(std::optional<Envelope> envelope, DeadLetterReason reason) {
+void Cell::RecordDeadLetter(std::optional<QueuedMessage> envelope, DeadLetterReason reason) {
   system_->dead_letters().Record(reason, name());
   envelope.reset();
   system_->Release();

@@ -77,7 +77,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
 
   // Thread-safe.
   void Start();
-  absl::Status Push(Envelope envelope);
+  absl::Status Push(QueuedMessage envelope);
   // Stops once the queue is empty, after the actor's OnStop; then calls `stopped`.
   void StopWhenEmpty(const std::function<void()>& stopped);
   // Stops without handling another message and returns how many were lost. A running handler
@@ -109,14 +109,14 @@ class Cell : public std::enable_shared_from_this<Cell> {
     bool reserved = false;
   };
   // What a life leaves behind; it is destroyed without the lock held.
-  struct Remains {
+  struct DiscardedState {
     std::unique_ptr<ActorBase> actor;
     std::deque<QueuedEvent> events;
     std::map<TimerId, Timer> timers;
   };
   struct StartWork {};
   struct StopWork {};
-  using Work = std::variant<StartWork, StopWork, Event, Envelope>;
+  using Work = std::variant<StartWork, StopWork, Event, QueuedMessage>;
 
   // Marks the actor as having a turn posted; true if the caller must post it after unlocking.
   bool Schedule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,20 +125,20 @@ class Cell : public std::enable_shared_from_this<Cell> {
   std::optional<Work> NextWork();
   void Perform(Work work);
   absl::Status Attempt(Work& work);
-  absl::Status Handle(Envelope& envelope);
+  absl::Status Handle(QueuedMessage& envelope);
   absl::Status StartActor();
   void Fail(const absl::Status& status, Work work);
   void DisposeFailed(Work work);
   // Records one more failure and returns how many there were within the window.
-  int NoteFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int RecordFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Restart();
-  Remains EndLife() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Bury(Remains remains);
+  DiscardedState EndLife() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DestroyDiscarded(DiscardedState remains);
   size_t Terminate();
   void ArmTimer(TimerId id, Duration delay, uint64_t life);
   void FireTimer(TimerId id, uint64_t life);
   absl::Status RunTimer(TimerId id);
-  void DropDead(std::optional<Envelope> envelope, DeadLetterReason reason);
+  void RecordDeadLetter(std::optional<QueuedMessage> envelope, DeadLetterReason reason);
 
   const CellOptions options_;
   const std::shared_ptr<SystemState> system_;

@@ -19,10 +19,10 @@ void Cell::Fail(const absl::Status& status, Work work) {
   bool restart = false;
   bool escalate = false;
   Duration wait{};
-  Remains remains;
+  DiscardedState remains;
   {
     MutexLock lock(mutex_);
-    failure.failures_in_window = NoteFailure();
+    failure.failures_in_window = RecordFailure();
     wait = backoff_.Next(random_);
     const bool alive = state_ == ActorState::kRunning && !stopping;
     escalate = alive && failure.failures_in_window > options_.supervision.max_restarts;
@@ -33,7 +33,7 @@ void Cell::Fail(const absl::Status& status, Work work) {
       remains.actor = std::move(actor_);
     }
   }
-  Bury(std::move(remains));
+  DestroyDiscarded(std::move(remains));
   DisposeFailed(std::move(work));
   if (restart) {
     executor_.PostAt(executor_.clock().Now() + wait, [weak = weak_from_this()] {
@@ -56,7 +56,7 @@ void Cell::DisposeFailed(Work work) {
     work = StartWork();
     system_->Release();
   }
-  auto* envelope = std::get_if<Envelope>(&work);
+  auto* envelope = std::get_if<QueuedMessage>(&work);
   if (envelope == nullptr) {
     return;
   }
@@ -68,10 +68,11 @@ void Cell::DisposeFailed(Work work) {
       return;
     }
   }
-  DropDead(std::move(*envelope), poison ? DeadLetterReason::kPoison : DeadLetterReason::kStopped);
+  RecordDeadLetter(std::move(*envelope),
+                   poison ? DeadLetterReason::kPoison : DeadLetterReason::kStopped);
 }
 
-int Cell::NoteFailure() {
+int Cell::RecordFailure() {
   const TimePoint now = executor_.clock().Now();
   while (!failures_in_window_.empty() &&
          failures_in_window_.front() + options_.supervision.window < now) {
@@ -100,14 +101,14 @@ void Cell::Restart() {
   }
 }
 
-Cell::Remains Cell::EndLife() {
+Cell::DiscardedState Cell::EndLife() {
   ++life_;
   started_ = false;
   reserved_ = 0;
   return {.events = std::exchange(events_, {}), .timers = std::exchange(timers_, {})};
 }
 
-void Cell::Bury(Remains remains) {
+void Cell::DestroyDiscarded(DiscardedState remains) {
   for (auto& [id, timer] : remains.timers) {
     timer.handle.Cancel();
   }
@@ -117,8 +118,8 @@ void Cell::Bury(Remains remains) {
 }
 
 size_t Cell::Terminate() {
-  Remains remains;
-  std::vector<Envelope> lost;
+  DiscardedState remains;
+  std::vector<QueuedMessage> lost;
   std::vector<std::function<void()>> when_stopped;
   {
     MutexLock lock(mutex_);
@@ -133,10 +134,10 @@ size_t Cell::Terminate() {
     lost = mailbox_.TakeAll();
     when_stopped = std::exchange(when_stopped_, {});
   }
-  Bury(std::move(remains));
+  DestroyDiscarded(std::move(remains));
   const size_t count = lost.size();
-  for (Envelope& envelope : lost) {
-    DropDead(std::move(envelope), DeadLetterReason::kStopped);
+  for (QueuedMessage& envelope : lost) {
+    RecordDeadLetter(std::move(envelope), DeadLetterReason::kStopped);
   }
   system_->Forget(*this);
   for (const auto& stopped : when_stopped) {

@@ -15,7 +15,7 @@ Mailbox::Mailbox(MailboxOptions options) : options_(options) {
   RUVD_CHECK(options_.capacity > 0 && options_.control_capacity > 0);
 }
 
-Mailbox::Pushed Mailbox::Push(Envelope envelope) {
+Mailbox::PushResult Mailbox::Push(QueuedMessage envelope) {
   auto& lane = lanes_[static_cast<size_t>(envelope.priority)];
   if (lane.size() < capacity(envelope.priority)) {
     lane.push_back(std::move(envelope));
@@ -27,8 +27,8 @@ Mailbox::Pushed Mailbox::Push(Envelope envelope) {
   return Displace(lane, std::move(envelope));
 }
 
-Mailbox::Pushed Mailbox::Displace(std::deque<Envelope>& lane, Envelope envelope) {
-  Pushed result;
+Mailbox::PushResult Mailbox::Displace(std::deque<QueuedMessage>& lane, QueuedMessage envelope) {
+  PushResult result;
   switch (options_.overflow) {
     case Overflow::kReject:
       break;
@@ -40,7 +40,7 @@ Mailbox::Pushed Mailbox::Displace(std::deque<Envelope>& lane, Envelope envelope)
       lane.push_back(std::move(envelope));
       return result;
     case Overflow::kCoalesce: {
-      auto same = std::ranges::find(lane, envelope.key, &Envelope::key);
+      auto same = std::ranges::find(lane, envelope.key, &QueuedMessage::key);
       if (same == lane.end()) {
         break;
       }
@@ -54,25 +54,25 @@ Mailbox::Pushed Mailbox::Displace(std::deque<Envelope>& lane, Envelope envelope)
   return result;
 }
 
-void Mailbox::Return(Envelope envelope) {
+void Mailbox::Return(QueuedMessage envelope) {
   lanes_[static_cast<size_t>(envelope.priority)].push_front(std::move(envelope));
 }
 
-std::optional<Envelope> Mailbox::Pop() {
+std::optional<QueuedMessage> Mailbox::Pop() {
   auto& control = lanes_[static_cast<size_t>(Priority::kControl)];
   auto& lane = control.empty() ? lanes_[static_cast<size_t>(Priority::kNormal)] : control;
   if (lane.empty()) {
     return std::nullopt;
   }
-  Envelope envelope = std::move(lane.front());
+  QueuedMessage envelope = std::move(lane.front());
   lane.pop_front();
   return envelope;
 }
 
-std::vector<Envelope> Mailbox::TakeAll() {
-  std::vector<Envelope> all;
+std::vector<QueuedMessage> Mailbox::TakeAll() {
+  std::vector<QueuedMessage> all;
   all.reserve(size());
-  while (std::optional<Envelope> envelope = Pop()) {
+  while (std::optional<QueuedMessage> envelope = Pop()) {
     all.push_back(std::move(*envelope));
   }
   return all;

@@ -29,7 +29,7 @@ class Payload {
   virtual absl::Status Deliver(Cell& cell) = 0;
 };
 
-struct Envelope {
+struct QueuedMessage {
   std::unique_ptr<Payload> payload;
   Priority priority = Priority::kNormal;
   uint64_t tag = 0;  // index of the alternative, for the trace
@@ -46,27 +46,27 @@ class Mailbox {
  public:
   explicit Mailbox(MailboxOptions options);
 
-  struct Pushed {
+  struct PushResult {
     bool accepted = false;
-    std::optional<Envelope> displaced;  // or the refused message itself
+    std::optional<QueuedMessage> displaced;  // or the refused message itself
     DeadLetterReason reason = DeadLetterReason::kMailboxFull;
   };
-  Pushed Push(Envelope envelope);
+  PushResult Push(QueuedMessage envelope);
   // Puts a popped message back to the front of its lane, regardless of the capacity.
-  void Return(Envelope envelope);
+  void Return(QueuedMessage envelope);
   // Returns the next message; the control lane comes first.
-  std::optional<Envelope> Pop();
-  std::vector<Envelope> TakeAll();
+  std::optional<QueuedMessage> Pop();
+  std::vector<QueuedMessage> TakeAll();
   size_t size() const { return lanes_[0].size() + lanes_[1].size(); }
   size_t capacity(Priority priority) const {
     return priority == Priority::kControl ? options_.control_capacity : options_.capacity;
   }
 
  private:
-  Pushed Displace(std::deque<Envelope>& lane, Envelope envelope);
+  PushResult Displace(std::deque<QueuedMessage>& lane, QueuedMessage envelope);
 
   const MailboxOptions options_;
-  std::array<std::deque<Envelope>, 2> lanes_;  // by Priority
+  std::array<std::deque<QueuedMessage>, 2> lanes_;  // by Priority
 };
 
 }  // namespace ruvd::runtime::actor_internal

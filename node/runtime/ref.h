@@ -100,7 +100,7 @@ absl::Status Ref<Msg>::Push(Msg message, Priority priority,
     return Error(absl::StatusCode::kUnavailable, reasons::kActorStopped,
                  "there is no such actor; the node has not started it");
   }
-  actor_internal::Envelope envelope;
+  actor_internal::QueuedMessage envelope;
   envelope.priority = priority;
   envelope.tag = message.index();
   envelope.key = cell_->KeyOf(message);

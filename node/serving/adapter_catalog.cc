@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/talora_file.h"
 #include "node/limits.h"
@@ -200,7 +200,7 @@ float AdapterCatalog::WeightOrInherited(std::string_view name, std::optional<flo
 absl::StatusOr<CatalogEntry> AdapterCatalog::Load(const std::string& path,
                                                   std::optional<float> weight) {
   if (!ValidWeight(weight.value_or(0))) {
-    return WeightError(Shown(path));
+    return WeightError(SanitizeForDisplay(path));
   }
   ASSIGN_OR_RETURN(auto adapter, inference::LoadTaloraFile(path, model_));
   RETURN_IF_ERROR(CheckName(*adapter));
@@ -217,7 +217,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
   ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(file), model_, "imported"));
   RETURN_IF_ERROR(CheckName(*adapter));
   if (!ValidWeight(weight.value_or(0))) {
-    return WeightError(Shown(adapter->name));
+    return WeightError(SanitizeForDisplay(adapter->name));
   }
   // The lock is held to the end, because two imports of one file would share its path.
   const MutexLock one(changes_);
@@ -250,7 +250,7 @@ absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
                  "adapter {}@{} is there already; unload it, or give the file another name or "
                  "version",
-                 Shown(key.first), key.second);
+                 SanitizeForDisplay(key.first), key.second);
   }
   if (sources_.size() >= limits::kMaxCatalogAdapters) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -291,7 +291,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
     }
   }
   return Error(absl::StatusCode::kInternal, reasons::kInternal, "adapter {}@{} was not added",
-               Shown(key.first), key.second);
+               SanitizeForDisplay(key.first), key.second);
 }
 
 CatalogEntry AdapterCatalog::Describe(const inference::VersionInfo& info) const {
@@ -302,7 +302,7 @@ CatalogEntry AdapterCatalog::Describe(const inference::VersionInfo& info) const 
     entry.origin = source->second.origin;
     entry.path = source->second.path;
     entry.summary = source->second.summary;
-    entry.reach = source->second.reach;
+    entry.scope = source->second.scope;
   }
   return entry;
 }
@@ -319,7 +319,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                "adapter {} was unloaded meanwhile; list the adapters to see what is loaded",
-               Shown(name));
+               SanitizeForDisplay(name));
 }
 
 absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
@@ -330,8 +330,8 @@ absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters to see what is loaded", Shown(name),
-               version ? fmt::format("@{}", *version) : "");
+               "there is no adapter {}{}; list the adapters to see what is loaded",
+               SanitizeForDisplay(name), version ? fmt::format("@{}", *version) : "");
 }
 
 absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
@@ -348,7 +348,7 @@ absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
   }
   if (const absl::Status removed = RemoveKept(key, source); !removed.ok()) {
     LogWarning("adapter {}@{} cannot be deleted and will be loaded again at the next start: {}",
-               Shown(key.first), key.second, MessageOf(removed));
+               SanitizeForDisplay(key.first), key.second, MessageOf(removed));
   }
   return found;
 }
@@ -391,11 +391,11 @@ std::vector<CatalogEntry> AdapterCatalog::List() const {
 }
 
 absl::Status CheckAdapterWeight(std::string_view name, float weight) {
-  return ValidWeight(weight) ? absl::OkStatus() : WeightError(Shown(name));
+  return ValidWeight(weight) ? absl::OkStatus() : WeightError(SanitizeForDisplay(name));
 }
 
 absl::Status CheckAdapterChoice(const AdapterChoice& choice) {
-  const std::string name = Shown(choice.name);
+  const std::string name = SanitizeForDisplay(choice.name);
   RETURN_IF_ERROR(CheckAdapterWeight(choice.name, choice.weight));
   if (!(choice.t_min >= 0 && choice.t_min < choice.t_max && choice.t_max <= 1)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,

@@ -19,7 +19,7 @@
 #include "inference/adapter/registry.h"
 #include "inference/adapter/talora.h"
 #include "inference/model/model.h"
-#include "node/serving/adapter_reach.h"
+#include "node/serving/adapter_scope.h"
 #include "node/serving/inference.h"
 #include "storage/state/state_store.h"
 
@@ -66,9 +66,9 @@ struct CatalogEntry {
   float weight = 0;  // weight in requests that choose nothing
   AdapterOrigin origin = AdapterOrigin::kConfig;
   std::string path;  // empty: it is in the node's store
-  // Requests that choose nothing get the adapter only for prompts within this reach. Null means all
+  // Requests that choose nothing get the adapter only for prompts within this scope. Null means all
   // prompts.
-  std::shared_ptr<const AdapterReach> reach;
+  std::shared_ptr<const AdapterScope> scope;
 };
 
 struct AdapterCatalogOptions {
@@ -79,7 +79,7 @@ struct AdapterCatalogOptions {
   // Borrowed; null: nothing can be published.
   storage::StateStore* state = nullptr;
   Digest package_id{};             // the model package that embeds prompts
-  float reach_similarity = 0.60F;  // smallest cosine at which a prompt counts as near a centroid
+  float scope_similarity = 0.60F;  // smallest cosine at which a prompt counts as near a centroid
 };
 
 // The adapters that requests can choose by name, plain ones and ones with timestep banks. They come
@@ -111,15 +111,15 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
   // Adds what the node learned as a version that requests get if they choose nothing, with this
-  // weight, and keeps it with its reach. With a `reach`, only requests whose prompt it covers get
-  // the adapter; the reach is used only for embeddings of the package that it names. Returns
+  // weight, and keeps it with its scope. With a `scope`, only requests whose prompt it covers get
+  // the adapter; the scope is used only for embeddings of the package that it names. Returns
   // FAILED_PRECONDITION if there is no state, ALREADY_EXISTS and RESOURCE_EXHAUSTED as Load does,
   // and the errors of StateStore::Put.
   absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const inference::Talora> adapter,
                                        float weight,
-                                       std::optional<AdapterReach> reach = std::nullopt);
+                                       std::optional<AdapterScope> scope = std::nullopt);
   // Loads what was published before, with weight 1; errors are handled as in LoadImported. If the
-  // reach of one cannot be read, or belongs to another package, only requests that name the adapter
+  // scope of one cannot be read, or belongs to another package, only requests that name the adapter
   // get it.
   void LoadLearned();
 
@@ -138,22 +138,22 @@ class AdapterCatalog {
   inference::RegistryStats Stats() const { return registry_.Stats(); }
 
   // Returns the adapters of a request: the chosen ones, or, without choices, the served version of
-  // each name with its own weight, except where the prompt's `embedding` is outside the reach.
-  // Adapters of weight 0 are left out. Without an embedding, every reach counts as met. Returns
+  // each name with its own weight, except where the prompt's `embedding` is outside the scope.
+  // Adapters of weight 0 are left out. Without an embedding, every scope counts as met. Returns
   // NOT_FOUND for an unknown name, with a few known names, and the errors of the file where an
   // evicted adapter cannot be read again. May read files.
   absl::StatusOr<std::vector<RangedPart>> Choose(
       std::span<const AdapterChoice> choices,
       std::optional<std::span<const float>> embedding = std::nullopt);
-  // Returns whether Choose would compare the prompt's embedding with the reach of an adapter.
+  // Returns whether Choose would compare the prompt's embedding with the scope of an adapter.
   bool ReadsEmbedding(std::span<const AdapterChoice> choices) const;
-  // Returns whether requests with this prompt embedding get an adapter with this reach.
-  bool Reaches(const AdapterReach& reach, std::span<const float> embedding) const {
-    return Covers(reach, embedding, options_.reach_similarity);
+  // Returns whether requests with this prompt embedding get an adapter with this scope.
+  bool InScope(const AdapterScope& scope, std::span<const float> embedding) const {
+    return Covers(scope, embedding, options_.scope_similarity);
   }
   // Returns whether Choose would have to read a file now. False while an earlier result of Choose
   // for the same choices is held.
-  bool ReadsFiles(std::span<const AdapterChoice> choices) const;
+  bool NeedsFiles(std::span<const AdapterChoice> choices) const;
 
  private:
   struct Source {
@@ -161,7 +161,7 @@ class AdapterCatalog {
     AdapterOrigin origin = AdapterOrigin::kConfig;
     std::string path;
     AdapterSummary summary = {};
-    std::shared_ptr<const AdapterReach> reach = nullptr;
+    std::shared_ptr<const AdapterScope> scope = nullptr;
   };
   using Key = std::pair<std::string, uint32_t>;
 
@@ -175,9 +175,9 @@ class AdapterCatalog {
       const std::string& path) const;
   absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadLearned(const Key& key) const;
   absl::Status LoadLearnedValue(const std::string& name);
-  // Returns null for an adapter for all prompts, and a reach that covers nothing if the stored one
+  // Returns null for an adapter for all prompts, and a scope that covers nothing if the stored one
   // cannot be used.
-  std::shared_ptr<const AdapterReach> ReachOfStored(
+  std::shared_ptr<const AdapterScope> ScopeOfStored(
       const std::string& name, const storage::v1::LearnedAdapter& stored) const;
   // Deletes the file or the value of an adapter that is loaded again at every start.
   absl::Status RemoveKept(const Key& key, const Source& source);

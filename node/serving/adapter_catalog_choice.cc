@@ -16,21 +16,21 @@ namespace ruvd::serving {
 
 std::string AdapterCatalog::KnownNames() const {
   // A status travels in gRPC's metadata, which is limited to 8 KiB.
-  constexpr size_t kMostNames = 8;
+  constexpr size_t kMaxNames = 8;
   std::string known;
   size_t names = 0;
   for (const inference::VersionInfo& info : registry_.List()) {
-    if (info.served && ++names <= kMostNames) {
+    if (info.served && ++names <= kMaxNames) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
     }
   }
-  if (names > kMostNames) {
-    known += fmt::format(" and {} more, see `ruvd adapter ls`", names - kMostNames);
+  if (names > kMaxNames) {
+    known += fmt::format(" and {} more, see `ruvd adapter ls`", names - kMaxNames);
   }
   return known;
 }
 
-bool AdapterCatalog::ReadsFiles(std::span<const AdapterChoice> choices) const {
+bool AdapterCatalog::NeedsFiles(std::span<const AdapterChoice> choices) const {
   const std::vector<CatalogEntry> entries = List();
   return std::any_of(entries.begin(), entries.end(), [choices](const CatalogEntry& entry) {
     if (entry.info.hot || entry.info.lent) {
@@ -52,7 +52,7 @@ bool AdapterCatalog::ReadsEmbedding(std::span<const AdapterChoice> choices) cons
   }
   const std::vector<CatalogEntry> entries = List();
   return std::any_of(entries.begin(), entries.end(), [](const CatalogEntry& entry) {
-    return entry.info.served && entry.weight != 0 && entry.reach != nullptr;
+    return entry.info.served && entry.weight != 0 && entry.scope != nullptr;
   });
 }
 
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
   if (choices.empty()) {
     for (const CatalogEntry& entry : List()) {
       const bool reached =
-          entry.reach == nullptr || !embedding || Reaches(*entry.reach, *embedding);
+          entry.scope == nullptr || !embedding || InScope(*entry.scope, *embedding);
       if (entry.info.served && entry.weight != 0 && reached) {
         auto adapter = registry_.Get(entry.info.name, entry.info.version);
         if (absl::IsNotFound(adapter.status()) &&

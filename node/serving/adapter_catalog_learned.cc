@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/talora_file.h"
 #include "node/log/log.h"
@@ -29,8 +29,8 @@ void AdapterCatalog::LoadLearned() {
   }
   for (const std::string& name : *names) {
     if (const absl::Status loaded = LoadLearnedValue(name); !loaded.ok()) {
-      LogWarning("{} of the node's state is left out: {} [{}]", Shown(name), MessageOf(loaded),
-                 ReasonOf(loaded));
+      LogWarning("{} of the node's state is left out: {} [{}]", SanitizeForDisplay(name),
+                 MessageOf(loaded), ReasonOf(loaded));
     }
   }
 }
@@ -44,28 +44,29 @@ absl::Status AdapterCatalog::LoadLearnedValue(const std::string& name) {
   ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(stored->file()), model_, name));
   if (storage::state::LearnedAdapter(adapter->name, adapter->version).text != name) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "it holds version {} of the adapter {}", adapter->version, Shown(adapter->name));
+                 "it holds version {} of the adapter {}", adapter->version,
+                 SanitizeForDisplay(adapter->name));
   }
   return Add(std::move(adapter), {.weight = 1,
                                   .origin = AdapterOrigin::kLearned,
-                                  .reach = ReachOfStored(name, *stored)})
+                                  .scope = ScopeOfStored(name, *stored)})
       .status();
 }
 
-std::shared_ptr<const AdapterReach> AdapterCatalog::ReachOfStored(
+std::shared_ptr<const AdapterScope> AdapterCatalog::ScopeOfStored(
     const std::string& name, const storage::v1::LearnedAdapter& stored) const {
   if (!stored.has_reach()) {
     return nullptr;
   }
-  auto reach = FromStored(stored.reach());
-  if (reach.ok() && reach->embedded_by == options_.package_id) {
-    return std::make_shared<const AdapterReach>(*std::move(reach));
+  auto scope = FromStored(stored.reach());
+  if (scope.ok() && scope->embedded_by == options_.package_id) {
+    return std::make_shared<const AdapterScope>(*std::move(scope));
   }
-  LogWarning("only requests that name the adapter get {}: {}", Shown(name),
-             reach.ok() ? "the prompts that it was learned for belong to another model or another "
+  LogWarning("only requests that name the adapter get {}: {}", SanitizeForDisplay(name),
+             scope.ok() ? "the prompts that it was learned for belong to another model or another "
                           "whitening"
-                        : MessageOf(reach.status()));
-  return std::make_shared<const AdapterReach>();
+                        : MessageOf(scope.status()));
+  return std::make_shared<const AdapterScope>();
 }
 
 absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLearned(
@@ -74,15 +75,15 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLea
                    options_.state->Get(storage::state::LearnedAdapter(key.first, key.second)));
   if (!stored) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "adapter {}@{} is not in the store any more; unload it", Shown(key.first),
-                 key.second);
+                 "adapter {}@{} is not in the store any more; unload it",
+                 SanitizeForDisplay(key.first), key.second);
   }
   return ParseTaloraFile(AsBytes(stored->file()), model_, key.first);
 }
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
     std::shared_ptr<const inference::Talora> adapter, float weight,
-    std::optional<AdapterReach> reach) {
+    std::optional<AdapterScope> scope) {
   if (options_.state == nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "this node has no store for what it learns; give it a data folder");
@@ -99,16 +100,16 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
   Source source{.weight = weight, .origin = AdapterOrigin::kLearned};
   storage::v1::LearnedAdapter stored;
   stored.set_file(std::move(file));
-  if (reach) {
-    *stored.mutable_reach() = ToStored(*reach);
-    source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
+  if (scope) {
+    *stored.mutable_reach() = ToStored(*scope);
+    source.scope = std::make_shared<const AdapterScope>(*std::move(scope));
   }
   RETURN_IF_ERROR(options_.state->Put(name, stored));
   auto added = Add(std::move(adapter), std::move(source));
   if (!added.ok() && !known) {
     if (const absl::Status removed = RemoveLearned(key); !removed.ok()) {
-      LogWarning("adapter {}@{} was refused but cannot be deleted: {}", Shown(key.first),
-                 key.second, MessageOf(removed));
+      LogWarning("adapter {}@{} was refused but cannot be deleted: {}",
+                 SanitizeForDisplay(key.first), key.second, MessageOf(removed));
     }
   }
   return added;

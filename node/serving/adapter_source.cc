@@ -84,7 +84,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
   BankChoice& first = banks.back();
   ASSIGN_OR_RETURN(first, Retrieve(embedding, inference::BankOf(1), factor));
   if (first.parts.empty()) {
-    first = Federated();
+    first = FederatedChoice();
   }
   std::array<const BankChoice*, inference::kTimestepBanks> choice;
   choice.fill(&first);
@@ -133,7 +133,7 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<cons
   }
   ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
                    Nearest(embedding, bank, options_.max_adapters, factor));
-  return UseHits(std::move(hits));
+  return LoadHits(std::move(hits));
 }
 
 absl::StatusOr<std::vector<inference::RetrievedPattern>> AdapterSource::Nearest(
@@ -150,10 +150,9 @@ absl::StatusOr<std::vector<inference::RetrievedPattern>> AdapterSource::Nearest(
   return hits;
 }
 
-std::vector<inference::RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current,
-                                                              std::span<const float> query,
-                                                              inference::UncertaintyKind kind,
-                                                              const PatternFactor& factor) const {
+std::vector<inference::RetrievedPattern> AdapterSource::PatternsInUse(
+    const ChosenAdapters& current, std::span<const float> query, inference::UncertaintyKind kind,
+    const PatternFactor& factor) const {
   std::vector<inference::RetrievedPattern> in_use;
   for (const AdapterUse& use : current.uses) {
     if (use.pattern_id.empty()) {
@@ -175,12 +174,13 @@ std::vector<inference::RetrievedPattern> AdapterSource::InUse(const ChosenAdapte
   return in_use;
 }
 
-absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& current,
-                                                          std::span<const float> query,
-                                                          inference::TimestepBank bank,
-                                                          inference::UncertaintyKind kind,
-                                                          const PatternFactor& factor) {
-  const std::vector<inference::RetrievedPattern> in_use = InUse(current, query, kind, factor);
+absl::StatusOr<ChosenAdapters> AdapterSource::Reselect(const ChosenAdapters& current,
+                                                       std::span<const float> query,
+                                                       inference::TimestepBank bank,
+                                                       inference::UncertaintyKind kind,
+                                                       const PatternFactor& factor) {
+  const std::vector<inference::RetrievedPattern> in_use =
+      PatternsInUse(current, query, kind, factor);
   // These kinds drop the patterns in use from the hits, so more hits must be found.
   const bool others = kind == inference::UncertaintyKind::kUnstable ||
                       kind == inference::UncertaintyKind::kContested;
@@ -192,7 +192,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& 
     return hit.similarity < options_.threshold;
   });
   hits = inference::FilterByKind(std::move(hits), kind, in_use);
-  ASSIGN_OR_RETURN(const BankChoice choice, UseHits(std::move(hits)));
+  ASSIGN_OR_RETURN(const BankChoice choice, LoadHits(std::move(hits)));
   if (choice.parts.empty()) {
     return current;
   }
@@ -206,7 +206,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& 
   return chosen;
 }
 
-absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::LoadHits(
     std::vector<inference::RetrievedPattern> hits) {
   std::erase_if(hits, [&](const inference::RetrievedPattern& hit) {
     return hit.similarity < options_.threshold;
@@ -231,7 +231,7 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
   return choice;
 }
 
-AdapterSource::BankChoice AdapterSource::Federated() {
+AdapterSource::BankChoice AdapterSource::FederatedChoice() {
   const MutexLock lock(mutex_);
   if (federated_ == nullptr) {
     return {};

@@ -74,10 +74,10 @@ class AdapterSource {
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);
 
-  // ReadsFiles returns whether Choose would have to read files for adapters of the catalogue.
+  // NeedsFiles returns whether Choose would have to read files for adapters of the catalogue.
   // ReadFiles reads them; while the caller holds its result, Choose does not read them again.
-  bool ReadsFiles(std::span<const AdapterChoice> choices) const {
-    return catalog_.ReadsFiles(choices);
+  bool NeedsFiles(std::span<const AdapterChoice> choices) const {
+    return catalog_.NeedsFiles(choices);
   }
   absl::StatusOr<std::vector<RangedPart>> ReadFiles(std::span<const AdapterChoice> choices) {
     return catalog_.Choose(choices);
@@ -87,11 +87,11 @@ class AdapterSource {
   // adapters of the catalogue stay; those of patterns (or the federated one) are replaced by those
   // of the patterns of `bank` near `query`. Returns `current` if none are found or all are in use
   // already. `factor` is used as in Choose.
-  absl::StatusOr<ChosenAdapters> ChooseAgain(const ChosenAdapters& current,
-                                             std::span<const float> query,
-                                             inference::TimestepBank bank,
-                                             inference::UncertaintyKind kind,
-                                             const PatternFactor& factor = nullptr);
+  absl::StatusOr<ChosenAdapters> Reselect(const ChosenAdapters& current,
+                                          std::span<const float> query,
+                                          inference::TimestepBank bank,
+                                          inference::UncertaintyKind kind,
+                                          const PatternFactor& factor = nullptr);
 
   // Replaces the federated adapter, which may have banks of its own; null for none.
   void SetFederated(std::shared_ptr<const inference::Talora> adapter);
@@ -116,13 +116,13 @@ class AdapterSource {
       const PatternFactor& factor) const;
   // Returns the patterns that are in use, for FilterByKind. Similarities are computed as for hits
   // if that filter reads them for this `kind`. A deleted pattern has the lowest.
-  std::vector<inference::RetrievedPattern> InUse(const ChosenAdapters& current,
-                                                 std::span<const float> query,
-                                                 inference::UncertaintyKind kind,
-                                                 const PatternFactor& factor) const;
+  std::vector<inference::RetrievedPattern> PatternsInUse(const ChosenAdapters& current,
+                                                         std::span<const float> query,
+                                                         inference::UncertaintyKind kind,
+                                                         const PatternFactor& factor) const;
   // Returns the adapters of the hits that are near enough and usable.
-  absl::StatusOr<BankChoice> UseHits(std::vector<inference::RetrievedPattern> hits);
-  BankChoice Federated();
+  absl::StatusOr<BankChoice> LoadHits(std::vector<inference::RetrievedPattern> hits);
+  BankChoice FederatedChoice();
   // Adds the choice for the banks [begin, end).
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
   // Loads the adapters of these hits into the registry, decoding the missing ones from the store.

@@ -15,13 +15,13 @@ namespace {
 // One round over the tasks; each method is a part of it.
 class Round {
  public:
-  Round(std::span<RoundTask> tasks, inference::Transformer& transformer,
+  Round(std::span<ComputeRoundTask> tasks, inference::Transformer& transformer,
         inference::StepScratch* scratch)
       : tasks_(tasks), transformer_(transformer), scratch_(scratch) {
-    outcome_.turns.assign(tasks.size(), Turn::kWaiting);
+    outcome_.turns.assign(tasks.size(), TaskProgress::kWaiting);
   }
 
-  ComputeOutcome Run(size_t most_rows) {
+  ComputeRoundOutcome Run(size_t most_rows) {
     Begin(most_rows);
     Step();
     if (completion_ended_) {
@@ -35,12 +35,13 @@ class Round {
  private:
   // Returns the completion of a task that is neither ended nor parked, or null.
   inference::Generation* Running(size_t i) const {
-    return outcome_.turns[i] == Turn::kEnded || tasks_[i].parked ? nullptr
-                                                                 : tasks_[i].task->generation();
+    return outcome_.turns[i] == TaskProgress::kEnded || tasks_[i].parked
+               ? nullptr
+               : tasks_[i].task->generation();
   }
 
   void Begin(size_t most_rows) {
-    if (std::none_of(tasks_.begin(), tasks_.end(), [](const RoundTask& entry) {
+    if (std::none_of(tasks_.begin(), tasks_.end(), [](const ComputeRoundTask& entry) {
           return !entry.parked && entry.task->generation() != nullptr;
         })) {
       Unpark();
@@ -49,18 +50,19 @@ class Round {
     for (size_t i = 0; i < tasks_.size(); ++i) {
       ComputeTask& task = *tasks_[i].task;
       const bool completion = task.generation() != nullptr;
-      if (task.EndIfUnwanted()) {
-        outcome_.turns[i] = Turn::kEnded;
+      if (task.EndIfCancelled()) {
+        outcome_.turns[i] = TaskProgress::kEnded;
         completion_ended_ = completion_ended_ || completion;
       } else if (inference::Generation* generation = Running(i); generation != nullptr) {
-        const size_t rows = inference::NextRows(*generation);
+        const size_t rows = inference::NextForwardRows(*generation);
         if (batch_.empty() || outcome_.rows + rows <= most_rows) {
           batch_.push_back(i);
           outcome_.rows += rows;
         }
       } else if (!completion && !sliced) {
         sliced = true;
-        outcome_.turns[i] = task.RunSlice(transformer_) ? Turn::kEnded : Turn::kServed;
+        outcome_.turns[i] =
+            task.RunSlice(transformer_) ? TaskProgress::kEnded : TaskProgress::kServed;
       }
     }
     outcome_.batch = batch_.size();
@@ -75,21 +77,21 @@ class Round {
     for (const size_t i : batch_) {
       generations.push_back(tasks_[i].task->generation());
     }
-    std::vector<inference::RoundResult> results =
+    std::vector<inference::ForwardRoundResult> results =
         inference::StepTogether(generations, transformer_, scratch_);
     for (size_t j = 0; j < batch_.size(); ++j) {
       if (ReasonOf(results[j].status()) == reasons::kKvBudgetExceeded) {
         starved_.push_back({batch_[j], std::move(results[j])});
       } else {
         tasks_[batch_[j]].gave_back = false;
-        TakeRound(batch_[j], std::move(results[j]));
+        OnForwardRound(batch_[j], std::move(results[j]));
       }
     }
   }
 
-  void TakeRound(size_t i, inference::RoundResult result) {
-    const bool ended = tasks_[i].task->TakeRound(std::move(result));
-    outcome_.turns[i] = ended ? Turn::kEnded : Turn::kServed;
+  void OnForwardRound(size_t i, inference::ForwardRoundResult result) {
+    const bool ended = tasks_[i].task->OnForwardRound(std::move(result));
+    outcome_.turns[i] = ended ? TaskProgress::kEnded : TaskProgress::kServed;
     completion_ended_ = completion_ended_ || ended;
   }
 
@@ -100,8 +102,8 @@ class Round {
                                      [this](const Starved& a, const Starved& b) {
                                        return tasks_[a.index].number < tasks_[b.index].number;
                                      });
-    RoundTask& task = tasks_[oldest.index];
-    RoundTask* youngest = nullptr;
+    ComputeRoundTask& task = tasks_[oldest.index];
+    ComputeRoundTask* youngest = nullptr;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const inference::Generation* generation = Running(i);
       const bool holds = generation != nullptr && generation->pages_held() > 0;
@@ -117,31 +119,31 @@ class Round {
       task.task->generation()->ReleasePages();
       task.gave_back = true;
     } else {
-      TakeRound(oldest.index, std::move(oldest.result));
+      OnForwardRound(oldest.index, std::move(oldest.result));
     }
   }
 
-  void Park(RoundTask* task) {
+  void Park(ComputeRoundTask* task) {
     task->task->generation()->ReleasePages();
     task->parked = true;
     ++outcome_.preempted;
   }
 
   void Unpark() {
-    for (RoundTask& entry : tasks_) {
+    for (ComputeRoundTask& entry : tasks_) {
       entry.parked = false;
     }
   }
 
   struct Starved {
     size_t index;
-    inference::RoundResult result;
+    inference::ForwardRoundResult result;
   };
 
-  const std::span<RoundTask> tasks_;
+  const std::span<ComputeRoundTask> tasks_;
   inference::Transformer& transformer_;
   inference::StepScratch* const scratch_;
-  ComputeOutcome outcome_;
+  ComputeRoundOutcome outcome_;
   std::vector<size_t> batch_;  // tasks whose completions step together
   std::vector<Starved> starved_;
   bool completion_ended_ = false;
@@ -149,8 +151,9 @@ class Round {
 
 }  // namespace
 
-ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows,
-                        inference::Transformer& transformer, inference::StepScratch* scratch) {
+ComputeRoundOutcome RunComputeRound(std::span<ComputeRoundTask> tasks, size_t most_rows,
+                                    inference::Transformer& transformer,
+                                    inference::StepScratch* scratch) {
   return Round(tasks, transformer, scratch).Run(most_rows);
 }
 

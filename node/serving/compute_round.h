@@ -12,7 +12,7 @@
 namespace ruvd::serving {
 
 // A task in the compute rounds.
-struct RoundTask {
+struct ComputeRoundTask {
   ComputeTask* task = nullptr;
   uint64_t number = 0;  // order of admission; a lower number is older
   // The task gave its keys and values back to an older one and waits until a completion ends.
@@ -22,17 +22,17 @@ struct RoundTask {
       false;  // it gave its pages back since its last round, as no other task could make room
 };
 
-enum class Turn : uint8_t {
+enum class TaskProgress : uint8_t {
   kWaiting,  // its turn comes in a later round
   kServed,
   kEnded,  // the task ended and told its caller
 };
 
-struct ComputeOutcome {
-  std::vector<Turn> turns;  // one for each task
-  size_t batch = 0;         // number of completions that shared a forward
-  size_t rows = 0;          // number of tokens in that forward
-  size_t preempted = 0;     // number of completions that gave their keys and values back
+struct ComputeRoundOutcome {
+  std::vector<TaskProgress> turns;  // one for each task
+  size_t batch = 0;                 // number of completions that shared a forward
+  size_t rows = 0;                  // number of tokens in that forward
+  size_t preempted = 0;             // number of completions that gave their keys and values back
 };
 
 // Runs one round on the compute thread, over `tasks` in order: ends tasks that no caller waits for,
@@ -44,7 +44,8 @@ struct ComputeOutcome {
 // When memory for keys and values runs out, the youngest completion that holds some gives it back
 // and is computed again later, with the same result. The oldest completion never waits for others,
 // and its memory was checked when it began, so all completions end.
-ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows,
-                        inference::Transformer& transformer, inference::StepScratch* scratch);
+ComputeRoundOutcome RunComputeRound(std::span<ComputeRoundTask> tasks, size_t most_rows,
+                                    inference::Transformer& transformer,
+                                    inference::StepScratch* scratch);
 
 }  // namespace ruvd::serving

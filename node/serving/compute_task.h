@@ -29,12 +29,12 @@ class ComputeTask {
   virtual void Prepare() {}
 
   // Ends the task if its caller no longer waits for it. Returns true when it has ended.
-  virtual bool EndIfUnwanted() { return false; }
+  virtual bool EndIfCancelled() { return false; }
   // Returns the completion to step, or null.
   virtual inference::Generation* generation() { return nullptr; }
   // Takes the result of a round of generation(). Returns true when the task has ended.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep it
-  virtual bool TakeRound(inference::RoundResult /*round*/) { return true; }
+  virtual bool OnForwardRound(inference::ForwardRoundResult /*round*/) { return true; }
 
   // Returns whether the task has ended and must still be concluded. Other tasks tell their callers
   // when they end.

@@ -9,9 +9,9 @@
 
 namespace ruvd::serving {
 
-void ForgottenUsers::Add(std::string_view user_id, TimePoint now) {
+void ErasedUsers::Add(std::string_view user_id, TimePoint now) {
   users_.insert_or_assign(std::string(user_id), now);
-  if (users_.size() > limits::kMaxForgottenUsers) {
+  if (users_.size() > limits::kMaxErasedUsers) {
     const auto earliest =
         std::ranges::min_element(users_, {}, [](const auto& entry) { return entry.second; });
     all_until_ = std::max(all_until_.value_or(earliest->second), earliest->second);
@@ -19,7 +19,7 @@ void ForgottenUsers::Add(std::string_view user_id, TimePoint now) {
   }
 }
 
-bool ForgottenUsers::Cover(std::string_view user_id, TimePoint begun) const {
+bool ErasedUsers::IsErased(std::string_view user_id, TimePoint begun) const {
   if (user_id.empty()) {
     return false;
   }
@@ -27,15 +27,15 @@ bool ForgottenUsers::Cover(std::string_view user_id, TimePoint begun) const {
   return begun <= all_until_ || (found != users_.end() && begun <= found->second);
 }
 
-void ErasureFence::Forget(std::string_view user_id) {
+void ErasureFence::FenceUser(std::string_view user_id) {
   const MutexLock lock(mutex_);
   forgotten_.Add(user_id, clock_.Now());
 }
 
-bool ErasureFence::Store(std::string_view user_id, TimePoint begun,
-                         const std::function<void()>& store) {
+bool ErasureFence::RunUnlessErased(std::string_view user_id, TimePoint begun,
+                                   const std::function<void()>& store) {
   const MutexLock lock(mutex_);
-  if (forgotten_.Cover(user_id, begun)) {
+  if (forgotten_.IsErased(user_id, begun)) {
     return false;
   }
   store();

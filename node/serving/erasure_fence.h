@@ -15,14 +15,14 @@
 namespace ruvd::serving {
 
 // Users who were erased lately, with the time, so that requests begun before the erasure can be
-// told from later ones. Bounded: beyond limits::kMaxForgottenUsers the earliest entry is dropped,
+// told from later ones. Bounded: beyond limits::kMaxErasedUsers the earliest entry is dropped,
 // and everything that any user began up to that time counts as covered. Not thread-safe.
-class ForgottenUsers {
+class ErasedUsers {
  public:
   void Add(std::string_view user_id, TimePoint now);
   // Returns whether a request that this user began at `begun` falls before an erasure. The empty id
   // (no user) is never erased.
-  bool Cover(std::string_view user_id, TimePoint begun) const;
+  bool IsErased(std::string_view user_id, TimePoint begun) const;
 
  private:
   std::map<std::string, TimePoint, std::less<>> users_;
@@ -39,15 +39,16 @@ class ErasureFence {
 
   // Fences off everything that the user began until now, and returns once none of it is being
   // stored. Must be called before the user's keys are destroyed.
-  void Forget(std::string_view user_id);
+  void FenceUser(std::string_view user_id);
   // Runs `store`, which keeps something that the user began at `begun`, unless it is fenced off.
   // Returns whether it ran. `store` must be short and must not call this object.
-  bool Store(std::string_view user_id, TimePoint begun, const std::function<void()>& store);
+  bool RunUnlessErased(std::string_view user_id, TimePoint begun,
+                       const std::function<void()>& store);
 
  private:
   const Clock& clock_;
   Mutex mutex_;  // held while something is stored
-  ForgottenUsers forgotten_ ABSL_GUARDED_BY(mutex_);
+  ErasedUsers forgotten_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ruvd::serving

@@ -38,7 +38,7 @@ struct GenerationServices {
   RequestRecorder* recorder = &DroppingRecorder();
   // Called with the request's user at admission, so that the user's key is made meanwhile. Must not
   // block.
-  std::function<void(const std::string& user_id)> expect_user = [](const std::string&) {};
+  std::function<void(const std::string& user_id)> prepare_user_key = [](const std::string&) {};
   // Returns the share of the queue in use, in [0, 1].
   std::function<float()> queue_share = [] { return 0.0F; };
   // What else takes part in requests, in the order in which each moment reaches them.

@@ -21,7 +21,7 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
     }
   }
   if (!request_.job().user_id.empty()) {
-    services_.expect_user(request_.job().user_id);
+    services_.prepare_user_key(request_.job().user_id);
   }
 }
 
@@ -33,15 +33,15 @@ bool GenerationTask::RunSlice(inference::Transformer& transformer) {
   return !status.ok();
 }
 
-bool GenerationTask::EndIfUnwanted() {
-  const absl::Status status = CheckWanted();
+bool GenerationTask::EndIfCancelled() {
+  const absl::Status status = CheckNotCancelled();
   if (!status.ok()) {
     End(status);
   }
   return !status.ok();
 }
 
-bool GenerationTask::TakeRound(inference::RoundResult round) {
+bool GenerationTask::OnForwardRound(inference::ForwardRoundResult round) {
   const absl::Status status = Advance(std::move(round));
   if (status.ok() && !request_.generation().done()) {
     return false;
@@ -55,7 +55,7 @@ void GenerationTask::Fail(const absl::Status& status) {
   Conclude();
 }
 
-absl::Status GenerationTask::CheckWanted() const {
+absl::Status GenerationTask::CheckNotCancelled() const {
   const GenerationJob& job = request_.job();
   if (job.listener->cancelled()) {
     return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
@@ -115,10 +115,10 @@ absl::Status GenerationTask::Begin(inference::Transformer& transformer) {
   return absl::OkStatus();
 }
 
-absl::Status GenerationTask::Advance(inference::RoundResult round) {
+absl::Status GenerationTask::Advance(inference::ForwardRoundResult round) {
   ASSIGN_OR_RETURN(const std::optional<inference::StepResult> step, std::move(round));
   if (step.has_value()) {
-    request_.NoteStep(*step);
+    request_.RecordStep(*step);
     request_.job().listener->OnStep(*step);
   }
   return absl::OkStatus();
@@ -130,10 +130,10 @@ void GenerationTask::End(const absl::Status& status) {
     for (const auto& extension : extensions_) {
       extension->AfterEnd(request_, &end);
     }
-    request_.trace().Finished(end.finished.completion_tokens);
+    request_.trace().Finish(end.finished.completion_tokens);
     end_ = std::move(end);
   } else {
-    request_.trace().Failed(status);
+    request_.trace().Fail(status);
     end_ = status;
   }
   steps_follow_ = false;
@@ -151,7 +151,7 @@ void GenerationTask::Conclude() {
     request_.trace().Record();
   };
   // What the user of an erased request said must not be stored; what the request cost still counts.
-  if (!services_.fence->Store(request_.job().user_id, request_.admitted(), leave)) {
+  if (!services_.fence->RunUnlessErased(request_.job().user_id, request_.admitted(), leave)) {
     request_.trace().ForgetUser();
     request_.trace().Record();
   }

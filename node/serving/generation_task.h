@@ -24,23 +24,23 @@ class GenerationTask final : public ComputeTask {
  public:
   GenerationTask(GenerationServices services, std::string response_id, GenerationJob job);
 
-  bool NeedsPreparation() const override { return request_.ReadsFiles(); }
+  bool NeedsPreparation() const override { return request_.NeedsFiles(); }
   void Prepare() override { request_.ReadFiles(); }
   bool RunSlice(inference::Transformer& transformer) override;
   void Fail(const absl::Status& status) override;
-  bool EndIfUnwanted() override;
+  bool EndIfCancelled() override;
   inference::Generation* generation() override {
     return steps_follow_ ? request_.generation_.get() : nullptr;
   }
-  bool TakeRound(inference::RoundResult round) override;
+  bool OnForwardRound(inference::ForwardRoundResult round) override;
   bool NeedsConclusion() const override { return end_.has_value(); }
   void Conclude() override;
 
  private:
   // Returns an error if the request is cancelled or past its deadline.
-  absl::Status CheckWanted() const;
+  absl::Status CheckNotCancelled() const;
   absl::Status Begin(inference::Transformer& transformer);
-  absl::Status Advance(inference::RoundResult round);
+  absl::Status Advance(inference::ForwardRoundResult round);
   // Collects the factors of the extensions for the choice of adapters.
   void AskForFactors();
   // Ends the computing, with an error or else with the completion. Conclude does the rest.

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "inference/retrieval/uncertainty.h"
+#include "inference/engine/generation.h"
 #include "inference/transformer/transformer.h"
 #include "node/serving/served_request.h"
 

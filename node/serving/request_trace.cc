@@ -49,14 +49,14 @@ RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, Traced
   entry_.embedded_by = std::move(request.embedded_by);
 }
 
-float RequestTrace::Lap() {
+float RequestTrace::TakeLapMillis() {
   const TimePoint now = clock_.Now();
   return Milliseconds(now - std::exchange(last_, now));
 }
 
-void RequestTrace::Begun(const inference::ModelConfig& model,
-                         const inference::SamplingOptions& options) {
-  entry_.latency.queue_ms = Lap();
+void RequestTrace::RecordBegin(const inference::ModelConfig& model,
+                               const inference::SamplingOptions& options) {
+  entry_.latency.queue_ms = TakeLapMillis();
   begun_ = true;
   entry_.model_used = TextOf(model.name);
   // The node has one model, so the probabilities have one element.
@@ -68,25 +68,25 @@ void RequestTrace::Begun(const inference::ModelConfig& model,
                     .model_probs = {1}};
 }
 
-void RequestTrace::Embedded(const std::vector<float>& embedding, size_t prompt_tokens) {
-  entry_.latency.embedding_ms += Lap();
+void RequestTrace::RecordEmbedding(const std::vector<float>& embedding, size_t prompt_tokens) {
+  entry_.latency.embedding_ms += TakeLapMillis();
   entry_.query_embedding = embedding;
   entry_.prompt_tokens = static_cast<uint32_t>(prompt_tokens);
 }
 
-void RequestTrace::Chose(const std::vector<AdapterUse>& uses) {
-  entry_.latency.retrieval_ms = Lap();
+void RequestTrace::RecordAdapters(const std::vector<AdapterUse>& uses) {
+  entry_.latency.retrieval_ms = TakeLapMillis();
   chosen_ = true;
-  ChoseAgain(uses);
+  RecordReselection(uses);
 }
 
-void RequestTrace::Routed(std::string_view route, double probability) {
-  entry_.latency.routing_ms = Lap();
+void RequestTrace::RecordRoute(std::string_view route, double probability) {
+  entry_.latency.routing_ms = TakeLapMillis();
   entry_.routing.route = TextOf(route);
   entry_.routing.confidence = static_cast<float>(std::clamp(probability, 0.0, 1.0));
 }
 
-void RequestTrace::ChoseAgain(const std::vector<AdapterUse>& uses) {
+void RequestTrace::RecordReselection(const std::vector<AdapterUse>& uses) {
   entry_.adapters.clear();
   entry_.retrieved_ids.clear();
   for (const AdapterUse& use : uses) {
@@ -107,20 +107,20 @@ void RequestTrace::ForgetUser() {
   entry_.response_embedding.clear();
 }
 
-void RequestTrace::Finished(int completion_tokens) {
+void RequestTrace::Finish(int completion_tokens) {
   if (!ended_) {
     entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
     End();
   }
 }
 
-void RequestTrace::Failed(const absl::Status& status) {
+void RequestTrace::Fail(const absl::Status& status) {
   if (ended_) {
     return;
   }
   entry_.error = {ReasonOf(status), TextOf(MessageOf(status), limits::kMaxWitnessMessageBytes)};
   if (!begun_) {
-    entry_.latency.queue_ms = Lap();
+    entry_.latency.queue_ms = TakeLapMillis();
   }
   End();
 }
@@ -128,7 +128,7 @@ void RequestTrace::Failed(const absl::Status& status) {
 void RequestTrace::End() {
   ended_ = true;
   if (chosen_) {
-    entry_.latency.generation_ms = Lap();
+    entry_.latency.generation_ms = TakeLapMillis();
   }
   entry_.latency.total_ms = Milliseconds(clock_.Now() - admitted_);
   entry_.timestamp_ms = std::max<int64_t>(0, clock_.WallMillis());

@@ -42,29 +42,29 @@ class RequestTrace {
   RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request);
 
   // The calls below come in this order, each after the work it names.
-  void Begun(const inference::ModelConfig& model, const inference::SamplingOptions& options);
+  void RecordBegin(const inference::ModelConfig& model, const inference::SamplingOptions& options);
   // `embedding` is empty if nothing was searched by it.
-  void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
-  void Chose(const std::vector<AdapterUse>& uses);
+  void RecordEmbedding(const std::vector<float>& embedding, size_t prompt_tokens);
+  void RecordAdapters(const std::vector<AdapterUse>& uses);
   // Records the route that a router chose, and the probability (0 to 1) that it is good enough.
   // Optional.
-  void Routed(std::string_view route, double probability);
+  void RecordRoute(std::string_view route, double probability);
   // Replaces the adapters after a new choice; `uses` holds all that were ever used.
-  void ChoseAgain(const std::vector<AdapterUse>& uses);
+  void RecordReselection(const std::vector<AdapterUse>& uses);
 
   // Drops the user's data because the user was erased meanwhile; what the request cost is still
   // recorded.
   void ForgetUser();
 
   // Finished or Failed ends the time that is measured; later calls do nothing.
-  void Finished(int completion_tokens);
-  void Failed(const absl::Status& status);
+  void Finish(int completion_tokens);
+  void Fail(const absl::Status& status);
   // Gives the entry to the recorder; later calls do nothing.
   void Record();
 
  private:
   // Returns the milliseconds since the last call, or since the construction.
-  float Lap();
+  float TakeLapMillis();
   void End();
 
   RequestRecorder* recorder_;

@@ -25,7 +25,7 @@ class ScoreTask final : public ComputeTask {
         job_(std::move(job)),
         done_(std::move(done)) {}
   bool NeedsPreparation() const override {
-    return job_.use_adapters && adapters_.ReadsFiles(job_.adapters);
+    return job_.use_adapters && adapters_.NeedsFiles(job_.adapters);
   }
   void Prepare() override { held_ = adapters_.ReadFiles(job_.adapters); }
   bool RunSlice(inference::Transformer& serving) override;

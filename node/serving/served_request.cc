@@ -92,13 +92,13 @@ float ServedRequest::kv_share() const {
   return static_cast<float>(pool.usage().pages) / static_cast<float>(pool.budget_pages());
 }
 
-std::vector<AdapterUse> ServedRequest::AllUses() const {
+std::vector<AdapterUse> ServedRequest::AllUsedAdapters() const {
   std::vector<AdapterUse> uses = adapters_.uses;
   uses.insert(uses.end(), former_.begin(), former_.end());
   return uses;
 }
 
-void ServedRequest::TakeAdapters(ChosenAdapters next) {
+void ServedRequest::SetAdapters(ChosenAdapters next) {
   for (const AdapterUse& use : adapters_.uses) {
     const auto same = [&use](const AdapterUse& other) {
       return other.name == use.name && other.version == use.version;
@@ -109,7 +109,7 @@ void ServedRequest::TakeAdapters(ChosenAdapters next) {
     }
   }
   adapters_ = std::move(next);
-  trace_.ChoseAgain(AllUses());
+  trace_.RecordReselection(AllUsedAdapters());
 }
 
 absl::StatusOr<inference::SamplingOptions> ServedRequest::Options(
@@ -139,16 +139,16 @@ absl::Status ServedRequest::Replace(const inference::Model& model,
 void ServedRequest::DropAdapters() {
   uses_adapters_ = false;
   adapters_ = ChosenAdapters();
-  trace_.ChoseAgain(adapters_.uses);
+  trace_.RecordReselection(adapters_.uses);
 }
 
-void ServedRequest::Remember(std::shared_ptr<const inference::InstantMemory> memory) {
+void ServedRequest::SetInstantMemory(std::shared_ptr<const inference::InstantMemory> memory) {
   memory_ = std::move(memory);
   remembers_ = true;
 }
 
-bool ServedRequest::ReadsFiles() const {
-  return job_.use_adapters && services_.adapters->ReadsFiles(job_.adapters);
+bool ServedRequest::NeedsFiles() const {
+  return job_.use_adapters && services_.adapters->NeedsFiles(job_.adapters);
 }
 
 void ServedRequest::ReadFiles() {
@@ -157,7 +157,7 @@ void ServedRequest::ReadFiles() {
 
 void ServedRequest::Begin(const inference::Model& model) {
   begun_ = services_.clock->Now();
-  trace_.Begun(model.config(), job_.options);
+  trace_.RecordBegin(model.config(), job_.options);
 }
 
 absl::StatusOr<std::vector<inference::TokenId>> ServedRequest::Create(
@@ -205,24 +205,24 @@ absl::Status ServedRequest::ChooseAdapters(inference::Transformer& transformer,
   if (wanted || searches || !job_.parts.empty()) {
     RETURN_IF_ERROR(Embed(transformer, given));
   }
-  trace_.Embedded(embedding_, given.size());
+  trace_.RecordEmbedding(embedding_, given.size());
   if (job_.use_adapters) {
     RETURN_IF_ERROR(held_.status());
     ASSIGN_OR_RETURN(adapters_, services_.adapters->Choose(embedding_, job_.adapters, factor_));
     if (embedding_.empty() && adapters_.ReadsQuery()) {
       RETURN_IF_ERROR(Embed(transformer, given));
       adapters_.query = embedding_;
-      trace_.Embedded(embedding_, given.size());
+      trace_.RecordEmbedding(embedding_, given.size());
     }
   }
   held_ = std::vector<RangedPart>();
-  trace_.Chose(adapters_.uses);
+  trace_.RecordAdapters(adapters_.uses);
   return absl::OkStatus();
 }
 
 void ServedRequest::Start(inference::Generation::StepWatcher watcher) {
   if (remembers_) {
-    generation_->Remember(std::move(memory_), /*record=*/true);
+    generation_->SetInstantMemory(std::move(memory_), /*record=*/true);
   }
   if (watched_ && uses_adapters_) {
     generation_->Watch(std::move(watcher));
@@ -249,13 +249,13 @@ GenerationStarted ServedRequest::Started(const inference::Model& model,
   return started;
 }
 
-void ServedRequest::NoteStep(const inference::StepResult& step) {
+void ServedRequest::RecordStep(const inference::StepResult& step) {
   step_t_.push_back(step.t);
   step_entropy_.push_back(step.mean_entropy);
-  NoteCommits(step);
+  RecordCommits(step);
 }
 
-void ServedRequest::NoteCommits(const inference::StepResult& step) {
+void ServedRequest::RecordCommits(const inference::StepResult& step) {
   if (job_.options.logprobs < 0) {
     return;
   }
@@ -282,7 +282,7 @@ RequestEnd ServedRequest::End() {
   finished.forwards = generation_->forwards();
   finished.seconds = seconds();
   finished.queue_seconds = Seconds(begun_ - admitted_);
-  finished.adapters = AllUses();
+  finished.adapters = AllUsedAdapters();
   std::erase_if(tokens_,
                 [&](const inference::Commit& commit) {  // committed after the end of the text
                   return commit.position >= finished.completion_tokens;
@@ -304,7 +304,7 @@ storage::Trajectory ServedRequest::MakeTrajectory() const {
   trajectory.mode = NumberOf(mode_);
   trajectory.step_t = step_t_;
   trajectory.step_entropy = step_entropy_;
-  for (const AdapterUse& use : AllUses()) {
+  for (const AdapterUse& use : AllUsedAdapters()) {
     trajectory.adapters.push_back(fmt::format("{}@{}", use.name, use.version));
     if (const auto pattern = PatternIdOf(use)) {
       trajectory.patterns.push_back(*pattern);

@@ -61,13 +61,13 @@ class ServedRequest {
   // Returns whether an adapter acts, or an extension may still choose one.
   bool AdaptersMayAct() const { return !adapters_.uses.empty() || watched_; }
   // Returns all adapters that served a step, those in use first.
-  std::vector<AdapterUse> AllUses() const;
+  std::vector<AdapterUse> AllUsedAdapters() const;
   // Returns the product of the extensions' factors; null if no extension has a factor.
   const AdapterSource::PatternFactor& pattern_factor() const { return factor_; }
 
   // --- What an extension may change ---
   // Uses these adapters from the next step on.
-  void TakeAdapters(ChosenAdapters next);
+  void SetAdapters(ChosenAdapters next);
   // The functions below may be called only before the first forward.
   // Returns the job's options, completed by the node's own settings. Returns INVALID_ARGUMENT if
   // the job asks for more tokens than the node allows.
@@ -78,7 +78,7 @@ class ServedRequest {
   // Serves the request without any adapter.
   void DropAdapters();
   // Lets `memory` change the completion (null changes nothing), and records its commits.
-  void Remember(std::shared_ptr<const inference::InstantMemory> memory);
+  void SetInstantMemory(std::shared_ptr<const inference::InstantMemory> memory);
   // What the witness log will say of the request.
   RequestTrace& trace() { return trace_; }
 
@@ -87,7 +87,7 @@ class ServedRequest {
   friend class GenerationTask;
 
   // Reads the files that the choice of adapters needs; see AdapterSource.
-  bool ReadsFiles() const;
+  bool NeedsFiles() const;
   void ReadFiles();
   // Begins the first slice.
   void Begin(const inference::Model& model);
@@ -103,7 +103,7 @@ class ServedRequest {
   // Returns what the caller hears when the first step is about to come.
   GenerationStarted Started(const inference::Model& model, size_t prompt_tokens) const;
   // Keeps what a step did, for the trajectory and the answer.
-  void NoteStep(const inference::StepResult& step);
+  void RecordStep(const inference::StepResult& step);
   // Returns the end of a completion that is done, without the parts of extensions.
   RequestEnd End();
 
@@ -111,7 +111,7 @@ class ServedRequest {
       const inference::Model& model, const inference::SamplingOptions& options);
   absl::Status Embed(inference::Transformer& transformer,
                      std::span<const inference::TokenId> given);
-  void NoteCommits(const inference::StepResult& step);
+  void RecordCommits(const inference::StepResult& step);
   storage::Trajectory MakeTrajectory() const;
 
   const GenerationServices& services_;

@@ -22,7 +22,7 @@ namespace ruvd::sharing {
 namespace {
 
 // Mask draws per document: enough that each of a few banks gets some.
-constexpr int kJudgingDraws = 6;
+constexpr int kEvaluationDraws = 6;
 
 Digest IdOfText(const inference::ScoredDocument& text) {
   ByteWriter bytes;
@@ -54,16 +54,16 @@ double LossOf(double before, double after) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseJudges(
+absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
     const learning::LearningServices& services, float min_rating) {
   std::deque<std::string> newest;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
-        if (learning::JudgesUpdates(trajectory.response_id) &&
-            !learning::WantedText(trajectory, min_rating).empty() &&
-            !learning::IsForgotten(services, trajectory)) {
+        if (learning::IsEvaluationLesson(trajectory.response_id) &&
+            !learning::TargetText(trajectory, min_rating).empty() &&
+            !learning::IsExcludedFromLearning(services, trajectory)) {
           newest.push_back(trajectory.response_id);
-          if (newest.size() > limits::kMaxJudges) {
+          if (newest.size() > limits::kMaxEvaluationLessons) {
             newest.pop_front();
           }
         }
@@ -144,7 +144,7 @@ Digest BankEvaluation::KeyOf(size_t bank, std::span<const float> values) const {
   return Sha256(bytes.str());
 }
 
-bool BankEvaluation::Remembers(const federation::BankedValues& candidate) const {
+bool BankEvaluation::HasScored(const federation::BankedValues& candidate) const {
   for (size_t bank = 0; bank < candidate.size(); ++bank) {
     if (AreZero(candidate[bank])) {
       continue;  // is served anyway if nothing else is served
@@ -170,7 +170,7 @@ absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(
   Part part;
   std::vector<double> nats;
   for (const inference::Corruption& corruption :
-       inference::DrawCorruptions(inference::SpansOf(text, 0), kJudgingDraws, seed)) {
+       inference::DrawCorruptions(inference::SpansOf(text, 0), kEvaluationDraws, seed)) {
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
     if (federation::BankAt(layout_.boundaries, static_cast<float>(share)) != bank) {
@@ -179,7 +179,7 @@ absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(
     RETURN_IF_ERROR(learning::YieldBetweenPieces(services));
     nats.assign(corruption.masked.size(), 0.0);
     RETURN_IF_ERROR(inference::ScoreMasked(*services.transformer, text, corruption, 0, mix, nats));
-    part.nats += inference::WeightedNats(corruption, nats) / kJudgingDraws;
+    part.nats += inference::WeightedNats(corruption, nats) / kEvaluationDraws;
     ++part.draws;
   }
   return part;

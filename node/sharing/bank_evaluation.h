@@ -13,16 +13,16 @@
 #include "base/bytes.h"
 #include "federation/daf/bank_gate.h"
 #include "inference/evaluate/paired.h"
-#include "node/learning/judging_lessons.h"
+#include "node/learning/evaluation_lessons.h"
 #include "node/learning/learning_services.h"
 #include "node/sharing/update_layout.h"
 
 namespace ruvd::sharing {
 
-// Returns the newest usable judging lessons, at most limits::kMaxJudges, as documents: the prompt
-// is given and the text that the user wanted is scored. Lessons of erased users no longer exist.
-// Returns CANCELLED and the errors of the store.
-absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseJudges(
+// Returns the newest usable evaluation lessons, at most limits::kMaxEvaluationLessons, as
+// documents: the prompt is given and the text that the user wanted is scored. Lessons of erased
+// users no longer exist. Returns CANCELLED and the errors of the store.
+absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
     const learning::LearningServices& services, float min_rating);
 
 // Returns general text as documents; all tokens except the first are scored.
@@ -57,7 +57,7 @@ class BankEvaluation {
       const learning::LearningServices& services, const federation::BankedValues& served,
       const federation::BankedValues& candidate);
   // Returns whether all banks of the candidate were scored on all lessons before.
-  bool Remembers(const federation::BankedValues& candidate) const;
+  bool HasScored(const federation::BankedValues& candidate) const;
 
  private:
   struct Document {

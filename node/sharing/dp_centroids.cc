@@ -30,7 +30,7 @@ constexpr std::string_view kNoisedTask = "noised centroid";
 // patterns from 0.25 on.
 constexpr float kNoisedQuality = 0.5F;
 constexpr int64_t kTryMillis = 3'600'000;
-constexpr uint64_t kMostDoublings = 20;
+constexpr uint64_t kMaxDoublings = 20;
 
 absl::Status Off() {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
@@ -63,7 +63,7 @@ bool IsNoised(const federation::SharedPattern& pattern) {
 }
 
 DpCentroids::DpCentroids(DpCentroidsOptions options) : options_(std::move(options)) {
-  const absl::StatusOr<double> rho = privacy::dp::RhoWithin(options_.epsilon, options_.delta);
+  const absl::StatusOr<double> rho = privacy::dp::RhoForEpsilon(options_.epsilon, options_.delta);
   usable_ = rho.status();
   if (rho.ok()) {
     const auto terms = privacy::dp::MakeCentroidTerms(1 / std::sqrt(2 * *rho), options_.dimension,
@@ -119,7 +119,7 @@ int64_t DpCentroids::NextMillis() const {
   }
   const auto interval =
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
-  return last_ms_ + (interval << std::min(releases_ - 1, kMostDoublings));
+  return last_ms_ + (interval << std::min(releases_ - 1, kMaxDoublings));
 }
 
 bool DpCentroids::Due() const {
@@ -159,7 +159,8 @@ absl::StatusOr<learning::CentroidLessons> DpCentroids::NextLessons() const {
   return options_.lessons(options_.clock->WallMillis());
 }
 
-absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const privacy::ConsentRegister& consents) {
+absl::StatusOr<NoisedPatterns> DpCentroids::ChargeAndRelease(
+    const privacy::ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
   ASSIGN_OR_RETURN(learning::CentroidLessons lessons, NextLessons());
   const std::vector<std::span<const float>> views(lessons.embeddings.begin(),
@@ -193,7 +194,7 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const privacy::ConsentRegister& 
 }
 
 absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegister& consents) {
-  absl::StatusOr<NoisedPatterns> noised = Pay(consents);
+  absl::StatusOr<NoisedPatterns> noised = ChargeAndRelease(consents);
   {
     const MutexLock lock(mutex_);
     tried_ms_ = options_.clock->WallMillis();

@@ -96,7 +96,7 @@ class DpCentroids {
  private:
   explicit DpCentroids(DpCentroidsOptions options);
   privacy::CentroidReleaseTerms Terms() const;
-  absl::StatusOr<NoisedPatterns> Pay(const privacy::ConsentRegister& consents);
+  absl::StatusOr<NoisedPatterns> ChargeAndRelease(const privacy::ConsentRegister& consents);
   void ReadLedger();
   int64_t NextMillis() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t SpentUnits() const;

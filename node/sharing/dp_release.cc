@@ -74,7 +74,7 @@ std::vector<std::span<float>> BanksOf(federation::AdapterUpdate& update) {
 
 absl::StatusOr<privacy::dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
                                                   size_t values) {
-  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoWithin(epsilon, delta));
+  ASSIGN_OR_RETURN(const double rho, privacy::dp::RhoForEpsilon(epsilon, delta));
   return privacy::dp::MakeNoiseGrid(clip_norm, 1 / std::sqrt(2 * rho), values);
 }
 
@@ -157,14 +157,14 @@ size_t DpRelease::contributors() const {
   return contributors_;
 }
 
-privacy::dp::SnrQuestion DpRelease::Question() const {
+privacy::dp::SnrParameters DpRelease::MakeSnrParameters() const {
   return {.noise_multiplier = grid_.NoiseMultiplier(),
           .dimension = options_.layout.values(),
           .contributors = static_cast<double>(contributors()),
           .signal = options_.signal};
 }
 
-double DpRelease::EpsilonThat(
+double DpRelease::MinEpsilonFor(
     const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const {
   // Noise is a whole number of units, so a little more epsilon may change nothing.
   privacy::dp::NoiseGrid grid = grid_;
@@ -194,21 +194,23 @@ double DpRelease::EpsilonThat(
   return 0;
 }
 
-void DpRelease::WriteNeeds(const privacy::dp::SnrQuestion& question,
-                           const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
-                           admin::v1::ReleaseStatus* view) const {
-  const absl::StatusOr<privacy::dp::SnrNeeds> needs = privacy::dp::NeedsOfSnr(question);
+void DpRelease::WriteSnrRequirements(
+    const privacy::dp::SnrParameters& question,
+    const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
+    admin::v1::ReleaseStatus* view) const {
+  const absl::StatusOr<privacy::dp::SnrRequirements> needs =
+      privacy::dp::ComputeSnrRequirements(question);
   if (view->predicted_snr() >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
-  view->set_needed_epsilon(EpsilonThat(suffices));
+  view->set_needed_epsilon(MinEpsilonFor(suffices));
   view->set_needed_contributors(std::ceil(needs->contributors));
   view->set_needed_values(needs->dimension);
 }
 
 absl::Status DpRelease::Check() const {
   RETURN_IF_ERROR(CheckTier(privacy::ConsentTier::kDp));
-  RETURN_IF_ERROR(privacy::dp::RequireSnr(Question()));
+  RETURN_IF_ERROR(privacy::dp::RequireSnr(MakeSnrParameters()));
   return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
                               cost_);
 }
@@ -237,11 +239,11 @@ absl::StatusOr<federation::AdapterUpdate> DpRelease::Release(
     const privacy::ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
   const absl::StatusOr<privacy::PreparedRelease> prepared = Prepare(&update, whose, consents);
-  NoteTry(before, prepared.status(), /*share=*/false);
+  RecordAttempt(before, prepared.status(), /*share=*/false);
   RETURN_IF_ERROR(prepared.status());
   ASSIGN_OR_RETURN(const privacy::ReleasePayload payload,
                    privacy::ReleasePayload::Parse(AsBytes(prepared->bytes)));
-  NoteSent(prepared->reservation);
+  RecordSent(prepared->reservation);
   const admin::v1::ReleaseStatus view = View(privacy::ConsentTier::kDp);
   LogInfo(
       "released an update of {} values: epsilon {:.3f} at delta {:.1e} (node level), predicted SNR "
@@ -251,7 +253,7 @@ absl::StatusOr<federation::AdapterUpdate> DpRelease::Release(
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
-void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) {
+void DpRelease::RecordAttempt(uint64_t spent, const absl::Status& status, bool share) {
   if (SpentUnits() != spent) {  // also for a release that failed after its charge
     const MutexLock lock(mutex_);
     last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
@@ -260,18 +262,18 @@ void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) 
     refusal_ = absl::OkStatus();
   }
   if (!status.ok()) {
-    Refuse(status);
+    RecordRefusal(status);
   }
 }
 
-void DpRelease::NoteSent(uint64_t reservation) {
+void DpRelease::RecordSent(uint64_t reservation) {
   if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
     LogWarning("release {} was charged, but could not be marked as sent: {}", reservation,
                MessageOf(noted));
   }
 }
 
-void DpRelease::Refuse(const absl::Status& status) {
+void DpRelease::RecordRefusal(const absl::Status& status) {
   const MutexLock lock(mutex_);
   if (!status.ok() && ReasonOf(refusal_) != ReasonOf(status)) {
     ++refused_;
@@ -290,7 +292,7 @@ void DpRelease::SetTier(privacy::ConsentTier tier) {
   }
 }
 
-absl::Status DpRelease::RefusalNow(privacy::ConsentTier tier) const {
+absl::Status DpRelease::CurrentRefusal(privacy::ConsentTier tier) const {
   switch (tier) {
     case privacy::ConsentTier::kDp:
       return Check();
@@ -323,12 +325,13 @@ admin::v1::ReleaseStatus DpRelease::View(privacy::ConsentTier tier) const {
   } else if (usable_.ok()) {
     view.set_noise_multiplier(grid_.NoiseMultiplier());
     view.set_epsilon(privacy::EpsilonOfUnits(cost_, options_.delta).value_or(0));
-    view.set_predicted_snr(privacy::dp::PredictSnr(Question()).value_or(0));
-    const auto suffices = [question = Question()](const privacy::dp::NoiseGrid& grid) mutable {
+    view.set_predicted_snr(privacy::dp::PredictSnr(MakeSnrParameters()).value_or(0));
+    const auto suffices = [question =
+                               MakeSnrParameters()](const privacy::dp::NoiseGrid& grid) mutable {
       question.noise_multiplier = grid.NoiseMultiplier();
       return privacy::dp::RequireSnr(question).ok();
     };
-    WriteNeeds(Question(), suffices, &view);
+    WriteSnrRequirements(MakeSnrParameters(), suffices, &view);
   }
   view.set_spent_epsilon(privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0));
   if (options_.ledger != nullptr) {
@@ -337,7 +340,7 @@ admin::v1::ReleaseStatus DpRelease::View(privacy::ConsentTier tier) const {
     view.set_unknown(MessageOf(options_.unavailable));
     view.set_unknown_reason(ReasonOf(options_.unavailable));
   }
-  WriteTries(RefusalNow(tier), &view);
+  WriteTries(CurrentRefusal(tier), &view);
   return view;
 }
 

@@ -57,7 +57,7 @@ struct DpReleaseOptions {
 std::vector<std::span<float>> BanksOf(federation::AdapterUpdate& update);
 
 // Returns the noise grid for an update of `values` values that costs at most `epsilon` at `delta`.
-// Returns the errors of dp::RhoWithin and dp::MakeNoiseGrid.
+// Returns the errors of dp::RhoForEpsilon and dp::MakeNoiseGrid.
 absl::StatusOr<privacy::dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
                                                   size_t values);
 
@@ -113,7 +113,7 @@ class DpRelease {
   uint64_t last_reservation() const;
 
   // Notes a refusal that was found before a release. OK ends the present refusal.
-  void Refuse(const absl::Status& status);
+  void RecordRefusal(const absl::Status& status);
 
   // Sets the operator's tier. View() describes the next release under kMasked if that is the tier,
   // and otherwise under kDp, the initial tier. Refusals under another tier are forgotten.
@@ -138,21 +138,22 @@ class DpRelease {
   size_t contributors() const;
   // Returns the number of members of the next sum, as far as it is known.
   size_t MembersOfSum() const;
-  privacy::dp::SnrQuestion Question() const;
-  // Writes the result of NeedsOfSnr as values that the operator can configure. `suffices` returns
-  // whether the noise of a grid is small enough; if it is, a grid of fewer units suffices too.
-  void WriteNeeds(const privacy::dp::SnrQuestion& question,
-                  const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
-                  admin::v1::ReleaseStatus* view) const;
+  privacy::dp::SnrParameters MakeSnrParameters() const;
+  // Writes the result of ComputeSnrRequirements as values that the operator can configure.
+  // `suffices` returns whether the noise of a grid is small enough; if it is, a grid of fewer units
+  // suffices too.
+  void WriteSnrRequirements(const privacy::dp::SnrParameters& question,
+                            const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices,
+                            admin::v1::ReleaseStatus* view) const;
   // Returns the smallest configured epsilon of one release whose grid suffices; 0 if there is no
   // such epsilon.
-  double EpsilonThat(const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const;
+  double MinEpsilonFor(const std::function<bool(const privacy::dp::NoiseGrid&)>& suffices) const;
   // Writes what the last tries did; `refusal_now` counts before the first one.
   void WriteTries(const absl::Status& refusal_now, admin::v1::ReleaseStatus* view) const;
   void WriteMasked(admin::v1::ReleaseStatus* view) const;
   // Returns why a release under `tier` would be refused now, for the time before the first try. For
   // a tier without noise the only possible reason is an unreadable ledger.
-  absl::Status RefusalNow(privacy::ConsentTier tier) const;
+  absl::Status CurrentRefusal(privacy::ConsentTier tier) const;
   // Return the terms of a sum, the noise of a sum over `members` nodes, and the question about its
   // signal.
   privacy::ReleaseTerms TermsOfSum() const;
@@ -160,22 +161,21 @@ class DpRelease {
                                                     size_t members) const;
   // Returns whether the noise of a sum over `members` nodes on this grid is small enough.
   bool SumSuffices(const privacy::dp::NoiseGrid& grid, size_t members) const;
-  privacy::dp::SnrQuestion QuestionOfSum(const privacy::dp::NoiseShares& shares) const;
+  privacy::dp::SnrParameters SnrParametersOfSum(const privacy::dp::NoiseShares& shares) const;
   // Returns the guards that every release of this node must pass.
   privacy::ReleaseGuards Guards(privacy::ConsentTier tier,
                                 const privacy::ConsentRegister& consents) const;
-  absl::StatusOr<privacy::PreparedInput> PrepareMasked(federation::AdapterUpdate* update,
-                                                       std::span<const privacy::Contributor> whose,
-                                                       const privacy::ConsentRegister& consents,
-                                                       const privacy::masking::Clique& set);
+  absl::StatusOr<privacy::PreparedMaskInput> PrepareMasked(
+      federation::AdapterUpdate* update, std::span<const privacy::Contributor> whose,
+      const privacy::ConsentRegister& consents, const privacy::masking::Clique& set);
   absl::StatusOr<privacy::PreparedRelease> Prepare(federation::AdapterUpdate* update,
                                                    std::span<const privacy::Contributor> whose,
                                                    const privacy::ConsentRegister& consents);
   uint64_t SpentUnits() const;
   // Notes how a try of a release, or of a share, ended; `spent` was spent before the try.
-  void NoteTry(uint64_t spent, const absl::Status& status, bool share);
+  void RecordAttempt(uint64_t spent, const absl::Status& status, bool share);
   // Notes that peers may have the reserved release from here on.
-  void NoteSent(uint64_t reservation);
+  void RecordSent(uint64_t reservation);
 
   const DpReleaseOptions options_;
   absl::Status usable_;  // whether the options allow a release

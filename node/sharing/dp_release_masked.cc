@@ -33,12 +33,13 @@ absl::StatusOr<privacy::masking::MaskLayout> DpRelease::LayoutOfSums() const {
 
 absl::StatusOr<privacy::dp::NoiseShares> DpRelease::SharesOf(const privacy::dp::NoiseGrid& grid,
                                                              size_t members) const {
-  return privacy::dp::ShareNoise(grid, static_cast<uint32_t>(members), limits::kMaskColluders,
+  return privacy::dp::SplitNoise(grid, static_cast<uint32_t>(members), limits::kMaskColluders,
                                  options_.layout.values());
 }
 
-privacy::dp::SnrQuestion DpRelease::QuestionOfSum(const privacy::dp::NoiseShares& shares) const {
-  return {.place = privacy::dp::NoisePlace::kSum,
+privacy::dp::SnrParameters DpRelease::SnrParametersOfSum(
+    const privacy::dp::NoiseShares& shares) const {
+  return {.place = privacy::dp::NoiseLocation::kSum,
           .noise_multiplier = shares.noise_multiplier,
           .dimension = options_.layout.values(),
           .contributors = static_cast<double>(shares.contributors),
@@ -47,19 +48,19 @@ privacy::dp::SnrQuestion DpRelease::QuestionOfSum(const privacy::dp::NoiseShares
 
 bool DpRelease::SumSuffices(const privacy::dp::NoiseGrid& grid, size_t members) const {
   const absl::StatusOr<privacy::dp::NoiseShares> shares = SharesOf(grid, members);
-  return shares.ok() && privacy::dp::RequireSnr(QuestionOfSum(*shares)).ok();
+  return shares.ok() && privacy::dp::RequireSnr(SnrParametersOfSum(*shares)).ok();
 }
 
 absl::Status DpRelease::CheckMasked(size_t members) const {
   RETURN_IF_ERROR(CheckTier(privacy::ConsentTier::kMasked));
   ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares, SharesOf(grid_, members));
-  RETURN_IF_ERROR(privacy::dp::RequireSnr(QuestionOfSum(shares)));
+  RETURN_IF_ERROR(privacy::dp::RequireSnr(SnrParametersOfSum(shares)));
   ASSIGN_OR_RETURN(const uint64_t cost, privacy::dp::FixedPointRho(shares.rho));
   return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
                               cost);
 }
 
-absl::StatusOr<privacy::PreparedInput> DpRelease::PrepareMasked(
+absl::StatusOr<privacy::PreparedMaskInput> DpRelease::PrepareMasked(
     federation::AdapterUpdate* update, std::span<const privacy::Contributor> whose,
     const privacy::ConsentRegister& consents, const privacy::masking::Clique& set) {
   RETURN_IF_ERROR(CheckMasked(set.members.size()));
@@ -72,10 +73,11 @@ absl::StatusOr<privacy::masking::MaskInput> DpRelease::ReleaseMasked(
     federation::AdapterUpdate update, std::span<const privacy::Contributor> whose,
     const privacy::ConsentRegister& consents, const privacy::masking::Clique& set) {
   const uint64_t before = SpentUnits();
-  absl::StatusOr<privacy::PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
-  NoteTry(before, prepared.status(), /*share=*/true);
+  absl::StatusOr<privacy::PreparedMaskInput> prepared =
+      PrepareMasked(&update, whose, consents, set);
+  RecordAttempt(before, prepared.status(), /*share=*/true);
   RETURN_IF_ERROR(prepared.status());
-  NoteSent(prepared->input.reservation);
+  RecordSent(prepared->input.reservation);
   const admin::v1::ReleaseStatus view = View(privacy::ConsentTier::kMasked);
   LogInfo(
       "sending a share of {} values to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
@@ -102,9 +104,9 @@ void DpRelease::WriteMasked(admin::v1::ReleaseStatus* view) const {
   }
   view->set_noise_multiplier(shares->noise_multiplier);
   view->set_epsilon(privacy::dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0));
-  view->set_predicted_snr(privacy::dp::PredictSnr(QuestionOfSum(*shares)).value_or(0));
-  WriteNeeds(
-      QuestionOfSum(*shares),
+  view->set_predicted_snr(privacy::dp::PredictSnr(SnrParametersOfSum(*shares)).value_or(0));
+  WriteSnrRequirements(
+      SnrParametersOfSum(*shares),
       [this, members](const privacy::dp::NoiseGrid& grid) { return SumSuffices(grid, members); },
       view);
   if (view->needed_contributors() == 0) {

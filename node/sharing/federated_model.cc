@@ -114,7 +114,7 @@ void FederatedModel::SaveReputations() const {
   if (options_.state == nullptr) {
     return;
   }
-  const absl::Status kept = KeepReputations(*options_.state, reputation_.All(global_.round()));
+  const absl::Status kept = StoreReputations(*options_.state, reputation_.All(global_.round()));
   if (!kept.ok()) {
     LogWarning("the reputations of peers were not saved and would be lost at a restart: {} [{}]",
                MessageOf(kept), ReasonOf(kept));
@@ -154,13 +154,13 @@ absl::Status FederatedModel::Forget() {
   }
   {
     const MutexLock lock(save_mutex_);
-    distrusted_ = false;
+    saved_is_invalid_ = false;
   }
   Save();
   return absl::OkStatus();
 }
 
-bool FederatedModel::MayHold(const privacy::NodeId& origin) const {
+bool FederatedModel::MayContain(const privacy::NodeId& origin) const {
   const MutexLock lock(mutex_);
   return contributors_.contains(origin) ||
          contributors_.size() >= limits::kMaxRememberedContributors;
@@ -171,8 +171,8 @@ std::set<privacy::NodeId> FederatedModel::Contributors() const {
   return contributors_;
 }
 
-void FederatedModel::NoteContributors(const std::vector<federation::PeerRecord>& peers,
-                                      const MaskedMeanList& sums) {
+void FederatedModel::RecordContributors(const std::vector<federation::PeerRecord>& peers,
+                                        const MaskedMeanList& sums) {
   std::set<privacy::NodeId> had_part;
   for (const federation::PeerRecord& peer : peers) {
     if (!peer.refused.ok() ||
@@ -197,30 +197,30 @@ void FederatedModel::NoteContributors(const std::vector<federation::PeerRecord>&
 }
 
 absl::Status FederatedModel::SetTexts(const learning::LearningServices& services) {
-  ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> judges,
-                   ChooseJudges(services, options_.min_rating));
-  evaluation_.SetTexts(std::move(judges), DocumentsOf(options_.general));
+  ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> evaluation_lessons,
+                   ChooseEvaluationLessons(services, options_.min_rating));
+  evaluation_.SetTexts(std::move(evaluation_lessons), DocumentsOf(options_.general));
   return absl::OkStatus();
 }
 
-absl::StatusOr<FederatedRound> FederatedModel::Combine(const learning::LearningServices& services,
+absl::StatusOr<CombinedUpdate> FederatedModel::Combine(const learning::LearningServices& services,
                                                        std::vector<federation::Item> newest,
                                                        MaskedMeanList sums, bool* unfinished) {
-  FederatedRoundOptions round{.layout = options_.layout,
-                              .self = options_.self,
-                              .strategy = options_.strategy,
-                              .round = global_.round(),
-                              .measure = nullptr,
-                              .gate = options_.gate,
-                              .reputation = &reputation_,
-                              .sums = std::move(sums)};
+  CombineOptions round{.layout = options_.layout,
+                       .self = options_.self,
+                       .strategy = options_.strategy,
+                       .round = global_.round(),
+                       .measure = nullptr,
+                       .gate = options_.gate,
+                       .reputation = &reputation_,
+                       .sums = std::move(sums)};
   const federation::BankedValues frozen(options_.layout.banks(),
                                         std::vector<float>(options_.layout.values_per_bank()));
   size_t measured = 0;
   if (evaluation_.lessons() >= options_.gate.least_documents) {
     round.measure =
         [&](const federation::BankedValues& candidate) -> absl::StatusOr<federation::ShadowScore> {
-      if (!evaluation_.Remembers(candidate) && ++measured > limits::kMaxMeasuredUpdates) {
+      if (!evaluation_.HasScored(candidate) && ++measured > limits::kMaxMeasuredUpdates) {
         *unfinished = true;
         return federation::ShadowScore{.banks =
                                            std::vector<federation::BankScore>(candidate.size())};
@@ -233,7 +233,7 @@ absl::StatusOr<FederatedRound> FederatedModel::Combine(const learning::LearningS
 
 // All updates begin from the frozen model, so they say what a bank should be. The move is the
 // difference from what the bank is.
-federation::BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
+federation::BankedValues FederatedModel::MoveTowards(const CombinedUpdate& round) const {
   federation::BankedValues move;
   for (size_t bank = 0; bank < round.target.size(); ++bank) {
     const std::vector<float>& now = global_.values()[bank];
@@ -244,24 +244,24 @@ federation::BankedValues FederatedModel::MoveTowards(const FederatedRound& round
 }
 
 absl::StatusOr<federation::GateOutcome> FederatedModel::Step(
-    const learning::LearningServices& services, const FederatedRound& round) {
+    const learning::LearningServices& services, const CombinedUpdate& round) {
   const auto evaluate = [&](const federation::BankedValues& candidate) {
     return evaluation_.Compare(services, global_.values(), candidate);
   };
   return global_.Apply(MoveTowards(round), {}, evaluate, options_.gate, round.contributors);
 }
 
-absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
+absl::StatusOr<FederatedOutcome> FederatedModel::RunFederatedRound(
     const learning::LearningServices& services, std::vector<federation::Item> newest,
     MaskedMeanList sums) {
   RETURN_IF_ERROR(SetTexts(services));
-  FederatedOutcome outcome{.judges = evaluation_.lessons()};
-  absl::StatusOr<FederatedRound> round =
+  FederatedOutcome outcome{.evaluation_lessons = evaluation_.lessons()};
+  absl::StatusOr<CombinedUpdate> round =
       Combine(services, std::move(newest), sums, &outcome.unfinished);
   absl::StatusOr<federation::GateOutcome> gate =
       round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
-  if (outcome.judges >= options_.gate.least_documents) {
+  if (outcome.evaluation_lessons >= options_.gate.least_documents) {
     SaveReputations();  // even if the round changes nothing
   }
   RETURN_IF_ERROR(gate.status());
@@ -275,7 +275,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
                              .score = gate->score.banks[bank]});
   }
   if (outcome.changed) {
-    NoteContributors(outcome.peers, sums);
+    RecordContributors(outcome.peers, sums);
     RETURN_IF_ERROR(Serve(served_ + 1));
     Save();
     outcome.unfinished |= options_.outer.step < 1;
@@ -284,18 +284,17 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(
   return outcome;
 }
 
-absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(learning::LearningThrottle* throttle,
-                                                           learning::LearningServices services,
-                                                           std::vector<federation::Item> newest,
-                                                           MaskedMeanList sums) {
-  std::optional<learning::LearningThrottle::Working> working;
+absl::StatusOr<FederatedOutcome> FederatedModel::RunThrottledRound(
+    learning::LearningThrottle* throttle, learning::LearningServices services,
+    std::vector<federation::Item> newest, MaskedMeanList sums) {
+  std::optional<learning::LearningThrottle::ScopedLearning> working;
   if (throttle != nullptr) {
     services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
       return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);
     };
     working.emplace(*throttle);
   }
-  auto outcome = RunRound(services, std::move(newest), std::move(sums));
+  auto outcome = RunFederatedRound(services, std::move(newest), std::move(sums));
   if (throttle != nullptr) {
     throttle->RoundEnded(storage::LearningLoop::kBackground);
   }
@@ -313,9 +312,9 @@ absl::Status FederatedModel::Serve(uint32_t version) {
   return absl::OkStatus();
 }
 
-void FederatedModel::Distrust() {
+void FederatedModel::InvalidateSaved() {
   const MutexLock lock(save_mutex_);
-  distrusted_ = true;
+  saved_is_invalid_ = true;
   if (options_.state == nullptr) {
     return;
   }
@@ -330,7 +329,7 @@ void FederatedModel::Distrust() {
 
 void FederatedModel::Save() const {
   const MutexLock lock(save_mutex_);
-  if (options_.state == nullptr || distrusted_) {
+  if (options_.state == nullptr || saved_is_invalid_) {
     return;
   }
   const absl::Status saved =

@@ -20,7 +20,7 @@
 #include "node/learning/learning_services.h"
 #include "node/learning/learning_throttle.h"
 #include "node/sharing/bank_evaluation.h"
-#include "node/sharing/federated_round.h"
+#include "node/sharing/combined_update.h"
 #include "node/sharing/saved_global_adapter.h"
 #include "node/sharing/update_layout.h"
 #include "storage/state/state_store.h"
@@ -35,7 +35,7 @@ struct FederatedModelOptions {
       outer;  // must be of kPlain: other rules do not come to rest when no new updates arrive
   // Peers learn from other texts than this node, so a bank that does no harm here is committed.
   federation::GateOptions gate = {.commits_harmless = true};
-  float min_rating = 0.7F;  // lowest rating of a lesson that judges updates
+  float min_rating = 0.7F;  // lowest rating of a lesson that evaluates updates
   // General text that no round is trained on, in passages of at least two tokens.
   std::vector<std::vector<inference::TokenId>> general;
   // Keeps the global adapter and the verdicts on peers across restarts. Borrowed; null: they are
@@ -55,8 +55,8 @@ struct FederatedOutcome {
   uint64_t round = 0;  // number of the round, counted since the node's store was made
   std::vector<BankOutcome> banks;
   std::vector<federation::PeerRecord> peers;
-  size_t judges = 0;        // number of lessons that judged
-  double general_loss = 0;  // loss of the whole candidate on general text
+  size_t evaluation_lessons = 0;  // number of lessons that judged
+  double general_loss = 0;        // loss of the whole candidate on general text
   std::shared_ptr<const inference::Talora>
       adapter;           // the adapter to serve from now on; null: no adapter
   bool changed = false;  // the adapter differs from the one before
@@ -90,8 +90,8 @@ class FederatedModel {
   // Returns whether the served adapter may contain an update of the node: one had a weight in a
   // committed bank since the adapter last began anew. A running round is not considered.
   // Thread-safe.
-  bool MayHold(const privacy::NodeId& origin) const;
-  // Returns the nodes for which MayHold is known to be true. Thread-safe.
+  bool MayContain(const privacy::NodeId& origin) const;
+  // Returns the nodes for which MayContain is known to be true. Thread-safe.
   std::set<privacy::NodeId> Contributors() const;
 
   // Begins anew and serves no adapter, because an update in it was withdrawn. All updates begin
@@ -100,45 +100,45 @@ class FederatedModel {
   absl::Status Forget();
   // Keeps the saved adapter, including what a running round may still save, from being served after
   // a restart. This lasts until Forget. Thread-safe.
-  void Distrust();
+  void InvalidateSaved();
   // Returns whether Distrust was called and Forget was not called since. Thread-safe.
-  bool distrusted() const {
+  bool saved_is_invalid() const {
     const MutexLock lock(save_mutex_);
-    return distrusted_;
+    return saved_is_invalid_;
   }
 
   // Runs one round over the newest update of every node and the masked sums. A committed result is
   // saved before it is returned, if the disk allows. On CANCELLED and on errors of the store and
   // the forward pass nothing has changed.
-  absl::StatusOr<FederatedOutcome> RunRound(const learning::LearningServices& services,
-                                            std::vector<federation::Item> newest,
-                                            MaskedMeanList sums = {});
+  absl::StatusOr<FederatedOutcome> RunFederatedRound(const learning::LearningServices& services,
+                                                     std::vector<federation::Item> newest,
+                                                     MaskedMeanList sums = {});
   // Does what RunRound does, but gives way to serving between two forward passes, and logs the
   // outcome of every bank. `throttle` may be null.
-  absl::StatusOr<FederatedOutcome> RunBeside(learning::LearningThrottle* throttle,
-                                             learning::LearningServices services,
-                                             std::vector<federation::Item> newest,
-                                             MaskedMeanList sums = {});
+  absl::StatusOr<FederatedOutcome> RunThrottledRound(learning::LearningThrottle* throttle,
+                                                     learning::LearningServices services,
+                                                     std::vector<federation::Item> newest,
+                                                     MaskedMeanList sums = {});
 
  private:
   FederatedModel(FederatedModelOptions options, federation::GlobalAdapter global)
       : options_(std::move(options)), evaluation_(options_.layout), global_(std::move(global)) {}
   absl::Status Restore(SavedGlobalAdapter saved);
   absl::Status SetTexts(const learning::LearningServices& services);
-  absl::StatusOr<FederatedRound> Combine(const learning::LearningServices& services,
+  absl::StatusOr<CombinedUpdate> Combine(const learning::LearningServices& services,
                                          std::vector<federation::Item> newest, MaskedMeanList sums,
                                          bool* unfinished);
-  federation::BankedValues MoveTowards(const FederatedRound& round) const;
+  federation::BankedValues MoveTowards(const CombinedUpdate& round) const;
   absl::StatusOr<federation::GateOutcome> Step(const learning::LearningServices& services,
-                                               const FederatedRound& round);
+                                               const CombinedUpdate& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
   // Loads the verdicts on peers from before a restart; they continue from the present round.
   void RestoreReputations();
   void SaveReputations() const;
   // Notes the contributors of a round; all members of a masked sum count as contributors.
-  void NoteContributors(const std::vector<federation::PeerRecord>& peers,
-                        const MaskedMeanList& sums);
+  void RecordContributors(const std::vector<federation::PeerRecord>& peers,
+                          const MaskedMeanList& sums);
 
   const FederatedModelOptions options_;
   BankEvaluation evaluation_;
@@ -149,7 +149,7 @@ class FederatedModel {
   std::shared_ptr<const inference::Talora> adapter_ ABSL_GUARDED_BY(mutex_);
   std::set<privacy::NodeId> contributors_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex save_mutex_;  // held while the adapter is saved
-  bool distrusted_ ABSL_GUARDED_BY(save_mutex_) = false;
+  bool saved_is_invalid_ ABSL_GUARDED_BY(save_mutex_) = false;
 };
 
 }  // namespace ruvd::sharing

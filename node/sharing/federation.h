@@ -30,7 +30,7 @@ class LinkSink {
   virtual ~LinkSink() = default;
   // Queues a frame. A peer that is too far behind is disconnected; anti-entropy brings it up to
   // date later.
-  virtual void Send(std::shared_ptr<const federation::v1::Frame> frame) = 0;
+  virtual void Send(std::shared_ptr<const federation::v1::WireFrame> frame) = 0;
   // Sends what is queued, then closes. Idempotent.
   virtual void Close() = 0;
 };
@@ -44,7 +44,7 @@ struct FederationView {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life
-  bool plain_left = false;    // items without noise left this node, or may have left it, under this
+  bool plain_shared = false;  // items without noise left this node, or may have left it, under this
                               // or an earlier consent
   std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
   // The last round of updates; nullopt if there was no round since the start of the node.
@@ -56,7 +56,7 @@ struct FederationView {
 };
 
 // What was withdrawn because consents of users or sessions changed.
-struct ConsentsAnswer {
+struct OptOutAnswer {
   uint32_t updates = 0;
   uint32_t patterns = 0;
   uint32_t peers = 0;  // linked peers that are told now; other peers learn it later
@@ -78,7 +78,7 @@ class FederationActor {
   // Handles a frame; `frame` is null for bytes that are not a frame. Returns false if this node
   // cannot keep up: then close the link, and anti-entropy catches up later.
   virtual bool OnFrame(federation::LinkId link,
-                       std::shared_ptr<const federation::v1::Frame> frame) = 0;
+                       std::shared_ptr<const federation::v1::WireFrame> frame) = 0;
   virtual void OnClosed(federation::LinkId link) = 0;
 
   // Tells peers that this node leaves, and serves what they are fetching for at most `patience`;
@@ -104,7 +104,7 @@ class FederationActor {
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) = 0;
   // Handles changed consents of users or sessions: withdraws what may no longer leave and tells
   // peers.
-  virtual void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) = 0;
+  virtual void OnConsentsChanged(std::function<void(absl::StatusOr<OptOutAnswer>)> done) = 0;
   // Returns what would leave the node next under a tier. Nothing is charged, noised or offered.
   virtual void Preview(
       privacy::ConsentTier tier,

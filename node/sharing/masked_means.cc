@@ -86,7 +86,7 @@ bool MaskedMeans::Expire(int64_t now_ms) {
          0;
 }
 
-bool MaskedMeans::RemoveThoseOf(const privacy::NodeId& member) {
+bool MaskedMeans::RemoveMember(const privacy::NodeId& member) {
   return std::erase_if(means_, [&member](const auto& mean) {
            return std::ranges::binary_search(mean->members, member);
          }) > 0;
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<MaskedMean>> LoadMaskedMeans(const storage::StateStor
   return stored ? FromStored(*stored) : std::vector<MaskedMean>();
 }
 
-absl::Status KeepMaskedMeans(storage::StateStore& state, const MaskedMeanList& means) {
+absl::Status StoreMaskedMeans(storage::StateStore& state, const MaskedMeanList& means) {
   const storage::v1::MaskedMeans stored = ToStored(means);
   if (stored.ByteSizeLong() > limits::kMaxMaskedMeansBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,

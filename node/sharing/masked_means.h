@@ -43,7 +43,7 @@ class MaskedMeans {
   // Removes means that expired by `now_ms` and returns whether there was any.
   bool Expire(int64_t now_ms);
   // Removes means with this member and returns whether there was any.
-  bool RemoveThoseOf(const privacy::NodeId& member);
+  bool RemoveMember(const privacy::NodeId& member);
 
   const MaskedMeanList& all() const { return means_; }  // sorted by round, then by name
   // Returns the mean with this member, or nullptr.
@@ -64,6 +64,6 @@ absl::StatusOr<std::vector<MaskedMean>> FromStored(const storage::v1::MaskedMean
 absl::StatusOr<std::vector<MaskedMean>> LoadMaskedMeans(const storage::StateStore& state);
 // Replaces the means. Returns LIMIT_EXCEEDED above limits::kMaxMaskedMeansBytes, and the errors of
 // StateStore::Put.
-absl::Status KeepMaskedMeans(storage::StateStore& state, const MaskedMeanList& means);
+absl::Status StoreMaskedMeans(storage::StateStore& state, const MaskedMeanList& means);
 
 }  // namespace ruvd::sharing

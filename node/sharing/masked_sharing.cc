@@ -122,7 +122,7 @@ void MaskedSharing::Save() {
   if (options_.state == nullptr) {
     return;
   }
-  if (const absl::Status kept = KeepMaskedMeans(*options_.state, means_.all()); !kept.ok()) {
+  if (const absl::Status kept = StoreMaskedMeans(*options_.state, means_.all()); !kept.ok()) {
     LogWarning("masked sums are in use but were not saved, and would be lost at a restart: {} [{}]",
                MessageOf(kept), ReasonOf(kept));
   }
@@ -149,7 +149,7 @@ void MaskedSharing::DropExpelled(const federation::GossipCore& core) {
         });
   }
   for (const privacy::NodeId& id : expelled) {
-    means_.RemoveThoseOf(id);
+    means_.RemoveMember(id);
     expelled_ = id;
   }
   if (!expelled.empty()) {
@@ -159,7 +159,7 @@ void MaskedSharing::DropExpelled(const federation::GossipCore& core) {
 
 federation::Actions MaskedSharing::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
                                           federation::Instant now) {
-  Turn turn{.core = core, .consent_since_ms = consent_since_ms, .now = now};
+  TickContext turn{.core = core, .consent_since_ms = consent_since_ms, .now = now};
   if (means_.Expire(now.wall_ms)) {
     Save();
   }
@@ -178,14 +178,14 @@ federation::Actions MaskedSharing::OnTick(federation::GossipCore& core, int64_t 
   return std::move(turn.actions);
 }
 
-void MaskedSharing::Follow(Turn& turn) {
+void MaskedSharing::Follow(TickContext& turn) {
   if (rounds_->Due(turn.now)) {
     given_.clear();
     no_group_ = absl::OkStatus();
     const bool consented = turn.consent_since_ms <= rounds_->StartOf(rounds_->RoundAt(turn.now));
     Perform(rounds_->Begin(
                 turn.core.Items(), options_.release->last_reservation(),
-                [&](size_t members) { return consented && TakesPart(members, turn); }, turn.now),
+                [&](size_t members) { return consented && Participates(members, turn); }, turn.now),
             turn);
   }
   for (const federation::Item& item : std::exchange(inbox_, {})) {
@@ -201,7 +201,7 @@ void MaskedSharing::Follow(Turn& turn) {
 
 // Checks no more often than the time for which keys are awaited, because the check reads all
 // patterns.
-void MaskedSharing::Announce(Turn& turn) {
+void MaskedSharing::Announce(TickContext& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked) {
     waits_ = Waits("the operator's tier is not masked");
     return;
@@ -213,21 +213,22 @@ void MaskedSharing::Announce(Turn& turn) {
   const std::vector<federation::Member> members = turn.core.Members();
   const auto alive =
       static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
-  if (TakesPart(std::clamp(alive, limits::kMinCliqueMembers, limits::kMaxCliqueMembers), turn)) {
+  if (Participates(std::clamp(alive, limits::kMinCliqueMembers, limits::kMaxCliqueMembers), turn)) {
     Offer(rounds_->Announce(), turn);
   }
 }
 
-bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
+bool MaskedSharing::Participates(size_t members, TickContext& turn) {
   bool refusal = false;
-  waits_ = MayTakePart(members, turn, &refusal);
+  waits_ = CheckMayParticipate(members, turn, &refusal);
   if (refusal || waits_.ok()) {
-    options_.release->Refuse(waits_);
+    options_.release->RecordRefusal(waits_);
   }
   return waits_.ok();
 }
 
-absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
+absl::Status MaskedSharing::CheckMayParticipate(size_t members, TickContext& turn,
+                                                bool* refusal) const {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is not masked");
   }
@@ -252,7 +253,7 @@ absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusa
 }
 
 // Carries out the steps; giving a share leads to further steps.
-void MaskedSharing::Perform(federation::MaskedSteps steps, Turn& turn) {
+void MaskedSharing::Perform(federation::MaskedSteps steps, TickContext& turn) {
   std::deque<federation::MaskedStep> waiting(std::make_move_iterator(steps.begin()),
                                              std::make_move_iterator(steps.end()));
   while (!waiting.empty()) {
@@ -275,7 +276,7 @@ void MaskedSharing::Perform(federation::MaskedSteps steps, Turn& turn) {
   }
 }
 
-void MaskedSharing::Offer(federation::OfferMaskItem offer, Turn& turn) {
+void MaskedSharing::Offer(federation::OfferMaskItem offer, TickContext& turn) {
   absl::StatusOr<federation::Actions> offered =
       turn.core.OfferMasked(offer.kind, rounds_->round(), std::move(offer.payload), turn.now);
   if (!offered.ok()) {
@@ -288,7 +289,7 @@ void MaskedSharing::Offer(federation::OfferMaskItem offer, Turn& turn) {
 }
 
 absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
-    const federation::MaskInputWanted& wanted, Turn& turn) {
+    const federation::MaskInputWanted& wanted, TickContext& turn) {
   if (turn.core.consent() != privacy::ConsentTier::kMasked || options_.consents == nullptr) {
     return Waits("the operator's tier is not masked");
   }
@@ -297,7 +298,7 @@ absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
   ASSIGN_OR_RETURN(OwnCores own, options_.next_update(turn.now));
   if (own.update.banks.empty()) {
     absl::Status nothing = NothingToShare(own);
-    options_.release->Refuse(nothing);
+    options_.release->RecordRefusal(nothing);
     return nothing;
   }
   ASSIGN_OR_RETURN(
@@ -308,7 +309,7 @@ absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
           wanted.set));
   given_[wanted.attempt] = std::move(own.patterns);
   absl::StatusOr<federation::MaskedSteps> steps =
-      rounds_->Provide(rounds_->round(), wanted.attempt, std::move(input), turn.now);
+      rounds_->SubmitInput(rounds_->round(), wanted.attempt, std::move(input), turn.now);
   if (!steps.ok()) {
     LogError("a share was charged but could not be sent: {} [{}]", MessageOf(steps.status()),
              ReasonOf(steps.status()));
@@ -316,7 +317,7 @@ absl::StatusOr<federation::MaskedSteps> MaskedSharing::Answer(
   return steps;
 }
 
-void MaskedSharing::End(federation::MaskedRoundEnded ended, Turn& turn) {
+void MaskedSharing::End(federation::MaskedRoundEnded ended, TickContext& turn) {
   const uint64_t round = rounds_->round();
   const absl::Status status = ended.outcome.status();
   if (status.ok()) {

@@ -74,7 +74,7 @@ class MaskedSharing {
 
  private:
   // The state of one call.
-  struct Turn {
+  struct TickContext {
     federation::GossipCore& core;
     int64_t consent_since_ms;
     federation::Instant now;
@@ -83,18 +83,18 @@ class MaskedSharing {
   void Load();
   void DropExpelled(const federation::GossipCore& core);
   void Save();
-  void Follow(Turn& turn);
-  void Announce(Turn& turn);
-  void Perform(federation::MaskedSteps steps, Turn& turn);
-  void Offer(federation::OfferMaskItem offer, Turn& turn);
+  void Follow(TickContext& turn);
+  void Announce(TickContext& turn);
+  void Perform(federation::MaskedSteps steps, TickContext& turn);
+  void Offer(federation::OfferMaskItem offer, TickContext& turn);
   // Charges for this node's share and returns it, or notes why not.
   absl::StatusOr<federation::MaskedSteps> Answer(const federation::MaskInputWanted& wanted,
-                                                 Turn& turn);
-  void End(federation::MaskedRoundEnded ended, Turn& turn);
+                                                 TickContext& turn);
+  void End(federation::MaskedRoundEnded ended, TickContext& turn);
   void Take(const federation::MaskedOutcome& outcome, federation::Instant now);
   // Returns whether this node would take part in a group of `members` nodes; notes why not.
-  bool TakesPart(size_t members, Turn& turn);
-  absl::Status MayTakePart(size_t members, Turn& turn, bool* refusal) const;
+  bool Participates(size_t members, TickContext& turn);
+  absl::Status CheckMayParticipate(size_t members, TickContext& turn, bool* refusal) const;
 
   const MaskedSharingOptions options_;
   privacy::masking::MaskLayout layout_;

@@ -34,7 +34,7 @@ const federation::Item* AcceptedOf(const federation::Actions& actions) {
 
 }  // namespace
 
-void OwnPatterns::TakeBackCentroids(federation::GossipCore& core, federation::Actions* actions) {
+void OwnPatterns::WithdrawCentroids(federation::GossipCore& core, federation::Actions* actions) {
   std::vector<Digest> gone;
   for (const federation::Item& item : core.Items()) {
     if (item.kind == federation::ItemKind::kPattern && item.origin == self_ &&
@@ -46,9 +46,9 @@ void OwnPatterns::TakeBackCentroids(federation::GossipCore& core, federation::Ac
   releases_.Forget(gone);
 }
 
-federation::Actions OwnPatterns::TakeBackCentroids(federation::GossipCore& core) {
+federation::Actions OwnPatterns::WithdrawCentroids(federation::GossipCore& core) {
   federation::Actions actions;
-  TakeBackCentroids(core, &actions);
+  WithdrawCentroids(core, &actions);
   return actions;
 }
 
@@ -64,7 +64,7 @@ absl::Status OwnPatterns::OfferCentroid(federation::SharedPattern pattern,
     return absl::OkStatus();
   }
   const Digest id = item->id;
-  const absl::Status noted = releases_.Note(
+  const absl::Status noted = releases_.Record(
       {.item = id, .created_ms = item->created_ms, .patterns = {}, .contributors = contributors});
   if (!noted.ok()) {
     std::erase_if(offer, [](const federation::Action& action) {
@@ -90,7 +90,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferCentroids(DpCentroids& cen
   }
   federation::Actions actions;
   // Peers are told about all centroids, because each release has ids of its own.
-  TakeBackCentroids(core, &actions);
+  WithdrawCentroids(core, &actions);
   for (const federation::SharedPattern& pattern : noised->patterns) {
     const absl::Status offered = OfferCentroid(pattern, noised->contributors, core, now, &actions);
     if (!offered.ok()) {

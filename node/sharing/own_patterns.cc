@@ -63,8 +63,8 @@ bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors
   return consents_->MayShare(contributors, tier, now.wall_ms);
 }
 
-bool OwnPatterns::MayLeave(const serving::PatternPayload& payload, privacy::ConsentTier tier,
-                           federation::Instant now) const {
+bool OwnPatterns::MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
+                              federation::Instant now) const {
   return !(tier == privacy::ConsentTier::kPublic && payload.holds_others) &&
          MayShare(payload.contributors, tier, now);
 }
@@ -73,11 +73,11 @@ absl::StatusOr<OwnCores> OwnPatterns::NextDelta(privacy::ConsentTier tier,
                                                 federation::Instant now) const {
   return OwnUpdate(patterns_, self_, layout_,
                    [this, tier, now](const serving::PatternPayload& payload) {
-                     return MayLeave(payload, tier, now);
+                     return MayBeShared(payload, tier, now);
                    });
 }
 
-absl::Status OwnPatterns::ForEachToLeave(
+absl::Status OwnPatterns::ForEachShareable(
     federation::Instant now,
     const std::function<void(const federation::SharedPattern&)>& visit) const {
   return serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
@@ -85,25 +85,25 @@ absl::Status OwnPatterns::ForEachToLeave(
         ShareablePattern(pattern, *layout_.frame);
     const auto payload = serving::DecodePatternPayload(pattern.payload);
     if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
-        MayLeave(*payload, privacy::ConsentTier::kPublic, now)) {
+        MayBeShared(*payload, privacy::ConsentTier::kPublic, now)) {
       visit(*shared);
     }
     return absl::OkStatus();
   });
 }
 
-bool OwnPatterns::MayStillLeave(const federation::Item& item, privacy::ConsentTier tier,
-                                federation::Instant now) const {
+bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
+                                   federation::Instant now) const {
   if (item.kind == federation::ItemKind::kAdapterDelta) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
-    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpAdapterDelta) &&
+    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpAdapterDelta) &&
            sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
-    return ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kDpPattern) &&
+    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&
            MayShare(sources->contributors, tier, now);
   }
-  if (!ruvd::privacy::MayLeave(tier, privacy::ShareableKind::kPattern)) {
+  if (!ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kPattern)) {
     return false;
   }
   const absl::StatusOr<federation::SharedPattern> offered =
@@ -115,10 +115,10 @@ bool OwnPatterns::MayStillLeave(const federation::Item& item, privacy::ConsentTi
     return false;
   }
   const auto payload = serving::DecodePatternPayload(stored->payload);
-  return payload.ok() && MayLeave(*payload, tier, now);
+  return payload.ok() && MayBeShared(*payload, tier, now);
 }
 
-std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federation::Item>* items,
+std::vector<federation::Item> OwnPatterns::RemoveWithdrawn(std::vector<federation::Item>* items,
                                                            privacy::ConsentTier tier,
                                                            federation::Instant now) {
   tier_ = tier;
@@ -138,14 +138,14 @@ std::vector<federation::Item> OwnPatterns::RemoveTakenBack(std::vector<federatio
         federation::IsMaskItem(item.kind)) {
       return false;
     }
-    if (!MayStillLeave(item, tier, now)) {
+    if (!MayStillBeShared(item, tier, now)) {
       removed.push_back(item);
       return true;
     }
     kept.insert(item.id);
     return false;
   });
-  releases_.KeepOnly(kept);
+  releases_.RetainOnly(kept);
   if (const storage::ReleaseSources* const newest = releases_.NewestUpdate();
       newest != nullptr && own.ok()) {
     in_newest_ = newest->patterns;
@@ -201,7 +201,7 @@ bool OwnPatterns::IsOffered(const Offered& offered, const federation::SharedPatt
 absl::StatusOr<federation::Actions> OwnPatterns::FollowChanges(federation::GossipCore& core,
                                                                federation::Instant now) {
   if (now.now >= next_look_) {
-    return RefreshEnding(
+    return RefreshExpiring(
         core, now);  // items expire without a change in the log; the next call handles new changes
   }
   const absl::StatusOr<storage::PatternChangePage> page =
@@ -229,8 +229,8 @@ absl::StatusOr<federation::Actions> OwnPatterns::FollowChanges(federation::Gossi
   return actions;
 }
 
-absl::StatusOr<federation::Actions> OwnPatterns::RefreshEnding(federation::GossipCore& core,
-                                                               federation::Instant now) {
+absl::StatusOr<federation::Actions> OwnPatterns::RefreshExpiring(federation::GossipCore& core,
+                                                                 federation::Instant now) {
   next_look_ = now.now + limits::kOwnPatternsLook;
   federation::Actions actions;
   if (!Shares(core.consent())) {
@@ -276,7 +276,7 @@ void OwnPatterns::Refresh(const storage::PatternId& id, const Offered& offered,
   if (pattern.ok()) {
     Offer(*pattern, offered, core, now, actions);
   } else {
-    TakeBack(id, offered, core,
+    Withdraw(id, offered, core,
              actions);  // a damaged pattern too, because it may have been private
   }
 }
@@ -288,15 +288,16 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
   if (std::exchange(tier_, core.consent()) != core.consent()) {
     Append(core.WithdrawAdapterDeltas(),
            &actions);  // they were made under another privacy guarantee
-    TakeBack(releases_.Where([](const storage::ReleaseSources&) { return true; }), core, &actions);
+    Withdraw(releases_.ItemsWhere([](const storage::ReleaseSources&) { return true; }), core,
+             &actions);
     delta_changed_ = true;
     marks_checked_ = false;
   }
   if (!Shares(tier_)) {
-    MarkAllKept();
+    MarkAllPrivate();
     return actions;
   }
-  TakeBack(releases_.Where([&](const storage::ReleaseSources& sources) {
+  Withdraw(releases_.ItemsWhere([&](const storage::ReleaseSources& sources) {
     return !MayShare(sources.contributors, tier_, now);
   }),
            core, &actions);
@@ -316,7 +317,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
     return absl::OkStatus();
   }));
   for (const storage::PatternId& id : gone) {
-    TakeBack(id, offered, core, &actions);
+    Withdraw(id, offered, core, &actions);
   }
   return actions;
 }
@@ -328,24 +329,24 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
       ShareablePattern(pattern, *layout_.frame);
   if (!shared.ok()) {
     LogDebug("a pattern is not shared: {}", MessageOf(shared.status()));
-    MarkKept(pattern);
-    TakeBack(pattern.id, offered, core, actions);
+    MarkPrivate(pattern);
+    Withdraw(pattern.id, offered, core, actions);
     return;
   }
   const auto payload = serving::DecodePatternPayload(pattern.payload);
   if (!payload.ok()) {
-    TakeBack(pattern.id, offered, core, actions);
+    Withdraw(pattern.id, offered, core, actions);
     return;
   }
   // Updates are handled separately: they have contributors of their own, perhaps from another
   // version of the pattern.
-  if (!MayLeave(*payload, core.consent(), now)) {
-    MarkKept(pattern);
+  if (!MayBeShared(*payload, core.consent(), now)) {
+    MarkPrivate(pattern);
     StopOffering(pattern.id, offered, core, actions);
     return;
   }
   if (core.consent() == privacy::ConsentTier::kDp || pattern.examples < least_examples_) {
-    MarkKept(pattern);
+    MarkPrivate(pattern);
     if (offered.contains(pattern.id)) {
       Append(core.WithdrawPattern(pattern.id), actions);
     }
@@ -381,7 +382,7 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
   Append(*std::move(offer), actions);
 }
 
-void OwnPatterns::MarkKept(const storage::Pattern& pattern) {
+void OwnPatterns::MarkPrivate(const storage::Pattern& pattern) {
   if (pattern.tier != storage::SharingTier::kPublic) {
     return;
   }
@@ -392,13 +393,13 @@ void OwnPatterns::MarkKept(const storage::Pattern& pattern) {
   }
 }
 
-void OwnPatterns::MarkAllKept() {
+void OwnPatterns::MarkAllPrivate() {
   if (std::exchange(marks_checked_, true)) {
     return;
   }
   const absl::Status read =
       serving::ForEachPatternOf(patterns_, self_, [this](const storage::Pattern& pattern) {
-        MarkKept(pattern);
+        MarkPrivate(pattern);
         return absl::OkStatus();
       });
   if (!read.ok()) {
@@ -415,16 +416,16 @@ void OwnPatterns::StopOffering(const storage::PatternId& id, const Offered& offe
   }
 }
 
-void OwnPatterns::TakeBack(const storage::PatternId& id, const Offered& offered,
+void OwnPatterns::Withdraw(const storage::PatternId& id, const Offered& offered,
                            federation::GossipCore& core, federation::Actions* actions) {
   StopOffering(id, offered, core, actions);
-  TakeBack(releases_.Where([&id](const storage::ReleaseSources& sources) {
+  Withdraw(releases_.ItemsWhere([&id](const storage::ReleaseSources& sources) {
     return sources.patterns.contains(id);
   }),
            core, actions);
 }
 
-void OwnPatterns::TakeBack(const std::vector<Digest>& updates, federation::GossipCore& core,
+void OwnPatterns::Withdraw(const std::vector<Digest>& updates, federation::GossipCore& core,
                            federation::Actions* actions) {
   if (updates.empty()) {
     return;
@@ -436,8 +437,8 @@ void OwnPatterns::TakeBack(const std::vector<Digest>& updates, federation::Gossi
   delta_changed_ = true;
 }
 
-federation::Actions OwnPatterns::Note(federation::Actions offered, OwnCores own,
-                                      federation::GossipCore& core) {
+federation::Actions OwnPatterns::RecordSources(federation::Actions offered, OwnCores own,
+                                               federation::GossipCore& core) {
   const federation::Item* item = nullptr;
   for (const federation::Action& action : offered) {
     if (const auto* const accepted = std::get_if<federation::ItemAccepted>(&action);
@@ -449,10 +450,10 @@ federation::Actions OwnPatterns::Note(federation::Actions offered, OwnCores own,
     return offered;
   }
   const Digest id = item->id;
-  const absl::Status noted = releases_.Note({.item = id,
-                                             .created_ms = item->created_ms,
-                                             .patterns = own.patterns,
-                                             .contributors = std::move(own.contributors)});
+  const absl::Status noted = releases_.Record({.item = id,
+                                               .created_ms = item->created_ms,
+                                               .patterns = own.patterns,
+                                               .contributors = std::move(own.contributors)});
   if (!noted.ok()) {
     LogError("an update is not offered, because its contributors could not be recorded: {}",
              MessageOf(noted));
@@ -469,7 +470,7 @@ federation::Actions OwnPatterns::Note(federation::Actions offered, OwnCores own,
   for (const federation::Item& one : core.Items()) {
     live.insert(one.id);
   }
-  releases_.KeepOnly(live);
+  releases_.RetainOnly(live);
   return offered;
 }
 
@@ -485,7 +486,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferDelta(uint64_t round,
     return federation::Actions();
   }
   ASSIGN_OR_RETURN(federation::Actions actions, core.OfferUpdate(round, own.update, now));
-  return Note(std::move(actions), std::move(own), core);
+  return RecordSources(std::move(actions), std::move(own), core);
 }
 
 absl::StatusOr<federation::Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
@@ -495,14 +496,14 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferNoised(uint64_t round, DpR
     return federation::Actions();
   }
   if (absl::Status allowed = release.Check(); !allowed.ok()) {
-    release.Refuse(allowed);
+    release.RecordRefusal(allowed);
     return federation::Actions();
   }
   ASSIGN_OR_RETURN(OwnCores own, NextDelta(privacy::ConsentTier::kDp, now));
   if (own.update.banks.empty() || own.patterns == in_newest_) {
     delta_changed_ = false;
     if (own.left_out > 0 && own.update.banks.empty()) {
-      release.Refuse(NobodyAgreed(own.left_out));
+      release.RecordRefusal(NobodyAgreed(own.left_out));
     }
     return federation::Actions();
   }
@@ -514,7 +515,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::OfferNoised(uint64_t round, DpR
   }
   ASSIGN_OR_RETURN(federation::Actions actions,
                    core.OfferUpdate(round, *noised, now, privacy::ShareableKind::kDpAdapterDelta));
-  return Note(std::move(actions), std::move(own), core);
+  return RecordSources(std::move(actions), std::move(own), core);
 }
 
 }  // namespace ruvd::sharing

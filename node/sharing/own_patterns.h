@@ -51,7 +51,7 @@ class OwnPatterns {
   // patterns that are gone or may no longer leave, and updates with a contributor who no longer
   // agrees or with unknown contributors. Items of peers stay. RefreshAll withdraws the items of
   // deleted patterns. Returns the removed items.
-  std::vector<federation::Item> RemoveTakenBack(std::vector<federation::Item>* items,
+  std::vector<federation::Item> RemoveWithdrawn(std::vector<federation::Item>* items,
                                                 privacy::ConsentTier tier, federation::Instant now);
 
   // Offers and withdraws patterns according to the changes since the last call. It handles one page
@@ -87,27 +87,28 @@ class OwnPatterns {
                                                      federation::GossipCore& core,
                                                      federation::Instant now);
   // Withdraws the noised centroids that peers can get.
-  federation::Actions TakeBackCentroids(federation::GossipCore& core);
+  federation::Actions WithdrawCentroids(federation::GossipCore& core);
   // Returns the update that would be offered next under `tier`.
   absl::StatusOr<OwnCores> NextDelta(privacy::ConsentTier tier, federation::Instant now) const;
   // Visits the patterns that would leave under `public`, in order of id. Returns the errors of the
   // store.
-  absl::Status ForEachToLeave(
+  absl::Status ForEachShareable(
       federation::Instant now,
       const std::function<void(const federation::SharedPattern&)>& visit) const;
 
  private:
   bool MayShare(const std::vector<privacy::Contributor>& contributors, privacy::ConsentTier tier,
                 federation::Instant now) const;
-  bool MayLeave(const serving::PatternPayload& payload, privacy::ConsentTier tier,
-                federation::Instant now) const;
-  bool MayStillLeave(const federation::Item& item, privacy::ConsentTier tier,
-                     federation::Instant now) const;
+  bool MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
+                   federation::Instant now) const;
+  bool MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
+                        federation::Instant now) const;
   // Records the sources of an own update before peers learn of it. If that fails, the update is not
   // offered.
-  federation::Actions Note(federation::Actions offered, OwnCores own, federation::GossipCore& core);
+  federation::Actions RecordSources(federation::Actions offered, OwnCores own,
+                                    federation::GossipCore& core);
   // Withdraws updates, and updates the view of what peers can get.
-  void TakeBack(const std::vector<Digest>& updates, federation::GossipCore& core,
+  void Withdraw(const std::vector<Digest>& updates, federation::GossipCore& core,
                 federation::Actions* actions);
   // The versions of own patterns that peers can get, by updated_ms, with the end times of their
   // items.
@@ -120,22 +121,22 @@ class OwnPatterns {
                federation::Instant now, federation::Actions* actions);
   // Updates the offers of patterns whose items expire soon, or of all patterns if some items have
   // expired. Returns the errors of RefreshAll.
-  absl::StatusOr<federation::Actions> RefreshEnding(federation::GossipCore& core,
-                                                    federation::Instant now);
+  absl::StatusOr<federation::Actions> RefreshExpiring(federation::GossipCore& core,
+                                                      federation::Instant now);
   void Offer(const storage::Pattern& pattern, const Offered& offered, federation::GossipCore& core,
              federation::Instant now, federation::Actions* actions);
   // Marks a public row as private, because peers cannot get the pattern. Does nothing if the
   // pattern changed meanwhile.
-  void MarkKept(const storage::Pattern& pattern);
-  // Does what MarkKept does for all patterns, under a tier that lets no pattern leave.
-  void MarkAllKept();
+  void MarkPrivate(const storage::Pattern& pattern);
+  // Does what MarkPrivate does for all patterns, under a tier that lets no pattern leave.
+  void MarkAllPrivate();
   // Withdraws a pattern and every update that contains it.
   void StopOffering(const storage::PatternId& id, const Offered& offered,
                     federation::GossipCore& core, federation::Actions* actions);
-  void TakeBack(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
+  void Withdraw(const storage::PatternId& id, const Offered& offered, federation::GossipCore& core,
                 federation::Actions* actions);
   // Withdraws the centroids of an earlier release.
-  void TakeBackCentroids(federation::GossipCore& core, federation::Actions* actions);
+  void WithdrawCentroids(federation::GossipCore& core, federation::Actions* actions);
   // Offers a centroid and records its contributors first. If they cannot be recorded, the centroid
   // is not offered.
   absl::Status OfferCentroid(federation::SharedPattern pattern,
@@ -153,7 +154,7 @@ class OwnPatterns {
   // Own patterns whose cores are in the newest offered update, with their updated_ms.
   std::map<storage::PatternId, int64_t> in_newest_;
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPrivate;  // tier of the last RefreshAll
-  TimePoint next_look_{};                                       // time of the next RefreshEnding
+  TimePoint next_look_{};                                       // time of the next RefreshExpiring
   size_t offered_before_ = 0;   // number of offered patterns at the last such check
   bool marks_checked_ = false;  // under the present tier
   bool delta_changed_ = true;   // true at first: it is unknown what was offered before the start

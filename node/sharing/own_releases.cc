@@ -24,7 +24,7 @@ absl::Status OwnReleases::Load() {
   return absl::OkStatus();
 }
 
-absl::Status OwnReleases::Note(storage::ReleaseSources sources) {
+absl::Status OwnReleases::Record(storage::ReleaseSources sources) {
   if (store_ != nullptr) {
     RETURN_IF_ERROR(store_->Put(sources));
   }
@@ -33,8 +33,8 @@ absl::Status OwnReleases::Note(storage::ReleaseSources sources) {
   return absl::OkStatus();
 }
 
-void OwnReleases::KeepOnly(const std::set<Digest>& live) {
-  Forget(Where(
+void OwnReleases::RetainOnly(const std::set<Digest>& live) {
+  Forget(ItemsWhere(
       [&live](const storage::ReleaseSources& sources) { return !live.contains(sources.item); }));
 }
 
@@ -66,7 +66,7 @@ const storage::ReleaseSources* OwnReleases::NewestUpdate() const {
   return newest;
 }
 
-std::vector<Digest> OwnReleases::Where(
+std::vector<Digest> OwnReleases::ItemsWhere(
     const std::function<bool(const storage::ReleaseSources&)>& which) const {
   std::vector<Digest> items;
   for (const auto& [item, sources] : releases_) {

@@ -26,10 +26,10 @@ class OwnReleases {
   absl::Status Load();
   // Records a release on disk. Returns the errors of ReleaseSourceStore::Put; then nothing is
   // recorded.
-  absl::Status Note(storage::ReleaseSources sources);
+  absl::Status Record(storage::ReleaseSources sources);
   // Forgets all releases except `live`. If deleting from disk fails, they are forgotten after the
   // next start.
-  void KeepOnly(const std::set<Digest>& live);
+  void RetainOnly(const std::set<Digest>& live);
   void Forget(std::span<const Digest> items);
 
   // Returns the sources of an item, or nullptr if they are unknown.
@@ -37,7 +37,8 @@ class OwnReleases {
   // Returns the sources of the newest update, or nullptr if there is no update. Updates name
   // patterns; noised centroids do not.
   const storage::ReleaseSources* NewestUpdate() const;
-  std::vector<Digest> Where(const std::function<bool(const storage::ReleaseSources&)>& which) const;
+  std::vector<Digest> ItemsWhere(
+      const std::function<bool(const storage::ReleaseSources&)>& which) const;
   const std::map<Digest, storage::ReleaseSources>& all() const { return releases_; }
 
  private:

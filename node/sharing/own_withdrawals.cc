@@ -27,7 +27,7 @@ std::vector<Name> NextNames(const std::vector<Name>& names, size_t at) {
 
 }  // namespace
 
-std::vector<privacy::Withdrawal> OwnWithdrawals::Stored(int64_t now_ms) const {
+std::vector<privacy::Withdrawal> OwnWithdrawals::LoadStored(int64_t now_ms) const {
   if (store_ == nullptr) {
     return {};
   }

@@ -18,7 +18,7 @@
 namespace ruvd::sharing {
 
 // The number of items that a node withdrew.
-struct TakenBack {
+struct WithdrawnCounts {
   uint32_t updates = 0;
   uint32_t patterns = 0;  // each pattern counts once, even if peers could get several versions
   uint32_t items() const { return updates + patterns; }
@@ -37,7 +37,7 @@ class OwnWithdrawals {
 
   // Returns the newest stored records, which some peers may not know, in order of time; at most as
   // many as peers keep for one node.
-  std::vector<privacy::Withdrawal> Stored(int64_t now_ms) const;
+  std::vector<privacy::Withdrawal> LoadStored(int64_t now_ms) const;
 
   // Notes a withdrawn item of this node, or the withdrawn items in a core's actions.
   void Add(const federation::Item& item);
@@ -49,7 +49,7 @@ class OwnWithdrawals {
 
   bool pending() const { return !updates_.empty() || !patterns_.empty(); }
   // Returns the totals since the start of the node.
-  const TakenBack& total() const { return total_; }
+  const WithdrawnCounts& total() const { return total_; }
 
  private:
   absl::StatusOr<privacy::Withdrawal> Sign(std::vector<Digest> updates,
@@ -60,7 +60,7 @@ class OwnWithdrawals {
   std::set<Digest> updates_;
   std::map<PatternName, int64_t> patterns_;  // with the creation time of the newest version
   privacy::Withdrawal latest_;
-  TakenBack total_;
+  WithdrawnCounts total_;
 };
 
 }  // namespace ruvd::sharing

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "federation/core/gossip_core.h"
 #include "federation/patterns/shared_pattern.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::sharing {
@@ -30,7 +30,7 @@ struct PatternGate {
 class PeerPatterns {
  public:
   // `patterns` and `frame` must outlive this object.
-  PeerPatterns(storage::PatternStore& patterns, const inference::Frame& frame,
+  PeerPatterns(storage::PatternStore& patterns, const inference::ProjectionFrame& frame,
                const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
@@ -70,7 +70,7 @@ class PeerPatterns {
   absl::Status Trim(const privacy::NodeId& origin);
 
   storage::PatternStore& patterns_;
-  const inference::Frame& frame_;
+  const inference::ProjectionFrame& frame_;
   const privacy::NodeId self_;
   const PatternGate gate_;
   std::map<std::string, uint64_t> refused_;

@@ -20,12 +20,12 @@
 namespace ruvd::sharing {
 namespace {
 
-absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& own,
+absl::Status AddPlainPayloads(const PreviewInput& question, const OwnCores& own,
                               admin::v1::PreviewReleaseResponse* preview) {
   if (!own.update.banks.empty()) {
     preview->add_payloads(federation::EncodeAdapterUpdate(own.update));
   }
-  return question.own->ForEachToLeave(
+  return question.own->ForEachShareable(
       question.now, [preview](const federation::SharedPattern& pattern) {
         if (static_cast<size_t>(preview->payloads_size()) < limits::kMaxPreviewPayloads) {
           preview->add_payloads(federation::EncodeSharedPattern(pattern));
@@ -36,7 +36,7 @@ absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& o
 }
 
 // Returns why nothing would leave, as far as this is known without a charge.
-absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
+absl::Status Refusal(const PreviewInput& question, const OwnCores& own) {
   if (question.tier == privacy::ConsentTier::kPrivate) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                  "under tier private nothing leaves this node");
@@ -61,8 +61,7 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
                                   : absl::OkStatus();
 }
 
-absl::Status PreviewCentroids(const PreviewQuestion& question,
-                              admin::v1::CentroidPreview* preview) {
+absl::Status PreviewCentroids(const PreviewInput& question, admin::v1::CentroidPreview* preview) {
   *preview->mutable_release() = question.centroids->View();
   absl::Status refusal = question.allowed;
   refusal.Update(question.centroids->Check());
@@ -93,7 +92,7 @@ DpRelease::Layout LayoutOfShare(const DpRelease& release) {
 
 }  // namespace
 
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNext(const PreviewQuestion& question) {
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNextRelease(const PreviewInput& question) {
   admin::v1::PreviewReleaseResponse preview;
   preview.set_tier(static_cast<pattern::v1::SharingTier>(question.tier));
   *preview.mutable_release() = question.release->View(question.tier);

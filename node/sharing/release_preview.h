@@ -13,7 +13,7 @@
 
 namespace ruvd::sharing {
 
-struct PreviewQuestion {
+struct PreviewInput {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   absl::Status allowed;  // OK if this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
@@ -26,6 +26,6 @@ struct PreviewQuestion {
 // nothing. Under `dp` it cannot show the values: drawing noise to show it would be another release
 // of the same update and would cost epsilon. Under `masked` it shows the size of a share in bytes.
 // Returns errors of the store.
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNext(const PreviewQuestion& question);
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNextRelease(const PreviewInput& question);
 
 }  // namespace ruvd::sharing

@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<federation::ReputationTable::Known>> LoadReputations(
   return stored ? FromStored(*stored) : std::vector<federation::ReputationTable::Known>();
 }
 
-absl::Status KeepReputations(storage::StateStore& state,
-                             std::span<const federation::ReputationTable::Known> known) {
+absl::Status StoreReputations(storage::StateStore& state,
+                              std::span<const federation::ReputationTable::Known> known) {
   return state.Put(storage::state::PeerReputations(), ToStored(known));
 }
 

@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<federation::ReputationTable::Known>> FromStored(
 absl::StatusOr<std::vector<federation::ReputationTable::Known>> LoadReputations(
     const storage::StateStore& state);
 // Replaces the list. Returns the errors of StateStore::Put.
-absl::Status KeepReputations(storage::StateStore& state,
-                             std::span<const federation::ReputationTable::Known> known);
+absl::Status StoreReputations(storage::StateStore& state,
+                              std::span<const federation::ReputationTable::Known> known);
 
 }  // namespace ruvd::sharing

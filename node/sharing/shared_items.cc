@@ -45,7 +45,7 @@ void ClipToBound(std::vector<float>& core) {
   }
 }
 
-federation::CoreDelta CoreOf(const inference::Frame& frame, uint32_t bank,
+federation::CoreDelta CoreOf(const inference::ProjectionFrame& frame, uint32_t bank,
                              std::vector<float> values) {
   ClipToBound(values);
   return {.target = frame.target,
@@ -56,8 +56,8 @@ federation::CoreDelta CoreOf(const inference::Frame& frame, uint32_t bank,
 
 }  // namespace
 
-absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
-                                                           const inference::Frame& frame) {
+absl::StatusOr<federation::SharedPattern> ShareablePattern(
+    const storage::Pattern& pattern, const inference::ProjectionFrame& frame) {
   ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                    serving::DecodePatternPayload(pattern.payload));
   if (payload.withheld) {
@@ -85,7 +85,7 @@ absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Patter
 
 absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
                                                    const privacy::NodeId& origin,
-                                                   const inference::Frame& frame,
+                                                   const inference::ProjectionFrame& frame,
                                                    uint32_t version) {
   storage::Pattern pattern;
   pattern.id = shared.id;

@@ -14,7 +14,7 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/events/item.h"
 #include "federation/patterns/shared_pattern.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/adapter/talora.h"
 #include "inference/model/model.h"
 #include "node/serving/pattern_payload.h"
@@ -31,13 +31,14 @@ namespace ruvd::sharing {
 // Returns the part of a pattern that may be shared: its centroid and its core, never text.
 // FAILED_PRECONDITION if it has no core in this frame, or if a client made it private.
 absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
-                                                           const inference::Frame& frame);
+                                                           const inference::ProjectionFrame& frame);
 
 // Returns a peer's pattern as a row of this node's store. Its core becomes an adapter in the frame,
 // with the version `version`.
 absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
                                                    const privacy::NodeId& origin,
-                                                   const inference::Frame& frame, uint32_t version);
+                                                   const inference::ProjectionFrame& frame,
+                                                   uint32_t version);
 
 // The mean of this node's cores, and its sources.
 struct OwnCores {

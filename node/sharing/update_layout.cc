@@ -30,7 +30,7 @@ void ClipJointly(federation::AdapterUpdate* update) {
   }
 }
 
-std::vector<federation::ModuleShape> ModulesOf(const inference::Frame& frame) {
+std::vector<federation::ModuleShape> ModulesOf(const inference::ProjectionFrame& frame) {
   const auto rank = static_cast<uint32_t>(frame.rank);
   return {{.target = frame.target, .rows = rank, .columns = rank}};
 }
@@ -92,7 +92,7 @@ std::optional<federation::BankedValues> CoreByBank(const serving::PatternPayload
 }
 
 std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
-                                              const inference::Frame& frame) {
+                                              const inference::ProjectionFrame& frame) {
   std::optional<federation::BankedValues> banks = CoreByBank(payload, {.frame = &frame});
   return banks ? std::optional(std::move(banks->front())) : std::nullopt;
 }

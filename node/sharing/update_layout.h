@@ -11,15 +11,15 @@
 #include "base/bytes.h"
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_gate.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "node/serving/pattern_payload.h"
 
 namespace ruvd::sharing {
 
 // The model, frame and banks of this node's updates.
 struct UpdateLayout {
-  const inference::Frame* frame = nullptr;  // must outlive the layout
-  Digest model_hash{};                      // of the model package
+  const inference::ProjectionFrame* frame = nullptr;  // must outlive the layout
+  Digest model_hash{};                                // of the model package
   // The boundaries of this node's timestep banks, ascending, within 0 to 1. Empty: one bank for all
   // t. Other nodes may have other banks.
   std::vector<float> boundaries = {};
@@ -50,6 +50,6 @@ std::optional<federation::BankedValues> CoreByBank(const serving::PatternPayload
 
 // Returns the core of a pattern for all t, which is its mean over t; nullopt as for CoreByBank.
 std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
-                                              const inference::Frame& frame);
+                                              const inference::ProjectionFrame& frame);
 
 }  // namespace ruvd::sharing

@@ -9,7 +9,7 @@
 
 namespace ruvd::sharing {
 
-void WithdrawalPauses::Note(const privacy::NodeId& origin, TimePoint now) {
+void WithdrawalPauses::RecordWithdrawal(const privacy::NodeId& origin, TimePoint now) {
   std::erase_if(pauses_, [now](const auto& entry) {
     return entry.second.until + limits::kLongestWithdrawalPause <= now;
   });
@@ -20,7 +20,7 @@ void WithdrawalPauses::Note(const privacy::NodeId& origin, TimePoint now) {
   pause.until = now + pause.length;
 }
 
-bool WithdrawalPauses::Paused(const privacy::NodeId& origin, TimePoint now) const {
+bool WithdrawalPauses::IsPaused(const privacy::NodeId& origin, TimePoint now) const {
   const auto found = pauses_.find(origin);
   return found != pauses_.end() && now < found->second.until;
 }

@@ -20,8 +20,8 @@ namespace ruvd::sharing {
 class WithdrawalPauses {
  public:
   // Notes that an update of `origin` was removed from the global adapter.
-  void Note(const privacy::NodeId& origin, TimePoint now);
-  bool Paused(const privacy::NodeId& origin, TimePoint now) const;
+  void RecordWithdrawal(const privacy::NodeId& origin, TimePoint now);
+  bool IsPaused(const privacy::NodeId& origin, TimePoint now) const;
   // Returns the earliest end of a pause; nullopt if there is no pause.
   std::optional<TimePoint> NextEnd(TimePoint now) const;
 

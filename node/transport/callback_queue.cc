@@ -33,7 +33,7 @@ std::shared_ptr<grpc::Channel>* ChannelThatStays() {
 
 }  // namespace
 
-void KeepCallbackQueue() {
+void RetainCallbackQueue() {
   // It is atomic because the compiler would remove a plain pointer that is never read, and
   // LeakSanitizer would then report a leak.
   static const std::atomic<std::shared_ptr<grpc::Channel>*> kept{ChannelThatStays()};

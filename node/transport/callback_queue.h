@@ -10,6 +10,6 @@ namespace ruvd::transport {
 // destroys the queue while its own threads still use it, and sometimes aborts the process
 // ("ref_counted.h: assertion failed: prior > 0"). Call this before the callback API is used.
 // Thread-safe; later calls do nothing.
-void KeepCallbackQueue();
+void RetainCallbackQueue();
 
 }  // namespace ruvd::transport

@@ -49,7 +49,7 @@ std::string_view TierName(ConsentTier tier) {
   return "unknown";
 }
 
-bool MayLeave(ConsentTier tier, ShareableKind kind) {
+bool TierAllows(ConsentTier tier, ShareableKind kind) {
   const bool is_dp = kind == ShareableKind::kDpAdapterDelta || kind == ShareableKind::kDpPattern;
   const bool is_plain = kind == ShareableKind::kAdapterDelta || kind == ShareableKind::kPattern;
   switch (tier) {
@@ -66,7 +66,7 @@ bool MayLeave(ConsentTier tier, ShareableKind kind) {
 }
 
 absl::Status RequireConsent(ConsentTier tier, ShareableKind kind) {
-  if (MayLeave(tier, kind)) {
+  if (TierAllows(tier, kind)) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,

@@ -33,7 +33,7 @@ std::string_view TierName(ConsentTier tier);
 // Returns whether the tier lets the kind leave the node: nothing leaves under kPrivate, only masked
 // sums under kMasked, only differentially private items under kDp, and differentially private and
 // plain items under kPublic.
-bool MayLeave(ConsentTier tier, ShareableKind kind);
+bool TierAllows(ConsentTier tier, ShareableKind kind);
 
 // Returns OK, or CONSENT_MISSING if MayLeave returns false.
 absl::Status RequireConsent(ConsentTier tier, ShareableKind kind);

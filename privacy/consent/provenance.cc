@@ -35,7 +35,7 @@ absl::Status ProvenanceIndex::Add(const std::string& version, std::vector<Proven
   return absl::OkStatus();
 }
 
-std::vector<RebuildStep> ProvenanceIndex::PlanWithout(
+std::vector<RebuildStep> ProvenanceIndex::PlanRebuild(
     std::span<const Withdrawal> withdrawals) const {
   const auto withdrawn = [withdrawals](const ProvenanceInput& input) {
     return std::ranges::any_of(withdrawals, [&input](const Withdrawal& withdrawal) {

@@ -45,7 +45,7 @@ class ProvenanceIndex {
   // Returns every version that contains a withdrawn item, directly or through a parent, with the
   // inputs that remain. Parents come before the versions made from them. Returns an empty plan if
   // no version is concerned.
-  std::vector<RebuildStep> PlanWithout(std::span<const Withdrawal> withdrawals) const;
+  std::vector<RebuildStep> PlanRebuild(std::span<const Withdrawal> withdrawals) const;
 
   // Forgets a version. Fails with INVALID_ARGUMENT while another version names it as a parent.
   absl::Status Remove(const std::string& version);

@@ -136,7 +136,7 @@ absl::Status ConsentRegister::Put(const UserConsent& record) {
   if (newer) {
     records_[record.subject] = record;
   }
-  doubted_.erase(record.subject);
+  untrusted_.erase(record.subject);
   return absl::OkStatus();
 }
 
@@ -146,7 +146,7 @@ const UserConsent* ConsentRegister::Find(ConsentSubject::Kind kind, const std::s
 }
 
 bool ConsentRegister::Readable(const ConsentSubject& subject) const {
-  return !doubted_.contains(subject) && (unreadable_ == 0 || records_.contains(subject));
+  return !untrusted_.contains(subject) && (unreadable_ == 0 || records_.contains(subject));
 }
 
 absl::Status ConsentRegister::CheckReadable(const Contributor& contributor) const {
@@ -156,7 +156,7 @@ absl::Status ConsentRegister::CheckReadable(const Contributor& contributor) cons
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentDamaged,
                  "a consent that cannot be read may be a contributor's withdrawal ({} records are "
                  "damaged, {} do not verify); ask for it again, or restore a backup of the store",
-                 unreadable_, doubted_.size());
+                 unreadable_, untrusted_.size());
   }
   return absl::OkStatus();
 }

@@ -75,7 +75,7 @@ class ConsentRegister {
 
   // Says that a stored record of this subject cannot be trusted. Nothing is allowed for the subject
   // before the next Put for it.
-  void Doubt(const ConsentSubject& subject) { doubted_.insert(subject); }
+  void MarkUntrusted(const ConsentSubject& subject) { untrusted_.insert(subject); }
   // Says how many stored records cannot be read so that even their subjects are unknown. While
   // there are any, a contributor can be allowed something only if its user and its session, if it
   // has one, both have a known record.
@@ -102,7 +102,7 @@ class ConsentRegister {
   const UserConsent* Find(ConsentSubject::Kind kind, const std::string& id) const;
   absl::Status CheckReadable(const Contributor& contributor) const;
   std::map<ConsentSubject, UserConsent> records_;
-  std::set<ConsentSubject> doubted_;
+  std::set<ConsentSubject> untrusted_;
   size_t unreadable_ = 0;
 };
 

@@ -27,7 +27,7 @@ double SumDistance(double sigma, uint32_t n) {
 
 }  // namespace
 
-absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contributors,
+absl::StatusOr<NoiseShares> SplitNoise(const NoiseGrid& grid, uint32_t contributors,
                                        uint32_t colluders, size_t dimension) {
   if (colluders >= contributors || contributors > limits::kMaxCliqueMembers || dimension == 0 ||
       dimension > limits::kMaxUpdateValues || grid.clip_units <= 0 ||
@@ -55,7 +55,7 @@ absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contribut
   return shares;
 }
 
-NoiseGrid ShareGrid(const NoiseGrid& grid, const NoiseShares& shares) {
+NoiseGrid NoiseShareGrid(const NoiseGrid& grid, const NoiseShares& shares) {
   NoiseGrid share = grid;
   share.sigma_units = shares.share_units;
   return share;

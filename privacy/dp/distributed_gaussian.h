@@ -34,10 +34,10 @@ struct NoiseShares {
 // rounding. Fails with INVALID_ARGUMENT unless colluders < contributors <= kMaxCliqueMembers, 1 <=
 // dimension <= kMaxUpdateValues, 1 <= clip_units <= kMaxGridUnits and 1 <= sigma_units <=
 // kMaxNoiseUnits.
-absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contributors,
+absl::StatusOr<NoiseShares> SplitNoise(const NoiseGrid& grid, uint32_t contributors,
                                        uint32_t colluders, size_t dimension);
 
 // Returns `grid` with the noise of one share, for ReleaseOnGrid.
-NoiseGrid ShareGrid(const NoiseGrid& grid, const NoiseShares& shares);
+NoiseGrid NoiseShareGrid(const NoiseGrid& grid, const NoiseShares& shares);
 
 }  // namespace ruvd::privacy::dp

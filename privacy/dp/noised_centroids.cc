@@ -187,7 +187,7 @@ std::vector<std::vector<float>> PublicAnchors(const Digest& seed, size_t dimensi
   return centres;
 }
 
-absl::StatusOr<std::vector<NoisedSums>> NoisedPasses(
+absl::StatusOr<std::vector<NoisedSums>> RunNoisedPasses(
     std::span<const std::span<const float>> examples, std::span<const std::vector<float>> anchors,
     const CentroidTerms& terms, const DiscreteGaussian& noise, const RandomBytes& random) {
   RETURN_IF_ERROR(CheckPasses(examples, anchors, terms, noise));

@@ -66,7 +66,7 @@ using NoisedSums = std::vector<std::vector<int64_t>>;
 // before. An example that is zero or not finite adds nothing. Fails with INVALID_ARGUMENT for other
 // dimensions, for a number of anchors other than kCentroidCells, or for a noise that is not the
 // grid's, and with LIMIT_EXCEEDED for more than kMaxCentroidExamples.
-absl::StatusOr<std::vector<NoisedSums>> NoisedPasses(
+absl::StatusOr<std::vector<NoisedSums>> RunNoisedPasses(
     std::span<const std::span<const float>> examples, std::span<const std::vector<float>> anchors,
     const CentroidTerms& terms, const DiscreteGaussian& noise, const RandomBytes& random);
 

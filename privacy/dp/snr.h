@@ -13,12 +13,12 @@ namespace ruvd::privacy::dp {
 
 // Whether each contribution carries its own noise, or only their sum carries noise, as in a masked
 // clique or a batch of examples inside one node.
-enum class NoisePlace : uint8_t { kEach, kSum };
+enum class NoiseLocation : uint8_t { kEach, kSum };
 
 // The quantities that decide how much of a release is signal. All of them are known before any data
 // is read.
-struct SnrQuestion {
-  NoisePlace place = NoisePlace::kEach;
+struct SnrParameters {
+  NoiseLocation place = NoiseLocation::kEach;
   double noise_multiplier = 1;  // noise of one release over the clip norm
   size_t dimension = 1;         // values of all banks together
   double contributors = 1;      // nodes, or expected examples of a batch
@@ -32,20 +32,20 @@ struct SnrQuestion {
 // values, with clip norm C and noise multiplier sigma. The signal is `signal` C. The noise is sigma
 // C sqrt(d / n) if each contribution carries its own and sigma C sqrt(d) / n if only the sum does.
 // The ratio is multiplied by sqrt(releases). Fails with INVALID_ARGUMENT for values out of range.
-absl::StatusOr<double> PredictSnr(const SnrQuestion& question);
+absl::StatusOr<double> PredictSnr(const SnrParameters& question);
 
 // The value of each quantity that would bring the prediction to kMinReleaseSnr if only that
 // quantity were changed.
-struct SnrNeeds {
+struct SnrRequirements {
   double noise_multiplier = 0;  // at most
   double contributors = 0;      // at least
   size_t dimension = 0;         // at most; 0 if no number of values is small enough
 };
 // Fails as PredictSnr does, and with INVALID_ARGUMENT for a signal of 0.
-absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question);
+absl::StatusOr<SnrRequirements> ComputeSnrRequirements(const SnrParameters& question);
 
 // Returns SIGNAL_TOO_WEAK, with the figure and the remedies, if the prediction is below
 // kMinReleaseSnr: such a release would spend budget and make every model that uses it worse.
-absl::Status RequireSnr(const SnrQuestion& question);
+absl::Status RequireSnr(const SnrParameters& question);
 
 }  // namespace ruvd::privacy::dp

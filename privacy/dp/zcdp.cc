@@ -78,7 +78,7 @@ absl::StatusOr<double> EpsilonOfRho(double rho, double delta) {
   return std::max(0.0, std::min(least, Refine(rho, delta, middle - step, middle + step)));
 }
 
-absl::StatusOr<double> RhoWithin(double epsilon, double delta) {
+absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta) {
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   double low = 0;

@@ -26,7 +26,7 @@ absl::StatusOr<double> EpsilonOfRho(double rho, double delta);
 // Returns the largest rho that stays within (epsilon, delta), with a relative error of at most 1e-9
 // that never makes it too large. Fails with INVALID_ARGUMENT unless epsilon is finite and at least
 // 0.
-absl::StatusOr<double> RhoWithin(double epsilon, double delta);
+absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta);
 
 // Returns rho in units of 2^-32, rounded up, as the ledger stores and adds it. Fails with
 // LIMIT_EXCEEDED if 64 bits are too few.

@@ -75,8 +75,8 @@ NodeId Equivocation::sender() const {
   return ParseHeader(AsBytes(first_header)).value().sender_id;
 }
 
-std::optional<Equivocation> EquivocationDetector::Note(const EnvelopeHeader& header,
-                                                       const Envelope& envelope) {
+std::optional<Equivocation> EquivocationDetector::Record(const EnvelopeHeader& header,
+                                                         const Envelope& envelope) {
   const Number number(header.sender_id, header.boot_id, header.seq);
   const auto known = seen_.find(number);
   if (known == seen_.end()) {

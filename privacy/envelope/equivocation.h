@@ -53,7 +53,7 @@ class EquivocationDetector {
 
   // Remembers a message. Returns evidence if a different message of this sender, boot and number is
   // remembered.
-  std::optional<Equivocation> Note(const EnvelopeHeader& header, const Envelope& envelope);
+  std::optional<Equivocation> Record(const EnvelopeHeader& header, const Envelope& envelope);
   // Returns whether a message of this sender, boot and number is remembered.
   bool Knows(const EnvelopeHeader& header) const {
     return seen_.contains(Number(header.sender_id, header.boot_id, header.seq));

@@ -85,7 +85,7 @@ absl::Status ReplayWindow::Admit(const EnvelopeHeader& header) {
   return absl::OkStatus();
 }
 
-void ReplayWindow::Note(const EnvelopeHeader& header) {
+void ReplayWindow::MarkSeen(const EnvelopeHeader& header) {
   if (Boot* boot = FindOrAddBoot(Touch(header.sender_id), header.boot_id)) {
     boot->window.Mark(header.seq);
   }

@@ -45,7 +45,7 @@ class ReplayWindow {
   // Remembers the message and returns OK, or returns REPLAYED.
   absl::Status Admit(const EnvelopeHeader& header);
   // Remembers a message without a check, for messages that arrive in a way that needs none.
-  void Note(const EnvelopeHeader& header);
+  void MarkSeen(const EnvelopeHeader& header);
   size_t senders() const { return senders_.size(); }
 
  private:

@@ -32,7 +32,7 @@ absl::Status Spent(const PrivacyBudget& budget, uint64_t spent, uint64_t cost) {
 
 absl::StatusOr<PrivacyBudget> PrivacyBudget::Within(PrivacyUnit unit, double epsilon,
                                                     double delta) {
-  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
+  ASSIGN_OR_RETURN(const double rho, dp::RhoForEpsilon(epsilon, delta));
   const double units = std::floor(std::ldexp(rho, kFractionBits));
   PrivacyBudget budget{.unit = unit, .epsilon = epsilon, .delta = delta};
   budget.rho_q32 = units >= std::ldexp(1.0, 64) ? std::numeric_limits<uint64_t>::max()

@@ -53,9 +53,9 @@ absl::Status MaskLayout::Check() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> MaskLayout::MostUnitsOfOne(size_t members) const {
+absl::StatusOr<int64_t> MaskLayout::MaxUnitsPerMember(size_t members) const {
   ASSIGN_OR_RETURN(const dp::NoiseShares shares,
-                   dp::ShareNoise(grid, static_cast<uint32_t>(members), colluders, Values()));
+                   dp::SplitNoise(grid, static_cast<uint32_t>(members), colluders, Values()));
   return grid.clip_units + kNoiseReach * shares.share_units;
 }
 

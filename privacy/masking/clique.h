@@ -21,10 +21,10 @@ namespace ruvd::privacy::masking {
 using MaskPublicKey = std::array<uint8_t, 32>;
 
 // Names a masked sum: the cluster and the number of its round.
-struct MaskRound {
+struct MaskedSumId {
   ClusterId cluster{};
   uint64_t round = 0;
-  bool operator==(const MaskRound&) const = default;
+  bool operator==(const MaskedSumId&) const = default;
 };
 
 // What the values of a sum mean. The layout is public and the same for every participant.
@@ -42,9 +42,9 @@ struct MaskLayout {
   // Returns LIMIT_EXCEEDED for more than kMaxMaskedValues values.
   absl::Status Check() const;
   // Returns the largest magnitude, in units, that one of `members` participants can add to a value:
-  // a clipped value plus its share of the noise. Fails with INVALID_ARGUMENT if dp::ShareNoise
+  // a clipped value plus its share of the noise. Fails with INVALID_ARGUMENT if dp::SplitNoise
   // does.
-  absl::StatusOr<int64_t> MostUnitsOfOne(size_t members) const;
+  absl::StatusOr<int64_t> MaxUnitsPerMember(size_t members) const;
   // Returns the SHA-256 over all fields; docs/wire-format.md has the bytes.
   Digest Hash() const;
 };
@@ -57,7 +57,7 @@ struct CliqueMember {
 
 // The participants of one masked sum, ascending by id. It is a plain value.
 struct Clique {
-  MaskRound round;
+  MaskedSumId round;
   Digest layout{};  // MaskLayout::Hash
   std::vector<CliqueMember> members;
 

@@ -93,7 +93,7 @@ MaskKey MaskKey::Generate(const dp::RandomBytes& random) {
   return key;
 }
 
-absl::Status MaskKey::Share(const MaskPublicKey& peer, Digest* shared) const {
+absl::Status MaskKey::DeriveSharedSecret(const MaskPublicKey& peer, Digest* shared) const {
   RUVD_CHECK(secret_ != nullptr);
   if (crypto_scalarmult(shared->data(), secret_->bytes.data(), peer.data()) != 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
@@ -105,7 +105,7 @@ absl::Status MaskKey::Share(const MaskPublicKey& peer, Digest* shared) const {
 
 absl::Status MaskKey::CheckPeer(const MaskPublicKey& peer) const {
   Digest shared{};
-  const absl::Status status = Share(peer, &shared);
+  const absl::Status status = DeriveSharedSecret(peer, &shared);
   SecureWipe(shared);
   return status;
 }
@@ -117,7 +117,7 @@ absl::Status MaskKey::AddMasks(const Clique& clique, const NodeId& self,
       continue;
     }
     Digest shared{};
-    if (absl::Status status = Share(member.key, &shared); !status.ok()) {
+    if (absl::Status status = DeriveSharedSecret(member.key, &shared); !status.ok()) {
       SecureWipe(shared);
       SecureWipe({reinterpret_cast<uint8_t*>(values.data()), values.size_bytes()});
       return status;

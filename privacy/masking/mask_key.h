@@ -49,7 +49,7 @@ class MaskKey {
   MaskKey() = default;
   // Writes the secret shared with a peer to `shared`, which the caller must wipe. It is not a
   // return value, because moves would leave copies on the stack.
-  absl::Status Share(const MaskPublicKey& peer, Digest* shared) const;
+  absl::Status DeriveSharedSecret(const MaskPublicKey& peer, Digest* shared) const;
 
   MaskPublicKey public_key_{};
   std::unique_ptr<Secret, WipeSecret> secret_;

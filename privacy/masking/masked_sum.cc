@@ -29,7 +29,7 @@ absl::StatusOr<MaskedSum> MaskedSum::Begin(const Clique& clique, const MaskLayou
   }
   RETURN_IF_ERROR(layout.Check());
   const auto members = static_cast<int64_t>(clique.members.size());
-  ASSIGN_OR_RETURN(const int64_t most, layout.MostUnitsOfOne(clique.members.size()));
+  ASSIGN_OR_RETURN(const int64_t most, layout.MaxUnitsPerMember(clique.members.size()));
   return MaskedSum(clique, layout.Values(), members * most);
 }
 

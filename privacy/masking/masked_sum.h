@@ -19,7 +19,7 @@ namespace ruvd::privacy::masking {
 class MaskedSum {
  public:
   // Begins the sum of the agreed `clique` and `layout`. Fails with CLIQUE_INVALID, with
-  // MASK_LAYOUT_MISMATCH, and as MaskLayout::Check and MostUnitsOfOne do.
+  // MASK_LAYOUT_MISMATCH, and as MaskLayout::Check and MaxUnitsPerMember do.
   static absl::StatusOr<MaskedSum> Begin(const Clique& clique, const MaskLayout& layout);
 
   // Adds the share that came from `sender`, whose envelope was verified. Fails with CLIQUE_INVALID

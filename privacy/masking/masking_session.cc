@@ -37,8 +37,8 @@ void Wipe(std::vector<int32_t>& units) {
 
 }  // namespace
 
-MaskingSession::MaskingSession(const MaskRound& round, const MaskLayout& layout, const NodeId& self,
-                               uint64_t last_reservation, MaskKey key)
+MaskingSession::MaskingSession(const MaskedSumId& round, const MaskLayout& layout,
+                               const NodeId& self, uint64_t last_reservation, MaskKey key)
     : round_(round),
       layout_(layout),
       layout_hash_(layout.Hash()),
@@ -48,7 +48,7 @@ MaskingSession::MaskingSession(const MaskRound& round, const MaskLayout& layout,
   offers_[self_] = key_.public_key();
 }
 
-absl::StatusOr<MaskingSession> MaskingSession::Begin(const MaskRound& round,
+absl::StatusOr<MaskingSession> MaskingSession::Begin(const MaskedSumId& round,
                                                      const MaskLayout& layout, const NodeId& self,
                                                      uint64_t last_reservation,
                                                      const dp::RandomBytes& random) {
@@ -152,7 +152,7 @@ absl::Status MaskingSession::CheckInput(const Clique& clique, const MaskInput& i
                  "a new one",
                  input.contributors, clique.members.size());
   }
-  ASSIGN_OR_RETURN(const int64_t most, layout_.MostUnitsOfOne(clique.members.size()));
+  ASSIGN_OR_RETURN(const int64_t most, layout_.MaxUnitsPerMember(clique.members.size()));
   const bool fits = std::ranges::all_of(
       input.units, [most](int64_t unit) { return -most <= unit && unit <= most; });
   return fits ? absl::OkStatus()

@@ -23,7 +23,7 @@ struct MaskInput {
   // difference of two sums over the same inputs would reveal the input of a node that is in only
   // one of them.
   uint64_t reservation = 0;
-  // The number of participants for which the share of the noise was computed (dp::ShareNoise)
+  // The number of participants for which the share of the noise was computed (dp::SplitNoise)
   uint32_t contributors = 0;
   std::vector<int32_t> units;
 };
@@ -43,7 +43,7 @@ class MaskingSession {
   // an update goes into only one sum if the caller reads this number from the ledger and never
   // charges one update twice. `random` makes the key and is not kept. Fails as MaskLayout::Check
   // does.
-  static absl::StatusOr<MaskingSession> Begin(const MaskRound& round, const MaskLayout& layout,
+  static absl::StatusOr<MaskingSession> Begin(const MaskedSumId& round, const MaskLayout& layout,
                                               const NodeId& self, uint64_t last_reservation,
                                               const dp::RandomBytes& random);
 
@@ -66,18 +66,18 @@ class MaskingSession {
   // reservation is not newer than all those used before, for a set that is not the former one
   // without some members, and after kMaxMaskAttempts. Fails with UPDATE_INVALID for an input of
   // another size, with noise for another number of contributors, or with a value above
-  // MostUnitsOfOne. Fails with INVALID_ARGUMENT if the layout allows too many colluders for so few
-  // members, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH.
+  // MaxUnitsPerMember. Fails with INVALID_ARGUMENT if the layout allows too many colluders for so
+  // few members, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH.
   absl::StatusOr<MaskedUpdate> Mask(const Clique& clique, MaskInput input);
 
  private:
-  MaskingSession(const MaskRound& round, const MaskLayout& layout, const NodeId& self,
+  MaskingSession(const MaskedSumId& round, const MaskLayout& layout, const NodeId& self,
                  uint64_t last_reservation, MaskKey key);
   absl::Status CheckClique(const Clique& clique) const;
   absl::Status CheckFresh(const Clique& clique, uint64_t reservation) const;
   absl::Status CheckInput(const Clique& clique, const MaskInput& input) const;
 
-  MaskRound round_;
+  MaskedSumId round_;
   MaskLayout layout_;
   Digest layout_hash_;
   NodeId self_;

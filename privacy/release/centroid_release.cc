@@ -80,7 +80,7 @@ absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& t
   // From here on the release is paid for.
   ASSIGN_OR_RETURN(
       const std::vector<dp::NoisedSums> passes,
-      dp::NoisedPasses(examples.embeddings, anchors, terms.centroids, noise, guards.random));
+      dp::RunNoisedPasses(examples.embeddings, anchors, terms.centroids, noise, guards.random));
   RETURN_IF_ERROR(guards.ledger.Spend(prepared.reservation));
   prepared.centroids = dp::CentroidsOf(passes.back(), terms.centroids);
   return prepared;

@@ -55,7 +55,7 @@ absl::Status CheckCentroids(const CentroidReleaseTerms& terms, const ReleaseGuar
 // Makes one release under the tier `dp`: it calls CheckCentroids, reserves the charge durably, adds
 // noise and spends the charge; then the centroids may leave. If reserving fails, no noise was
 // drawn. Fails with PRIVACY_BUDGET_SPENT and the other errors of the ledger, and as
-// dp::NoisedPasses does.
+// dp::RunNoisedPasses does.
 absl::StatusOr<PreparedCentroids> PrepareCentroids(const CentroidReleaseTerms& terms,
                                                    const ReleaseGuards& guards,
                                                    const ConsentedExamples& examples);

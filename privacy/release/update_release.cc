@@ -23,7 +23,7 @@ struct Noising {
   ConsentTier tier = ConsentTier::kDp;
   ShareableKind kind = ShareableKind::kDpAdapterDelta;
   dp::NoiseGrid grid;  // includes only the noise that this node draws
-  dp::NoisePlace place = dp::NoisePlace::kEach;
+  dp::NoiseLocation place = dp::NoiseLocation::kEach;
   double contributors = 1;
   double noise_multiplier = 0;  // of the data that other nodes see
   double rho = 0;
@@ -40,12 +40,12 @@ Noising NoisingAlone(const ReleaseTerms& terms) {
 
 absl::StatusOr<Noising> NoisingInClique(const ReleaseTerms& terms, size_t members) {
   ASSIGN_OR_RETURN(const dp::NoiseShares shares,
-                   dp::ShareNoise(terms.layout.grid, static_cast<uint32_t>(members),
+                   dp::SplitNoise(terms.layout.grid, static_cast<uint32_t>(members),
                                   terms.layout.colluders, terms.layout.Values()));
   return Noising{.tier = ConsentTier::kMasked,
                  .kind = ShareableKind::kMaskedSum,
-                 .grid = dp::ShareGrid(terms.layout.grid, shares),
-                 .place = dp::NoisePlace::kSum,
+                 .grid = dp::NoiseShareGrid(terms.layout.grid, shares),
+                 .place = dp::NoiseLocation::kSum,
                  .contributors = static_cast<double>(members),
                  .noise_multiplier = shares.noise_multiplier,
                  .rho = shares.rho,
@@ -79,12 +79,12 @@ absl::StatusOr<ReleaseForecast> Forecast(const ReleaseTerms& terms, const Releas
                                          const ConsentedUpdate& update, const Noising& noising) {
   RETURN_IF_ERROR(CheckAllowed(terms, guards, update, noising));
   RETURN_IF_ERROR(CheckShape(terms, update));
-  const dp::SnrQuestion question{.place = noising.place,
-                                 .noise_multiplier = noising.noise_multiplier,
-                                 .dimension = terms.layout.Values(),
-                                 .contributors = noising.contributors,
-                                 .releases = terms.releases,
-                                 .signal = terms.signal};
+  const dp::SnrParameters question{.place = noising.place,
+                                   .noise_multiplier = noising.noise_multiplier,
+                                   .dimension = terms.layout.Values(),
+                                   .contributors = noising.contributors,
+                                   .releases = terms.releases,
+                                   .signal = terms.signal};
   RETURN_IF_ERROR(dp::RequireSnr(question));
   ReleaseForecast forecast{.noise_multiplier = noising.noise_multiplier};
   ASSIGN_OR_RETURN(forecast.snr, dp::PredictSnr(question));
@@ -144,10 +144,10 @@ absl::StatusOr<PreparedRelease> PrepareRelease(const ReleaseTerms& terms,
   return release;
 }
 
-absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
-                                                 const ReleaseGuards& guards,
-                                                 const ConsentedUpdate& update,
-                                                 const masking::Clique& clique) {
+absl::StatusOr<PreparedMaskInput> PrepareMaskedInput(const ReleaseTerms& terms,
+                                                     const ReleaseGuards& guards,
+                                                     const ConsentedUpdate& update,
+                                                     const masking::Clique& clique) {
   RETURN_IF_ERROR(clique.Check());
   if (clique.layout != terms.layout.Hash()) {
     return Error(
@@ -155,7 +155,7 @@ absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
         "the clique uses another layout than this update; give its members the same configuration");
   }
   ASSIGN_OR_RETURN(const Noising noising, NoisingInClique(terms, clique.members.size()));
-  PreparedInput prepared;
+  PreparedMaskInput prepared;
   ASSIGN_OR_RETURN(prepared.forecast, Forecast(terms, guards, update, noising));
   ASSIGN_OR_RETURN(Noised noised, Pay(terms, guards, update, noising, prepared.forecast.charge));
   prepared.input = {.reservation = noised.reservation,

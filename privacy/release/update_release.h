@@ -82,13 +82,13 @@ absl::StatusOr<PreparedRelease> PrepareRelease(const ReleaseTerms& terms,
 // A paid release under the tier `masked`: this node's input to the sum of a clique, with its share
 // of the noise. It may leave only masked, through MaskingSession::Mask. After a drop-out a new
 // input must be prepared with another charge.
-struct PreparedInput {
+struct PreparedMaskInput {
   masking::MaskInput input;
   ReleaseForecast forecast;
 };
-absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
-                                                 const ReleaseGuards& guards,
-                                                 const ConsentedUpdate& update,
-                                                 const masking::Clique& clique);
+absl::StatusOr<PreparedMaskInput> PrepareMaskedInput(const ReleaseTerms& terms,
+                                                     const ReleaseGuards& guards,
+                                                     const ConsentedUpdate& update,
+                                                     const masking::Clique& clique);
 
 }  // namespace ruvd::privacy

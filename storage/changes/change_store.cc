@@ -313,12 +313,12 @@ absl::Status ChangeStore::ForgetPattern(const PatternId& id) {
   return Drop(of_it, false);
 }
 
-absl::Status ChangeStore::WhileStill(const std::function<absl::Status()>& erase) {
+absl::Status ChangeStore::WithRewritesPaused(const std::function<absl::Status()>& erase) {
   const MutexLock lock(mutex_);
   return erase();
 }
 
-absl::StatusOr<bool> ChangeStore::Paused() const {
+absl::StatusOr<bool> ChangeStore::IsPaused() const {
   return database_.Contains(kChangeFamily, changes::kPausedKey);
 }
 

@@ -51,9 +51,9 @@ class ChangeStore {
   // Lists a change before it is made, so that every change can be undone; returns it with its
   // number and mark. Above the capacity the oldest change of its sort is removed. Responses above
   // the limit are left out. With `still`, the change is listed only if `still` returns true, called
-  // while no erasure of users (WhileStill) is running; otherwise the result is ABORTED. Returns
-  // INVALID_ARGUMENT for a text that is not UTF-8, LIMIT_EXCEEDED for too many images, or an error
-  // of Database::Write.
+  // while no erasure of users (WithRewritesPaused) is running; otherwise the result is ABORTED.
+  // Returns INVALID_ARGUMENT for a text that is not UTF-8, LIMIT_EXCEEDED for too many images, or
+  // an error of Database::Write.
   absl::StatusOr<LearningChange> Add(LearningChange change, std::span<const PatternImage> images,
                                      const std::function<bool()>& still = nullptr);
   // Removes a change that was not made after all.
@@ -78,9 +78,9 @@ class ChangeStore {
   absl::Status ForgetPattern(const PatternId& id);
 
   // Runs `erase`, which destroys a user's keys, while no change is being read to be rewritten.
-  absl::Status WhileStill(const std::function<absl::Status()>& erase);
+  absl::Status WithRewritesPaused(const std::function<absl::Status()>& erase);
 
-  absl::StatusOr<bool> Paused() const;
+  absl::StatusOr<bool> IsPaused() const;
   absl::Status SetPaused(bool paused);
 
   size_t size() const;

@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore&
   for (const privacy::UserConsent& record : records.read) {
     if (!record.Verify(key).ok() || !book->Take(record).ok()) {
       ++foreign;
-      book->register_.Doubt(book->Nameless(record.subject));
+      book->register_.MarkUntrusted(book->Nameless(record.subject));
     }
   }
   book->damaged_ = records.damaged;

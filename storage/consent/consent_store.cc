@@ -13,7 +13,7 @@
 #include "storage/consent/consent_rows.h"
 
 namespace ruvd::storage {
-std::string EncodeConsent(const privacy::ConsentRecord& record, const LeftSoFar& left) {
+std::string EncodeConsent(const privacy::ConsentRecord& record, const SharedTotals& left) {
   v1::ConsentRecord row;
   row.set_tier(static_cast<uint32_t>(record.tier));
   row.set_since_ms(record.since_ms);
@@ -51,28 +51,28 @@ absl::StatusOr<std::optional<privacy::ConsentRecord>> ConsentStore::Get() const 
 }
 
 absl::Status ConsentStore::Set(const privacy::ConsentRecord& record) {
-  return Write(record, Left().value_or(LeftSoFar{.plain = true}));
+  return Write(record, LoadSharedTotals().value_or(SharedTotals{.plain = true}));
 }
 
-absl::StatusOr<LeftSoFar> ConsentStore::Left() const {
+absl::StatusOr<SharedTotals> ConsentStore::LoadSharedTotals() const {
   ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, Get());
   if (!record) {
-    return LeftSoFar();
+    return SharedTotals();
   }
   ASSIGN_OR_RETURN(const std::string bytes,
                    database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey));
   v1::ConsentRecord row;
   // Get has parsed the same bytes
   row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  return LeftSoFar{.plain = row.plain_left(), .bytes_sent = row.bytes_sent()};
+  return SharedTotals{.plain = row.plain_left(), .bytes_sent = row.bytes_sent()};
 }
 
-absl::Status ConsentStore::NoteLeft(const LeftSoFar& left) {
+absl::Status ConsentStore::StoreSharedTotals(const SharedTotals& left) {
   ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, Get());
   return record ? Write(*record, left) : absl::OkStatus();
 }
 
-absl::Status ConsentStore::Write(const privacy::ConsentRecord& record, const LeftSoFar& left) {
+absl::Status ConsentStore::Write(const privacy::ConsentRecord& record, const SharedTotals& left) {
   Batch batch;
   batch.Put(ColumnFamily::kConsent, consent_rows::kOperatorKey, EncodeConsent(record, left));
   return database_.Write(std::move(batch), Durability::kPowerLoss);

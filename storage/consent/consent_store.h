@@ -16,10 +16,10 @@
 namespace ruvd::storage {
 
 // A summary of what has left the node since its store was made.
-struct LeftSoFar {
+struct SharedTotals {
   bool plain = false;       // items without noise were offered to peers
   uint64_t bytes_sent = 0;  // bytes of items, to all peers together
-  bool operator==(const LeftSoFar&) const = default;
+  bool operator==(const SharedTotals&) const = default;
 };
 
 // The operator's consent, and a summary of what left the node under all consents so far. It has no
@@ -39,21 +39,21 @@ class ConsentStore {
   absl::Status Set(const privacy::ConsentRecord& record);
 
   // Returns the summary; all zero when no consent was ever given. Returns the errors of Get.
-  absl::StatusOr<LeftSoFar> Left() const;
+  absl::StatusOr<SharedTotals> LoadSharedTotals() const;
 
   // Stores the summary beside the record and fsyncs it; without a record it stores nothing. Returns
   // an error of Get or Database::Write.
-  absl::Status NoteLeft(const LeftSoFar& left);
+  absl::Status StoreSharedTotals(const SharedTotals& left);
 
  private:
-  absl::Status Write(const privacy::ConsentRecord& record, const LeftSoFar& left);
+  absl::Status Write(const privacy::ConsentRecord& record, const SharedTotals& left);
 
   Database& database_;
 };
 
 // The plaintext of the consent row. DecodeConsent returns STORE_CORRUPT for bytes that
 // EncodeConsent does not make.
-std::string EncodeConsent(const privacy::ConsentRecord& record, const LeftSoFar& left = {});
+std::string EncodeConsent(const privacy::ConsentRecord& record, const SharedTotals& left = {});
 absl::StatusOr<privacy::ConsentRecord> DecodeConsent(std::string_view bytes);
 
 }  // namespace ruvd::storage

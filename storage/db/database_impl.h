@@ -126,7 +126,7 @@ class Database::Impl {
     std::set<uint64_t> unused;
     bool finished() const { return family >= kColumnFamilies.size() || unused.empty(); }
   };
-  void NoteUse(uint64_t key_id);
+  void RecordKeyUse(uint64_t key_id);
   absl::StatusOr<bool> BeginReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status CountUses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status EndReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);

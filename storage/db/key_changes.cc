@@ -63,7 +63,7 @@ absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
 std::optional<KeyRing::Held> Database::Impl::ActiveKey(const std::string& scope) {
   std::optional<KeyRing::Held> held = ring_.Active(scope);
   if (held) {
-    NoteUse(held->id);
+    RecordKeyUse(held->id);
   }
   return held;
 }

@@ -29,7 +29,7 @@ bool MayLeave(const KeyRecord& record, int64_t created_before_ms) {
 
 }  // namespace
 
-void Database::Impl::NoteUse(uint64_t key_id) {
+void Database::Impl::RecordKeyUse(uint64_t key_id) {
   if (noting_uses_.load()) {
     const MutexLock lock(uses_mutex_);
     used_.insert(key_id);

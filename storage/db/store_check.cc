@@ -47,21 +47,21 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
         ++family.erased;
       } else if (!value.ok()) {
         ++family.broken;
-        report.Complain(Describe(info.family, key, value.status()));
+        report.AddProblem(Describe(info.family, key, value.status()));
       }
     }
     if (!rows->status().ok()) {
-      report.Complain(fmt::format("{}: {}", info.name, rows->status().ToString()));
+      report.AddProblem(fmt::format("{}: {}", info.name, rows->status().ToString()));
     }
   }
   if (const rocksdb::Status status = db_->VerifyChecksum(); !status.ok()) {
-    report.Complain("tables: " + status.ToString());
+    report.AddProblem("tables: " + status.ToString());
   }
   if (recovery_.loss()) {
-    report.Complain(recovery_.mark_damaged
-                        ? "the high-water mark is damaged, so a loss cannot be excluded"
-                        : fmt::format("{} acknowledged changes are missing: the log was cut",
-                                      recovery_.missing()));
+    report.AddProblem(recovery_.mark_damaged
+                          ? "the high-water mark is damaged, so a loss cannot be excluded"
+                          : fmt::format("{} acknowledged changes are missing: the log was cut",
+                                        recovery_.missing()));
   }
   return report;
 }

@@ -29,7 +29,7 @@ struct StoreReport {
   uint64_t problem_count = 0;
 
   static constexpr size_t kMaxProblems = 100;
-  void Complain(std::string problem) {
+  void AddProblem(std::string problem) {
     ++problem_count;
     if (problems.size() < kMaxProblems) {
       problems.push_back(std::move(problem));

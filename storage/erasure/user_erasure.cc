@@ -13,18 +13,18 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   // waits for other work to end, such as a backup's checkpoint.
   const auto around = [&](const Database::DestroyKeys& destroy) {
     const auto all_but_changes = [&] {
-      return stores.trajectories->WhileStill(
+      return stores.trajectories->WithRewritesPaused(
           [&] { return stores.witness->EraseUser(user_id, destroy).status(); });
     };
     return stores.changes == nullptr ? all_but_changes()
-                                     : stores.changes->WhileStill(all_but_changes);
+                                     : stores.changes->WithRewritesPaused(all_but_changes);
   };
   const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
   UserErasure erasure;
   const absl::StatusOr<size_t> sessions =
       stores.sessions->EraseUser(user_id, limits::kForgottenSessions, erase);
   // This runs even if the erasure failed: an earlier, interrupted one may have come further.
-  const absl::StatusOr<size_t> trajectories = stores.trajectories->ForgetErased();
+  const absl::StatusOr<size_t> trajectories = stores.trajectories->PurgeErased();
   ASSIGN_OR_RETURN(erasure.sessions, sessions);
   ASSIGN_OR_RETURN(erasure.trajectories, trajectories);
   return erasure;

@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<GraphStore>> GraphStore::Open(Database& database)
   return store;
 }
 
-bool GraphStore::Hidden(const GraphNode& node) const {
+bool GraphStore::IsHidden(const GraphNode& node) const {
   const std::shared_lock lock(state_);
   return removals_.contains(node);
 }
@@ -125,7 +125,7 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
     return Invalid("an edge cannot have weight {}; use 0 to 1", weight);
   }
   const MutexLock writer(writer_);
-  if (Hidden(key.from) || Hidden(key.to)) {
+  if (IsHidden(key.from) || IsHidden(key.to)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kBeingRemoved,
                  "a node of the edge is being removed; add the edge once that is done");
   }
@@ -145,16 +145,18 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
   return WriteEdge(edge, old_weight, std::move(batch));
 }
 
-absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
+absl::StatusOr<float> GraphStore::AdjustWeight(const EdgeKey& key, float change) {
   if (!std::isfinite(change)) {
-    return Invalid("the change of a weight is not a number; use -{} to {}", kMaxNudge, kMaxNudge);
+    return Invalid("the change of a weight is not a number; use -{} to {}", kMaxWeightAdjustment,
+                   kMaxWeightAdjustment);
   }
   const MutexLock writer(writer_);
   ASSIGN_OR_RETURN(GraphEdge edge, Get(key));
   const float old_weight = edge.weight;
-  const float from = change > 0 ? std::max(old_weight, kNudgeFloor) : old_weight;
-  const float low = std::min(old_weight, kNudgeFloor);
-  edge.weight = std::clamp(from * (1 + std::clamp(change, -kMaxNudge, kMaxNudge)), low, 1.0F);
+  const float from = change > 0 ? std::max(old_weight, kMinEdgeWeight) : old_weight;
+  const float low = std::min(old_weight, kMinEdgeWeight);
+  edge.weight = std::clamp(
+      from * (1 + std::clamp(change, -kMaxWeightAdjustment, kMaxWeightAdjustment)), low, 1.0F);
   edge.updated_ms = database_.clock().WallMillis();
   RETURN_IF_ERROR(WriteEdge(edge, old_weight));
   return edge.weight;
@@ -163,7 +165,7 @@ absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
 absl::StatusOr<GraphEdge> GraphStore::Get(const EdgeKey& key) const {
   RETURN_IF_ERROR(CheckKey(key));
   absl::StatusOr<std::string> row = database_.Get(kFamily, graph::EdgeRowKey(key));
-  if (absl::IsNotFound(row.status()) || Hidden(key.from) || Hidden(key.to)) {
+  if (absl::IsNotFound(row.status()) || IsHidden(key.from) || IsHidden(key.to)) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "there is no edge of this type between the two nodes; add it first");
   }
@@ -204,7 +206,7 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
       return false;
     }
     --budget->left;
-    if (!Hidden(outward ? edge->key.to : edge->key.from)) {
+    if (!IsHidden(outward ? edge->key.to : edge->key.from)) {
       found.push_back(*std::move(edge));
     }
     return found.size() < query.limit;
@@ -221,10 +223,11 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
   return absl::OkStatus();
 }
 
-absl::StatusOr<Neighbourhood> GraphStore::Look(const GraphNode& node, const NeighbourQuery& query,
-                                               RowBudget* budget) const {
+absl::StatusOr<Neighbourhood> GraphStore::QueryNeighbours(const GraphNode& node,
+                                                          const NeighbourQuery& query,
+                                                          RowBudget* budget) const {
   Neighbourhood around;
-  if (Hidden(node)) {
+  if (IsHidden(node)) {
     return around;
   }
   for (uint8_t number = 1; number <= kMaxEdgeType; ++number) {
@@ -253,7 +256,7 @@ absl::StatusOr<Neighbourhood> GraphStore::Neighbours(const GraphNode& node,
                    limits::kMaxNeighbours);
   }
   RowBudget budget{.left = limits::kMaxEdgesLookedAt};
-  return Look(node, query, &budget);
+  return QueryNeighbours(node, query, &budget);
 }
 
 absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
@@ -282,7 +285,7 @@ absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
           kFamily, start, EndOfPrefix(all), [&](const RowView& row) { return look(row.key); },
           look));
     }
-  } while (next && Hidden(*next));
+  } while (next && IsHidden(*next));
   return next;
 }
 
@@ -320,7 +323,7 @@ absl::StatusOr<size_t> GraphStore::AddDeletions(const GraphNode& node, size_t li
   return count;
 }
 
-absl::StatusOr<size_t> GraphStore::RemoveSome(size_t limit) {
+absl::StatusOr<size_t> GraphStore::RemoveBatch(size_t limit) {
   if (limit == 0 || limit > limits::kMaxNeighbours) {
     return Invalid("cannot delete {} edges at once; use 1 to {}", limit, limits::kMaxNeighbours);
   }

@@ -22,10 +22,10 @@ namespace ruvd::storage {
 
 // The largest change of a weight by one Nudge, as a share of it. The instant loop adjusts edges
 // after every request, and no single request may change them much.
-inline constexpr float kMaxNudge = 0.05F;
+inline constexpr float kMaxWeightAdjustment = 0.05F;
 // A nudge down stops at this weight, and a nudge up starts from at least this weight. Otherwise a
 // weight of nothing could never rise again.
-inline constexpr float kNudgeFloor = 0.01F;
+inline constexpr float kMinEdgeWeight = 0.01F;
 
 enum class EdgeDirection : uint8_t { kOut, kIn, kBoth };
 
@@ -57,10 +57,11 @@ class GraphStore {
   // Database::Write.
   absl::Status Put(const EdgeKey& key, float weight);
 
-  // Multiplies a weight by 1 + `change`, where `change` is clamped to +-kMaxNudge, and keeps the
-  // result between kNudgeFloor and 1; returns the new weight. A weight below the floor stays or
-  // rises from the floor. Returns NOT_FOUND, or INVALID_ARGUMENT for a change that is not finite.
-  absl::StatusOr<float> Nudge(const EdgeKey& key, float change);
+  // Multiplies a weight by 1 + `change`, where `change` is clamped to +-kMaxWeightAdjustment, and
+  // keeps the result between kMinEdgeWeight and 1; returns the new weight. A weight below the floor
+  // stays or rises from the floor. Returns NOT_FOUND, or INVALID_ARGUMENT for a change that is not
+  // finite.
+  absl::StatusOr<float> AdjustWeight(const EdgeKey& key, float change);
 
   // Both return NOT_FOUND for an unknown edge.
   absl::StatusOr<GraphEdge> Get(const EdgeKey& key) const;
@@ -75,13 +76,13 @@ class GraphStore {
   absl::StatusOr<std::optional<GraphNode>> NextNode(GraphNodeKind kind,
                                                     const std::optional<GraphNode>& after) const;
 
-  // Hides a node and its edges at once and durably; RemoveSome deletes the edges later. Both work
+  // Hides a node and its edges at once and durably; RemoveBatch deletes the edges later. Both work
   // below the soft disk reserve.
   absl::Status RemoveNode(const GraphNode& node);
   // Deletes at most `limit` edges of removed nodes in one batch; returns how many. Returns 0 when
   // none is left and the nodes may be used again. It continues after a restart. Returns
   // INVALID_ARGUMENT for a limit that is not 1 to limits::kMaxNeighbours.
-  absl::StatusOr<size_t> RemoveSome(size_t limit);
+  absl::StatusOr<size_t> RemoveBatch(size_t limit);
   // Returns the number of nodes whose edges are still being deleted.
   size_t removals() const;
 
@@ -95,7 +96,7 @@ class GraphStore {
   explicit GraphStore(Database& database) : database_(database) {}
 
   absl::Status CheckKey(const EdgeKey& key) const;
-  bool Hidden(const GraphNode& node) const;
+  bool IsHidden(const GraphNode& node) const;
   absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight,
                          Batch batch = Batch());
   // Deletes the index rows, found by their keys, of an edge whose own row does not open.
@@ -105,8 +106,8 @@ class GraphStore {
   absl::Status Collect(const GraphNode& node, bool outward, EdgeType type,
                        const NeighbourQuery& query, RowBudget* budget,
                        std::vector<GraphEdge>* edges) const;
-  absl::StatusOr<Neighbourhood> Look(const GraphNode& node, const NeighbourQuery& query,
-                                     RowBudget* budget) const;
+  absl::StatusOr<Neighbourhood> QueryNeighbours(const GraphNode& node, const NeighbourQuery& query,
+                                                RowBudget* budget) const;
   absl::StatusOr<size_t> AddDeletions(const GraphNode& node, size_t limit, Batch* batch) const;
 
   Database& database_;

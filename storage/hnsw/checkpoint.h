@@ -96,7 +96,7 @@ class HnswCheckpointReader {
   // Writes the links of a node on a level. Returns false when some of the nodes they led to are
   // gone, so that others may replace them.
   bool ApplyLinks(const Staged& staged, size_t level);
-  void Mend(const Staged& staged, size_t level);
+  void RepairLinks(const Staged& staged, size_t level);
   void SetEntries();
 
   HnswIndex& index_;

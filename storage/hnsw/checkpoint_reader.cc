@@ -133,7 +133,7 @@ bool HnswCheckpointReader::ApplyLinks(const Staged& staged, size_t level) {
   return whole;
 }
 
-void HnswCheckpointReader::Mend(const Staged& staged, size_t level) {
+void HnswCheckpointReader::RepairLinks(const Staged& staged, size_t level) {
   std::vector<uint32_t> candidates;
   for (const uint32_t link : LinksOf(staged, level)) {
     if (const uint32_t own = Target(link, level, staged.record.bank); own != kNoNode) {
@@ -198,7 +198,7 @@ absl::StatusOr<HnswRestored> HnswCheckpointReader::Finish() {
     }
   }
   for (const auto& [staged, level] : broken) {
-    Mend(*staged, level);
+    RepairLinks(*staged, level);
   }
   SetEntries();
   for (const Staged& staged : staged_) {

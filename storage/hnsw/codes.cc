@@ -164,10 +164,10 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
   const double certain = std::sqrt(errors) / double{kMarginDeviations};
   const double likely =
       tells ? std::sqrt(std::max(errors / n, weighted / std::max(squares, 1.0))) : certain;
-  constexpr double kLeastSpread = 0.0625;  // more than rounding adds to an exact fit
+  constexpr double kMinSpread = 0.0625;  // more than rounding adds to an exact fit
   header->slope = static_cast<float>(slope);
   header->offset = static_cast<float>(-slope * (mean_high + 8));
-  header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
+  header->spread = static_cast<float>(std::max(std::min(likely, certain), kMinSpread));
 }
 
 // Completes the header of a row of 12-bit codes; its mean and scale are already set.

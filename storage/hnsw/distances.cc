@@ -31,7 +31,7 @@ void Distances::Products(const int8_t* query, const uint8_t* plane, std::span<co
   dot_(query, plane, nodes_.layout().plane_bytes, ids.data(), ids.size(), out);
 }
 
-size_t Distances::Within(std::span<const uint32_t> ids, float bound) const {
+size_t Distances::FilterWithin(std::span<const uint32_t> ids, float bound) const {
   AtLeast(&buffers_.kept, ids.size());
   AtLeast(&buffers_.coarse, ids.size());
   AtLeast(&buffers_.products, ids.size());
@@ -56,7 +56,7 @@ size_t Distances::Within(std::span<const uint32_t> ids, float bound) const {
   return n;
 }
 
-size_t Distances::NotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const {
+size_t Distances::FindNotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const {
   AtLeast(&buffers_.kept, ids.size());
   AtLeast(&buffers_.coarse, ids.size());
   int32_t* coarse = buffers_.coarse.data();
@@ -77,7 +77,7 @@ size_t Distances::NotBelow(std::span<const uint32_t> ids, std::span<const float>
   return n;
 }
 
-void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const {
+void Distances::FineDistances(std::span<const uint32_t> ids, std::span<float> out) const {
   const std::array<const uint8_t*, 3> planes = {nodes_.high_plane(), nodes_.low_plane(),
                                                 nodes_.residual_plane()};
   const size_t used = nodes_.has_residual() ? 3 : 2;

@@ -25,40 +25,40 @@ class Distances {
   // number. The high plane alone rejects most nodes: each row's header says how well that plane
   // describes the row, and a node is rejected only when it is farther than the bound by
   // kMarginDeviations standard deviations of the error.
-  size_t Within(std::span<const uint32_t> ids, float bound) const;
+  size_t FilterWithin(std::span<const uint32_t> ids, float bound) const;
 
   // Finds the nodes whose 8-bit distance is not below the bound at the same place of `bounds`:
   // writes their places in `ids` to buffers.kept. Returns their number.
-  size_t NotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const;
+  size_t FindNotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const;
 
   // Computes distances from the 12 bits of a row (8 without residuals) and the 16 bits of the
   // query, for the final order. The query must not be made from a row.
-  void Fine(std::span<const uint32_t> ids, std::span<float> out) const;
+  void FineDistances(std::span<const uint32_t> ids, std::span<float> out) const;
 
  private:
   float CodeDistance(uint32_t node, int32_t high, int32_t low) const {
     const RowHeader& header = nodes_.header(node);
     const float product =
         static_cast<float>(16 * high + low - 128 * query_.sum_high) - header.mean_code * sum_high_;
-    return Constant(header) - header.scale * (per_product_ * product);
+    return ConstantTerm(header) - header.scale * (per_product_ * product);
   }
   // Returns the terms that do not depend on the product of the codes.
-  float Constant(const RowHeader& header) const {
+  float ConstantTerm(const RowHeader& header) const {
     const float difference = query_.mean - header.mean;
     return query_.base + header.bias + query_.weight * difference * difference +
            query_.cross * header.mean;
   }
   // Returns the distance that is likely from the product with the high plane, reduced by `margin`
   // for each unit of the row's spread; a negative margin increases it.
-  float Coarse(const RowHeader& header, int32_t high, float margin) const {
+  float CoarseDistance(const RowHeader& header, int32_t high, float margin) const {
     const float product = header.slope * static_cast<float>(high) + header.offset * sum_high_;
-    return Constant(header) - header.scale * (per_product_ * product + margin * header.spread);
+    return ConstantTerm(header) - header.scale * (per_product_ * product + margin * header.spread);
   }
   float Nearest(const RowHeader& header, int32_t high) const {
-    return Coarse(header, high, margin_);
+    return CoarseDistance(header, high, margin_);
   }
   float Farthest(const RowHeader& header, int32_t high) const {
-    return Coarse(header, high, -margin_);
+    return CoarseDistance(header, high, -margin_);
   }
   void Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
                 int32_t* out) const;

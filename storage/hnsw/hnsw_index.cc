@@ -10,14 +10,14 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "storage/hnsw/mix.h"
+#include "storage/hnsw/split_mix.h"
 
 namespace ruvd::storage {
 namespace {
 
 using hnsw::kMaxLevel;
 using hnsw::kNoNode;
-using hnsw::Mix;
+using hnsw::SplitMix64;
 using hnsw::SquaredNorm;
 
 // A bank is repaired when more than one in this many rows of its graph was removed.
@@ -111,7 +111,7 @@ absl::Status HnswIndex::Check(const HnswRow& row) const {
   return absl::OkStatus();
 }
 
-std::vector<float> HnswIndex::Prepared(std::span<const float> vector) const {
+std::vector<float> HnswIndex::PrepareVector(std::span<const float> vector) const {
   std::vector<float> prepared(vector.begin(), vector.end());
   if (core_.options.metric == HnswMetric::kCosine) {
     const double scale = 1.0 / std::sqrt(SquaredNorm(vector));
@@ -125,7 +125,7 @@ std::vector<float> HnswIndex::Prepared(std::span<const float> vector) const {
 // Levels are exponential with scale 1 / ln M (Malkov and Yashunin 2018, section 4.1). They come
 // from a hash of the label instead of a generator, so that a rebuild gives the same levels.
 uint8_t HnswIndex::LevelOf(uint32_t label) const {
-  const uint64_t hash = Mix(core_.options.seed ^ Mix(label));
+  const uint64_t hash = SplitMix64(core_.options.seed ^ SplitMix64(label));
   const double uniform = (static_cast<double>(hash >> 11) + 1.0) * 0x1.0p-53;  // (0, 1]
   const double level = -std::log(uniform) / std::log(static_cast<double>(core_.options.m));
   return static_cast<uint8_t>(std::min(static_cast<size_t>(level), kMaxLevel));
@@ -174,7 +174,7 @@ void HnswIndex::CompactTail() {
 absl::Status HnswIndex::Put(const HnswRow& row) {
   RETURN_IF_ERROR(Check(row));
   Reclaim();
-  const std::vector<float> prepared = Prepared(row.vector);
+  const std::vector<float> prepared = PrepareVector(row.vector);
   const size_t room = core_.nodes.size() + 1;
   RETURN_IF_ERROR(core_.attributes.Grow(room));
   RETURN_IF_ERROR(core_.live.Grow(room));
@@ -277,7 +277,7 @@ absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attr
   return absl::OkStatus();
 }
 
-bool HnswIndex::MostAreRemoved(const hnsw::BankGraph& bank) {
+bool HnswIndex::IsMostlyRemoved(const hnsw::BankGraph& bank) {
   return bank.linked_dead.load() > std::max<size_t>(bank.linked.load(), kMinGrowth);
 }
 
@@ -287,8 +287,8 @@ bool HnswIndex::Link(uint32_t node) {
   // The former node's number may belong to another row by now.
   const bool there = former != kNoNode && core_.in_graph.Get(former) && !core_.live.Get(former) &&
                      core_.nodes.info(former).label == core_.nodes.info(node).label;
-  bool linked = there && linker_.TakeOver(node, former);
-  if (!linked && MostAreRemoved(core_.banks[core_.nodes.info(node).bank])) {
+  bool linked = there && linker_.ReplaceRemoved(node, former);
+  if (!linked && IsMostlyRemoved(core_.banks[core_.nodes.info(node).bank])) {
     return false;
   }
   former_.erase(node);
@@ -297,7 +297,7 @@ bool HnswIndex::Link(uint32_t node) {
   return linked;
 }
 
-size_t HnswIndex::LinkSome(size_t count) {
+size_t HnswIndex::LinkBatch(size_t count) {
   Reclaim();
   size_t taken = 0;
   while (taken < count && !tail_.empty()) {
@@ -324,7 +324,7 @@ size_t HnswIndex::LinkSome(size_t count) {
 
 bool HnswIndex::PassIsDue() const {
   const size_t rows = live_.load();
-  return pass_wanted_ || (MostAreFree() && repairer_.waiting() > 0) ||
+  return pass_wanted_ || (IsMostlyFree() && repairer_.waiting() > 0) ||
          (linked_since_pass_ > kMinGrowth && linked_since_pass_ * kGrowthPart > rows) ||
          std::any_of(core_.banks.begin(), core_.banks.end(), [](const auto& bank) {
            const size_t dead = bank.linked_dead.load();
@@ -332,25 +332,25 @@ bool HnswIndex::PassIsDue() const {
          });
 }
 
-bool HnswIndex::RepairSome(size_t nodes, bool now) {
+bool HnswIndex::RepairBatch(size_t nodes, bool now) {
   const bool more = Reclaim();
   if (!repairer_.in_pass()) {
     if (repairer_.waiting() == 0) {
-      MoveSome();
+      MoveBatch();
     }
     if (!PassIsDue() && !(now && repairer_.waiting() > 0)) {
       return more;
     }
     linked_since_pass_ = 0;
     pass_wanted_ = false;
-    RetryLoose();
+    RequeueUnlinked();
     repairer_.Begin();
   }
   const hnsw::Repairer::Outcome outcome = repairer_.Step(nodes);
   Apply(outcome);
   if (outcome.finished) {
     core_.nodes.Trim();
-    MoveSome();
+    MoveBatch();
   }
   return Reclaim() || repairer_.in_pass();
 }
@@ -380,7 +380,7 @@ void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
 }
 
 // Tries rows that did not stay linked again after the index has changed.
-void HnswIndex::RetryLoose() {
+void HnswIndex::RequeueUnlinked() {
   if (changed_since_retry_ <= kMinGrowth || changed_since_retry_ * kGrowthPart <= live_.load()) {
     return;
   }
@@ -422,19 +422,19 @@ bool HnswIndex::Reclaim() {
   return free();
 }
 
-bool HnswIndex::MostAreFree() const {
+bool HnswIndex::IsMostlyFree() const {
   return core_.nodes.free_count() >= live_.load() + kSpareNodes;
 }
 
 // When most numbers are free, rows move to the lowest ones through the tail, and the memory after
 // the last row goes back to the system.
-void HnswIndex::MoveSome() {
-  if (!freed_since_move_ || !MostAreFree() || core_.pending_count.load() > kTailForMoves) {
+void HnswIndex::MoveBatch() {
+  if (!freed_since_move_ || !IsMostlyFree() || core_.pending_count.load() > kTailForMoves) {
     return;
   }
   freed_since_move_ = false;
   core_.nodes.Trim();
-  size_t moves = MostAreFree() ? kMovesOfAPass : 0;
+  size_t moves = IsMostlyFree() ? kMovesOfAPass : 0;
   for (auto from = static_cast<uint32_t>(core_.nodes.size()); from-- > 0 && moves > 0;) {
     if (core_.live.Get(from)) {
       if (!MoveDown(from)) {

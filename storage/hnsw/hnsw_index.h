@@ -54,7 +54,7 @@ struct HnswCounts {
   size_t live = 0;          // rows that searches find
   size_t pending = 0;       // live rows that are in no graph yet
   size_t removed = 0;       // removed rows that still take memory, moved ones included
-  size_t tail_places = 0;   // length of the queue of LinkSome, places of removed rows included
+  size_t tail_places = 0;   // length of the queue of LinkBatch, places of removed rows included
   size_t nodes = 0;         // numbers in use or free for reuse
   size_t memory_bytes = 0;  // taken for codes, links, attributes and tables
 };
@@ -64,14 +64,14 @@ struct HnswCounts {
 // without.
 //
 // Rows are held as 8-bit codes, optionally with 4 more bits for the final order (hnsw/codes.h).
-// Each timestep bank has a graph. A search finds a row as soon as Put returns: until LinkSome links
-// it into its graph, it is in a flat tail that every search scans. When there are few rows, or a
-// filter admits few, they are all scanned. A removed row is invisible to searches at once and
-// leaves memory after RepairSome.
+// Each timestep bank has a graph. A search finds a row as soon as Put returns: until LinkBatch
+// links it into its graph, it is in a flat tail that every search scans. When there are few rows,
+// or a filter admits few, they are all scanned. A removed row is invisible to searches at once and
+// leaves memory after RepairBatch.
 //
-// Threads: only the writer, one thread at a time, calls Put, Remove, Erase, SetAttributes, LinkSome
-// and RepairSome. Searches and Counts may run on any threads at the same time; they take no lock
-// and never wait. The index has no threads of its own.
+// Threads: only the writer, one thread at a time, calls Put, Remove, Erase, SetAttributes,
+// LinkBatch and RepairBatch. Searches and Counts may run on any threads at the same time; they take
+// no lock and never wait. The index has no threads of its own.
 //
 // The memory of a row of D values, with D rounded up to a multiple of 128, is D bytes of codes, D/2
 // more with kResidual, 8 M of links, and about 80 of headers, attributes and upper levels.
@@ -96,7 +96,7 @@ class HnswIndex {
   // Removes a row. Returns false when the label is not in the index.
   bool Remove(uint32_t label);
 
-  // Removes a row whose codes must also leave memory. RepairSome starts a pass for it as soon as
+  // Removes a row whose codes must also leave memory. RepairBatch starts a pass for it as soon as
   // possible and overwrites the codes when the pass ends. Until then they are needed, because links
   // lead through them; HnswCounts::removed tells whether such rows are left.
   bool Erase(uint32_t label);
@@ -111,16 +111,16 @@ class HnswIndex {
   // before HnswCounts::pending is 0, or when most of a graph was removed and must be repaired
   // first. A row that lost all links to it after two tries stays in the tail until the index has
   // changed by a quarter.
-  size_t LinkSome(size_t count);
+  size_t LinkBatch(size_t count);
 
   // Continues the repair of the graphs for about `nodes` nodes: unlinks removed rows and frees
   // their memory. A pass starts when more than a fifth of a bank's graph is removed rows, or at
   // once when `now` is set. With every pass, and when the graphs have grown by a quarter, it also
   // looks for rows that no link leads to and returns them to the tail. When more nodes are free
   // than in use, rows move to lower numbers through the tail, so that memory can go back to the
-  // system; this takes several passes with LinkSome between them. Returns true while a pass is
+  // system; this takes several passes with LinkBatch between them. Returns true while a pass is
   // running or nodes are waiting to be freed.
-  bool RepairSome(size_t nodes, bool now = false);
+  bool RepairBatch(size_t nodes, bool now = false);
 
   // Returns the k nearest rows that the filter admits, nearest first. It returns fewer, without an
   // error, when fewer match. Errors are INVALID_ARGUMENT and WRONG_DIMENSION. `trace` may be null.
@@ -147,7 +147,7 @@ class HnswIndex {
   explicit HnswIndex(const HnswOptions& options);
   absl::Status Reserve();
   // Returns the vector that is coded: scaled to norm 1 for cosine.
-  std::vector<float> Prepared(std::span<const float> vector) const;
+  std::vector<float> PrepareVector(std::span<const float> vector) const;
   uint8_t LevelOf(uint32_t label) const;
   uint32_t NodeOf(uint32_t label) const;
   void Encode(uint32_t node, std::span<const float> row);
@@ -161,19 +161,19 @@ class HnswIndex {
   bool PassIsDue() const;
   // Applies what a step of repairs found: unlinked nodes and orphans.
   void Apply(const hnsw::Repairer::Outcome& outcome);
-  // Queues the rows in loose_ for LinkSome again once the index has changed enough.
-  void RetryLoose();
+  // Queues the rows in loose_ for LinkBatch again once the index has changed enough.
+  void RequeueUnlinked();
   // Finds rows that no link leads to and puts them into the tail. Returns how many there were.
   size_t FindOrphans();
   // Returns whether moving rows could free memory.
-  bool MostAreFree() const;
-  void MoveSome();
+  bool IsMostlyFree() const;
+  void MoveBatch();
   bool MoveDown(uint32_t from);
   // Links a node into its graph, at the place of the former node of its label when both are equal.
   // Returns false, and leaves the node in the tail, when repairs have to come first.
   bool Link(uint32_t node);
   // Returns whether a walk for links would mostly pass removed rows.
-  static bool MostAreRemoved(const hnsw::BankGraph& bank);
+  static bool IsMostlyRemoved(const hnsw::BankGraph& bank);
   // Makes a finished node visible to searches and hides the former node of its label.
   void Publish(uint32_t node);
 

@@ -73,7 +73,7 @@ std::vector<Candidate> Rescore(const hnsw::IndexCore& core, std::span<const floa
   std::vector<float> distances(found.size());
   std::transform(found.begin(), found.end(), ids.begin(),
                  [](const Candidate& candidate) { return candidate.node; });
-  hnsw::Distances(core.nodes, scratch.query, scratch.buffers).Fine(ids, distances);
+  hnsw::Distances(core.nodes, scratch.query, scratch.buffers).FineDistances(ids, distances);
   std::vector<float> row(core.options.rows != nullptr ? core.options.dimension : 0);
   for (size_t i = 0; i < found.size(); ++i) {
     found[i].distance = distances[i];
@@ -102,7 +102,8 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
                                              size_t k, HnswTrace* trace) const {
   const hnsw::ReaderEpochs::Pin pin(core_.epochs);
   hnsw::SearchScratch& scratch = pin.scratch();
-  hnsw::EncodeQuery(Prepared(vector), core_.nodes.layout(), core_.options.metric, &scratch.query);
+  hnsw::EncodeQuery(PrepareVector(vector), core_.nodes.layout(), core_.options.metric,
+                    &scratch.query);
   hnsw::Searcher searcher(core_, scratch.query, scratch);
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
   const hnsw::SearchRequest request{

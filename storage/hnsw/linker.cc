@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "storage/hnsw/mix.h"
+#include "storage/hnsw/split_mix.h"
 #include "storage/hnsw/walk.h"
 
 namespace ruvd::storage::hnsw {
@@ -28,7 +28,7 @@ size_t EqualsOf(size_t width) {
 }
 
 uint64_t TieOf(uint32_t node, uint32_t candidate) {
-  return Mix(uint64_t{node} << 32 | candidate);
+  return SplitMix64(uint64_t{node} << 32 | candidate);
 }
 
 bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
@@ -59,7 +59,7 @@ void Linker::QueryFrom(uint32_t node) {
 void Linker::Measure(uint32_t node, std::span<const uint32_t> ids) {
   QueryFrom(node);
   const Distances distances(core_.nodes, scratch_.query, scratch_.buffers);
-  const size_t n = distances.Within(ids, kAny);
+  const size_t n = distances.FilterWithin(ids, kAny);
   candidates_.clear();
   for (size_t i = 0; i < n; ++i) {
     if (scratch_.buffers.kept[i] != node) {
@@ -67,16 +67,16 @@ void Linker::Measure(uint32_t node, std::span<const uint32_t> ids) {
     }
   }
   std::sort(candidates_.begin(), candidates_.end());
-  MixTies(node);
-  MeasureSelf(node, distances);
+  ShuffleTies(node);
+  MeasureSelfDistance(node, distances);
 }
 
-void Linker::MeasureSelf(uint32_t node, const Distances& distances) {
-  distances.Within(std::span(&node, 1), kAny);
+void Linker::MeasureSelfDistance(uint32_t node, const Distances& distances) {
+  distances.FilterWithin(std::span(&node, 1), kAny);
   self_distance_ = scratch_.buffers.distances.front();
 }
 
-void Linker::MixTies(uint32_t node) {
+void Linker::ShuffleTies(uint32_t node) {
   for (auto first = candidates_.begin(); first != candidates_.end();) {
     const auto last = std::find_if(first, candidates_.end(), [&](const Candidate& candidate) {
       return candidate.distance != first->distance;
@@ -110,7 +110,7 @@ void Linker::Choose(size_t count, size_t equals) {
                  core_.options.metric, &chosen_query_);
     const Distances distances(nodes, chosen_query_, chosen_buffers_);
     const size_t left =
-        distances.NotBelow(std::span(ids_).subspan(1), std::span(bounds_).subspan(1));
+        distances.FindNotBelow(std::span(ids_).subspan(1), std::span(bounds_).subspan(1));
     for (size_t i = 0; i < left; ++i) {
       const size_t from = chosen_buffers_.kept[i] + 1;
       ids_[i] = ids_[from];
@@ -173,7 +173,7 @@ bool Linker::SameCodes(uint32_t a, uint32_t b) const {
          std::memcmp(nodes.low(a), nodes.low(b), bytes) == 0;
 }
 
-bool Linker::LinksToTakeOver(uint32_t removed, size_t level) {
+bool Linker::LinksOfRemoved(uint32_t removed, size_t level) {
   ids_.clear();
   links_.clear();
   core_.nodes.Links(removed, level).AppendTo(&ids_);
@@ -210,7 +210,7 @@ void Linker::Refill(uint32_t node, size_t level, const std::vector<uint32_t>& fo
   links_ = chosen_;
 }
 
-bool Linker::TakeOver(uint32_t node, uint32_t removed) {
+bool Linker::ReplaceRemoved(uint32_t node, uint32_t removed) {
   const NodeStore& nodes = core_.nodes;
   const NodeInfo& info = nodes.info(node);
   const NodeInfo& former = nodes.info(removed);
@@ -218,12 +218,12 @@ bool Linker::TakeOver(uint32_t node, uint32_t removed) {
     return false;
   }
   for (size_t level = 0; level <= info.level; ++level) {
-    if (!LinksToTakeOver(removed, level)) {
+    if (!LinksOfRemoved(removed, level)) {
       return false;
     }
   }
   for (size_t level = 0; level <= info.level; ++level) {
-    LinksToTakeOver(removed, level);
+    LinksOfRemoved(removed, level);
     const std::vector<uint32_t> neighbours = links_;
     if (const std::vector<uint32_t> list = ids_; links_.size() < list.size()) {
       Refill(node, level, list);
@@ -263,7 +263,7 @@ void Linker::Relink(uint32_t node, size_t level, std::span<const uint32_t> candi
 
 // Links the node to the best of candidates_, and those back to it.
 void Linker::LinkLevel(uint32_t node, size_t level) {
-  MixTies(node);
+  ShuffleTies(node);
   const size_t m = core_.options.m;
   Choose(m, EqualsOf(m));
   const std::vector<uint32_t> neighbours = chosen_;
@@ -317,7 +317,7 @@ bool Linker::Link(uint32_t node) {
       bank.set_entry({node, info.level});  // all nodes that the entry leads to were removed
       return true;
     }
-    MeasureSelf(node, walker.distances());
+    MeasureSelfDistance(node, walker.distances());
     LinkLevel(node, level);
   }
   if (info.level > entry.level) {

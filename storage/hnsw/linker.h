@@ -27,7 +27,7 @@ class Linker {
   // Gives a node the place in the graph of a removed node with the same codes: its links, and the
   // links of its neighbours to it. It takes a hundredth of the time of Link. Returns false and
   // changes nothing when the two are not equal or too many neighbours are gone.
-  bool TakeOver(uint32_t node, uint32_t removed);
+  bool ReplaceRemoved(uint32_t node, uint32_t removed);
 
   // Chooses new links for a node on one level among `candidates` (live nodes of its bank in any
   // order; repeats and the node itself are allowed).
@@ -40,10 +40,10 @@ class Linker {
   void Measure(uint32_t node, std::span<const uint32_t> ids);
   // Sets self_distance_ to the distance of the node, which is the query in scratch_, to itself.
   // Rows equal to it have the same distance.
-  void MeasureSelf(uint32_t node, const Distances& distances);
+  void MeasureSelfDistance(uint32_t node, const Distances& distances);
   // Orders candidates at equal distances differently for each node. In the order of their numbers
   // all nodes would choose the same ones among equal rows.
-  void MixTies(uint32_t node);
+  void ShuffleTies(uint32_t node);
   // Chooses at most `count` of candidates_, nearest first, into chosen_, so that no chosen one is
   // nearer to another chosen one than to the node (algorithm 4 of Malkov and Yashunin 2018). At
   // most `equals` of them are equal to the node, so that links that leave a group of equal rows
@@ -60,7 +60,7 @@ class Linker {
   // Writes to links_ where the links of a removed node lead now: a removed neighbour whose place
   // was taken over is replaced by its successor. Returns false when less than half of the links are
   // left or no neighbour links back.
-  bool LinksToTakeOver(uint32_t removed, size_t level);
+  bool LinksOfRemoved(uint32_t removed, size_t level);
   // Fills links_, the links of a node that takes a place over, up to the number of `former` links
   // with the neighbours of former links that are gone. Rows that are put again and again thus keep
   // their number of links.

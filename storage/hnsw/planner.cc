@@ -19,7 +19,7 @@ constexpr double kTwoHopLinkCost = 3.2;
 // The smallest matching part for two-hop walks: bench/ann --filter finds 0.96 of the nearest when
 // one in eight rows matches, 0.93 with one in sixteen, 0.82 with one in a hundred (30,000 rows, ef
 // 64):
-constexpr double kLeastTwoHop = 0.125;
+constexpr double kMinTwoHop = 0.125;
 // The way down through the upper levels:
 constexpr double kDescent = 150;
 
@@ -36,7 +36,7 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
   const double walk = kDescent + links * kLinkCost / selectivity;
   const double hops = kDescent + links * kTwoHopLinkCost;
   const double scan = matching * kScanCost;
-  const bool step_over = hops < walk && selectivity >= kLeastTwoHop;
+  const bool step_over = hops < walk && selectivity >= kMinTwoHop;
   Plan plan{.path = step_over ? HnswPath::kTwoHop : HnswPath::kWalk};
   if (forced != HnswPath::kAuto) {
     plan.path = forced;

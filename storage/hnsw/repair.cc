@@ -17,7 +17,7 @@ void Repairer::Begin() {
   cursor_ = 0;
   phase_ = Phase::kRelink;
   if (doomed_.empty()) {
-    BeginReach();
+    BeginReachability();
   }
 }
 
@@ -33,9 +33,9 @@ Repairer::Outcome Repairer::Step(size_t nodes) {
       return outcome;
     }
     ReplaceEntries();
-    BeginReach();
+    BeginReachability();
   }
-  if (phase_ == Phase::kReach && Reach(nodes)) {
+  if (phase_ == Phase::kReach && ExpandReachable(nodes)) {
     outcome.orphans = Orphans();
     outcome.unlinked = std::exchange(doomed_, {});
     outcome.finished = true;
@@ -105,7 +105,7 @@ void Repairer::ReplaceEntries() {
   }
 }
 
-void Repairer::BeginReach() {
+void Repairer::BeginReachability() {
   phase_ = Phase::kReach;
   reached_.assign(core_.nodes.size(), false);
   frontier_.clear();
@@ -124,7 +124,7 @@ void Repairer::Linked(uint32_t node) {
   }
 }
 
-bool Repairer::Reach(size_t nodes) {
+bool Repairer::ExpandReachable(size_t nodes) {
   for (; nodes > 0 && !frontier_.empty(); --nodes) {
     const uint32_t node = frontier_.back();
     frontier_.pop_back();

@@ -48,9 +48,9 @@ class Repairer {
   void RelinkAround(uint32_t node);
   void RelinkAround(uint32_t node, size_t level);
   void ReplaceEntries();
-  void BeginReach();
+  void BeginReachability();
   // Follows the links of up to `nodes` reached nodes. Returns true when none are left.
-  bool Reach(size_t nodes);
+  bool ExpandReachable(size_t nodes);
   std::vector<uint32_t> Orphans() const;
 
   IndexCore& core_;

@@ -62,7 +62,7 @@ class SearchPool {
     next_ = std::min(next_, static_cast<size_t>(place - entries_.begin()));
     entries_.insert(place, candidate);
     accepted_ += accepted ? 1 : 0;
-    DropUseless();
+    TrimCandidates();
   }
 
   // Returns the nearest node that is not expanded yet and marks it; kNoNode when none is left.
@@ -91,7 +91,7 @@ class SearchPool {
 
  private:
   // Removes the candidates after the last of `ef` accepted ones, and those above the limit.
-  void DropUseless() {
+  void TrimCandidates() {
     while (accepted_ > ef_ || entries_.size() > limit_ ||
            (accepted_ == ef_ && !entries_.back().accepted)) {
       accepted_ -= entries_.back().accepted ? 1 : 0;

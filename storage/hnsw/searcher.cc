@@ -25,12 +25,12 @@ constexpr size_t kEntries = 16;
 
 }  // namespace
 
-size_t Searcher::Rescored(size_t k) {
+size_t Searcher::RescoreCount(size_t k) {
   return std::max(2 * k, kMinRescored);
 }
 
 void Searcher::Flush() {
-  const size_t n = walker_.distances().Within(scratch_.ids, scratch_.results.bound());
+  const size_t n = walker_.distances().FilterWithin(scratch_.ids, scratch_.results.bound());
   for (size_t i = 0; i < n; ++i) {
     scratch_.results.Insert(scratch_.buffers.distances[i], scratch_.buffers.kept[i], true);
   }
@@ -177,7 +177,7 @@ bool Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   return true;
 }
 
-void Searcher::NoteTail() {
+void Searcher::SnapshotTail() {
   scratch_.tail.clear();
   if (core_.pending_count.load(std::memory_order_acquire) > 0) {
     scratch_.tail.resize(WordsFor(core_.nodes.size()));
@@ -189,8 +189,8 @@ void Searcher::NoteTail() {
 
 HnswTrace Searcher::Run(const SearchRequest& request) {
   trace_ = {};
-  scratch_.results.Begin(Rescored(request.k));
-  NoteTail();
+  scratch_.results.Begin(RescoreCount(request.k));
+  SnapshotTail();
   HnswFilter small = request.filter;
   HnswFilter walked = request.filter;
   small.banks = 0;

@@ -40,7 +40,7 @@ class Searcher {
 
   // Returns how many rows get a final distance. It is more than k, because 8-bit distances may be
   // slightly out of order.
-  static size_t Rescored(size_t k);
+  static size_t RescoreCount(size_t k);
 
  private:
   // Offers rows to the results: those that are live, in `base` and admitted by the filter.
@@ -51,7 +51,7 @@ class Searcher {
   // Returns true when it looked at every live row of the bank.
   bool SearchBank(const SearchRequest& request, size_t bank);
   // Records the rows of the tail, so that a row that is linked during the search is still scanned.
-  void NoteTail();
+  void SnapshotTail();
   struct Matching {
     size_t rows = 0;
     size_t pending = 0;  // the part of them that is in the tail

@@ -16,7 +16,7 @@ constexpr size_t kEarlyRows = 4;
 Candidate Walker::Descend(const EntryPoint& entry, size_t level) {
   DistanceBuffers& buffers = scratch_.buffers;
   constexpr float kAny = std::numeric_limits<float>::infinity();
-  distances_.Within(std::span(&entry.node, 1), kAny);
+  distances_.FilterWithin(std::span(&entry.node, 1), kAny);
   Candidate best{buffers.distances[0], entry.node};
   for (size_t at = entry.level; at > level; --at) {
     for (bool moved = true; moved;) {
@@ -24,7 +24,7 @@ Candidate Walker::Descend(const EntryPoint& entry, size_t level) {
       scratch_.links.clear();
       core_.nodes.Links(best.node, at).AppendTo(&scratch_.links);
       measured_ += scratch_.links.size();
-      const size_t n = distances_.Within(scratch_.links, best.distance);
+      const size_t n = distances_.FilterWithin(scratch_.links, best.distance);
       for (size_t i = 0; i < n; ++i) {
         const Candidate candidate{buffers.distances[i], buffers.kept[i]};
         if (candidate < best) {
@@ -91,7 +91,7 @@ bool Walker::Walk(std::span<const Candidate> entries, const WalkOptions& options
     if (const uint32_t next = pool.PeekNearest(); next != kNoNode) {
       core_.nodes.Links(next, options.level).Prefetch();
     }
-    const size_t n = distances_.Within(scratch_.ids, pool.bound());
+    const size_t n = distances_.FilterWithin(scratch_.ids, pool.bound());
     for (size_t i = 0; i < n; ++i) {
       pool.Insert(buffers.distances[i], buffers.kept[i], accept(buffers.kept[i]));
     }

@@ -115,7 +115,7 @@ absl::Status GraphCheckpoint::WriteChunks(const HnswIndex& index, uint64_t epoch
 }
 
 // The log keeps the order of batches, so an open that sees this batch sees the chunks too.
-absl::Status GraphCheckpoint::Flip(const CheckpointRow& row) {
+absl::Status GraphCheckpoint::Activate(const CheckpointRow& row) {
   Batch batch;
   batch.Put(ColumnFamily::kDefault, CheckpointKey(collection_), EncodeCheckpointRow(row));
   batch.DeleteRange(ColumnFamily::kGraph, EpochKey(collection_, 0),
@@ -134,7 +134,7 @@ absl::Status GraphCheckpoint::Save(const HnswIndex& index) {
                     .created_ms = database_.clock().WallMillis(),
                     .m = index.options().m};
   RETURN_IF_ERROR(WriteChunks(index, epoch, &row));
-  return Flip(row);
+  return Activate(row);
 }
 
 }  // namespace ruvd::storage::patterns

@@ -52,7 +52,7 @@ class GraphCheckpoint {
   absl::Status Begin(uint64_t epoch);
   // Writes the chunks and counts them in `row`.
   absl::Status WriteChunks(const HnswIndex& index, uint64_t epoch, CheckpointRow* row);
-  absl::Status Flip(const CheckpointRow& row);
+  absl::Status Activate(const CheckpointRow& row);
 
   Database& database_;
   const uint32_t collection_;

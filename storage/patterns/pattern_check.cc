@@ -82,9 +82,9 @@ class CollectionCheck {
 
  private:
   template <typename... Args>
-  void Complain(fmt::format_string<Args...> format, Args&&... args) {
-    report_->Complain(fmt::format("patterns {}: ", found_.collection) +
-                      fmt::format(format, std::forward<Args>(args)...));
+  void AddProblem(fmt::format_string<Args...> format, Args&&... args) {
+    report_->AddProblem(fmt::format("patterns {}: ", found_.collection) +
+                        fmt::format(format, std::forward<Args>(args)...));
   }
   // Shows the rows of the collection in a family, and the keys of rows whose values do not open,
   // which Database::Verify reports. If not all rows could be read, no row is reported as missing.
@@ -143,7 +143,7 @@ void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const R
   const absl::Status status = database_.Scan(family, prefix, EndOfPrefix(prefix), show, pass);
   if (!status.ok()) {
     scans_whole_ = false;
-    Complain("not all rows of {} could be read: {}", InfoOf(family).name, MessageOf(status));
+    AddProblem("not all rows of {} could be read: {}", InfoOf(family).name, MessageOf(status));
   }
 }
 
@@ -164,7 +164,7 @@ void CollectionCheck::LookAtSlot(const RowView& row) {
   const auto decoded = patterns::DecodeSlotRow(row.value);
   if (!slot || row.key.size() != 2 * sizeof(uint32_t) || !decoded.ok() ||
       decoded->generation != row.generation) {
-    Complain("slot row {} is damaged", ToHex(AsBytes(row.key)));
+    AddProblem("slot row {} is damaged", ToHex(AsBytes(row.key)));
     LoseSlot(row.key);
     return;
   }
@@ -172,8 +172,8 @@ void CollectionCheck::LookAtSlot(const RowView& row) {
     return;
   }
   if (!slot_of_.emplace(decoded->id, *slot).second) {
-    Complain("pattern {} is in two slots, {} and {}", ToHex(decoded->id), slot_of_[decoded->id],
-             *slot);
+    AddProblem("pattern {} is in two slots, {} and {}", ToHex(decoded->id), slot_of_[decoded->id],
+               *slot);
     return;
   }
   held_[*slot].row = *decoded;
@@ -183,7 +183,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   const std::optional<PatternId> id = IdOfKey(row.key);
   const auto meta = patterns::DecodeMetaRow(row.value, id.value_or(PatternId{}));
   if (!id || !meta.ok() || meta->generation != row.generation) {
-    Complain("meta row {} is damaged", ToHex(AsBytes(row.key)));
+    AddProblem("meta row {} is damaged", ToHex(AsBytes(row.key)));
     LoseMeta(row.key);
     return;
   }
@@ -191,7 +191,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   if (meta->tombstone) {
     ++found_.tombstones;
     if (slot != slot_of_.end()) {
-      Complain("pattern {} was deleted but is in slot {}", ToHex(*id), slot->second);
+      AddProblem("pattern {} was deleted but is in slot {}", ToHex(*id), slot->second);
     }
     return;
   }
@@ -199,7 +199,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
     if (lost_slots_.contains(meta->slot)) {
       in_lost_slots_.insert(*id);
     } else if (scans_whole_) {
-      Complain("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
+      AddProblem("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
     }
     return;
   }
@@ -210,7 +210,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   // A time in the future is cut when a slot row is written.
   expected.touched_ms = std::min(expected.touched_ms, held.row.touched_ms);
   if (held.row.generation != meta->generation || expected != held.row) {
-    Complain("pattern {} disagrees with its slot {}", ToHex(*id), slot->second);
+    AddProblem("pattern {} disagrees with its slot {}", ToHex(*id), slot->second);
   }
 }
 
@@ -222,7 +222,7 @@ void CollectionCheck::LookAtPayload(const RowView& row) {
     const bool unsure =
         id && (in_lost_slots_.contains(*id) || (lost_metas_.contains(*id) && !lost_slots_.empty()));
     if (scans_whole_ && !unsure) {
-      Complain("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
+      AddProblem("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
     }
     return;
   }
@@ -234,7 +234,7 @@ void CollectionCheck::LookAtVector(const RowView& row) {
   const auto found = slot ? held_.find(*slot) : held_.end();
   if (found == held_.end() || found->second.row.generation != row.generation) {
     if (scans_whole_ && !(slot && lost_slots_.contains(*slot))) {
-      Complain("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
+      AddProblem("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
     }
     return;
   }
@@ -246,14 +246,14 @@ void CollectionCheck::LookAtVector(const RowView& row) {
                                                          .attributes = {.bank = held.row.bank}})
                                           : embedding.status();
   if (!put.ok()) {
-    Complain("the embedding of pattern {} is invalid: {}", ToHex(held.row.id), MessageOf(put));
+    AddProblem("the embedding of pattern {} is invalid: {}", ToHex(held.row.id), MessageOf(put));
     return;
   }
   held.has_vector = true;
   const auto payload = database_.Get(ColumnFamily::kPayload, IdKey(found_.collection, held.row.id));
   if (payload.ok() && !held.content_hash.empty() &&
       AsText(Sha256({AsBytes(row.value), AsBytes(*payload)})) != held.content_hash) {
-    Complain("the content of pattern {} differs from what was stored", ToHex(held.row.id));
+    AddProblem("the content of pattern {} differs from what was stored", ToHex(held.row.id));
   }
 }
 
@@ -267,8 +267,8 @@ void CollectionCheck::Count() {
     const bool vector = held.has_vector || lost_vectors_.contains(slot);
     const bool payload = held.has_payload || lost_payloads_.contains(held.row.id);
     if (!meta || !vector || !payload) {
-      Complain("pattern {} in slot {} lacks its {}", ToHex(held.row.id), slot,
-               !meta ? "meta row" : (!vector ? "embedding" : "payload"));
+      AddProblem("pattern {} in slot {} lacks its {}", ToHex(held.row.id), slot,
+                 !meta ? "meta row" : (!vector ? "embedding" : "payload"));
     }
   }
 }
@@ -278,14 +278,14 @@ absl::Status CollectionCheck::CheckGraph() {
   const patterns::GraphRestore restore = checkpoint.Restore(index_.get());
   found_.checkpoint_epoch = checkpoint.row().epoch;
   if (restore.found && !restore.restored) {
-    Complain("{}", restore.problem);
+    AddProblem("{}", restore.problem);
   }
   found_.linked = restore.counts.linked;
   found_.unreachable = restore.counts.orphans;
   found_.pending = index_->Counts().pending - found_.unreachable;
   if (found_.unreachable > kFewOrphans &&
       found_.unreachable * kOrphanPart > found_.linked + found_.unreachable) {
-    Complain(
+    AddProblem(
         "links lead to only {} of the {} patterns in the graph; the next start links the others",
         found_.linked, found_.linked + found_.unreachable);
   }
@@ -347,7 +347,7 @@ absl::Status CollectionCheck::Recall() {
   found_.sampled = sample_.size();
   found_.recall = wanted == 0 ? 1.0 : static_cast<double>(right) / static_cast<double>(wanted);
   if (found_.recall < options_.min_recall) {
-    Complain(
+    AddProblem(
         "the graph finds {:.1f} % of the nearest neighbours of {} patterns, less than {:.1f} %; "
         "export the patterns and import them into a new store",
         100 * found_.recall, found_.sampled, 100 * options_.min_recall);
@@ -398,7 +398,7 @@ absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
         const auto number = ReadKeyU32(row.key, patterns::kCollectionKeys.size());
         const auto collection = patterns::DecodeCollectionRow(row.value);
         if (!number || !collection.ok()) {
-          report->Complain("patterns: collection row " + ToHex(AsBytes(row.key)) + " is damaged");
+          report->AddProblem("patterns: collection row " + ToHex(AsBytes(row.key)) + " is damaged");
         } else {
           collections.push_back({{.collection = *number,
                                   .model_hash = collection->model_hash,
@@ -410,7 +410,7 @@ absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
       // Database::Verify reports this row; the ones after it are still checked.
       [](std::string_view) -> absl::StatusOr<bool> { return true; });
   if (!scanned.ok()) {
-    report->Complain("patterns: not all collections could be read: " + MessageOf(scanned));
+    report->AddProblem("patterns: not all collections could be read: " + MessageOf(scanned));
   }
   std::vector<PatternCollectionCheck> checks;
   for (const auto& [found, row] : collections) {

@@ -10,7 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
@@ -92,7 +92,7 @@ absl::Status ErasePatternCollection(Database& database, uint32_t number) {
   }
   // This comes first: if the process is killed later, followers must already know that they have to
   // list everything again.
-  RETURN_IF_ERROR(BeginStoreLife(database));
+  RETURN_IF_ERROR(BeginStoreIncarnation(database));
   const absl::Status erased = database.Erase(KeyScope::Collection(number));
   if (!absl::IsNotFound(erased)) {  // otherwise no value was ever sealed in its scope
     RETURN_IF_ERROR(erased);

@@ -307,25 +307,25 @@ class PatternStore {
   std::vector<PatternId> ListIds(std::optional<PatternId> after, const PatternFilter& filter,
                                  size_t count) const;
   // The caller holds writer_.
-  void NoteDamage(uint32_t slot) const;
+  void RecordDamage(uint32_t slot) const;
 
   // The steps of Maintain (pattern_store_maintain.cc). Each does a bounded piece of one kind of
   // work and returns how much it did, 0 when there is nothing to do.
-  // RemoveSome removes some of the expired and the surplus patterns.
-  absl::Status RemoveSome(bool ages_count, PatternMaintenance* done);
+  // RemoveBatch removes some of the expired and the surplus patterns.
+  absl::Status RemoveBatch(bool ages_count, PatternMaintenance* done);
   absl::Status MaintainRows(TimePoint end, PatternMaintenance* done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   void MaintainGraph(TimePoint end, PatternMaintenance* done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  absl::StatusOr<size_t> ExpireSome();
-  absl::StatusOr<size_t> EvictSome();
-  size_t LinkSome();
-  bool RepairSome();
-  absl::StatusOr<size_t> ForgetSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::StatusOr<size_t> ExpireBatch();
+  absl::StatusOr<size_t> EvictBatch();
+  size_t LinkBatch();
+  bool RepairBatch();
+  absl::StatusOr<size_t> ForgetBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::StatusOr<size_t> ForgetTombstones(std::span<const PatternId> ids);
   bool CheckpointIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status SaveCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  void NoteCheckpoint(std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  void RecordCheckpointProblem(std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 
   Database& database_;
   const PatternStoreOptions options_;

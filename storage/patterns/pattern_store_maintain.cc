@@ -28,7 +28,7 @@ constexpr size_t kCheckpointPart = 8;
 
 }  // namespace
 
-absl::StatusOr<size_t> PatternStore::ExpireSome() {
+absl::StatusOr<size_t> PatternStore::ExpireBatch() {
   const Writing writing(writer_);
   const std::vector<uint32_t> slots =
       slots_.Expired(database_.clock().WallMillis(), kRemovalsOfAStep);
@@ -38,7 +38,7 @@ absl::StatusOr<size_t> PatternStore::ExpireSome() {
   return slots.size();
 }
 
-absl::StatusOr<size_t> PatternStore::EvictSome() {
+absl::StatusOr<size_t> PatternStore::EvictBatch() {
   const Writing writing(writer_);
   const size_t surplus = slots_.live() - std::min(slots_.live(), options_.capacity);
   if (surplus == 0) {
@@ -49,16 +49,16 @@ absl::StatusOr<size_t> PatternStore::EvictSome() {
   return slots.size();
 }
 
-size_t PatternStore::LinkSome() {
+size_t PatternStore::LinkBatch() {
   const Writing writing(writer_);
-  const size_t linked = index_->LinkSome(kLinksOfAStep);
+  const size_t linked = index_->LinkBatch(kLinksOfAStep);
   graph_changes_ += linked;
   return linked;
 }
 
-bool PatternStore::RepairSome() {
+bool PatternStore::RepairBatch() {
   const Writing writing(writer_);
-  return index_->RepairSome(kRepairsOfAStep);
+  return index_->RepairBatch(kRepairsOfAStep);
 }
 
 absl::StatusOr<size_t> PatternStore::ForgetTombstones(std::span<const PatternId> ids) {
@@ -83,7 +83,7 @@ absl::StatusOr<size_t> PatternStore::ForgetTombstones(std::span<const PatternId>
   return forgotten;
 }
 
-absl::StatusOr<size_t> PatternStore::ForgetSome() {
+absl::StatusOr<size_t> PatternStore::ForgetBatch() {
   const TimePoint now = database_.clock().Now();
   if (walk_ended_at_ && now - *walk_ended_at_ < limits::kTombstoneWalkInterval) {
     return 0;
@@ -144,7 +144,7 @@ bool PatternStore::CheckpointIsDue() const {
   return late || (many && !checkpoint_failed_);
 }
 
-void PatternStore::NoteCheckpoint(std::string problem) {
+void PatternStore::RecordCheckpointProblem(std::string problem) {
   const patterns::CheckpointRow& row = checkpoint_->row();
   const std::unique_lock state(state_);
   checkpoint_stats_.epoch = row.epoch;
@@ -162,7 +162,7 @@ absl::Status PatternStore::SaveCheckpoint() {
   if (saved.ok()) {
     graph_changes_ -= changes;
   }
-  NoteCheckpoint(MessageOf(saved));
+  RecordCheckpointProblem(MessageOf(saved));
   return saved;
 }
 
@@ -174,14 +174,14 @@ absl::Status PatternStore::Checkpoint() {
   return SaveCheckpoint();
 }
 
-absl::Status PatternStore::RemoveSome(bool ages_count, PatternMaintenance* done) {
+absl::Status PatternStore::RemoveBatch(bool ages_count, PatternMaintenance* done) {
   done->more = false;  // a step that fails is not tried again at once
   size_t expired = 0;
   if (ages_count) {
-    ASSIGN_OR_RETURN(expired, ExpireSome());
+    ASSIGN_OR_RETURN(expired, ExpireBatch());
     done->expired += expired;
   }
-  ASSIGN_OR_RETURN(const size_t evicted, EvictSome());
+  ASSIGN_OR_RETURN(const size_t evicted, EvictBatch());
   done->evicted += evicted;
   done->more = expired + evicted > 0;
   return absl::OkStatus();
@@ -190,10 +190,10 @@ absl::Status PatternStore::RemoveSome(bool ages_count, PatternMaintenance* done)
 absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done) {
   const bool ages_count = wall_.Trusted();
   do {
-    RETURN_IF_ERROR(RemoveSome(ages_count, done));
+    RETURN_IF_ERROR(RemoveBatch(ages_count, done));
   } while (done->more && database_.clock().Now() < end);
   if (ages_count) {
-    ASSIGN_OR_RETURN(done->forgotten, ForgetSome());
+    ASSIGN_OR_RETURN(done->forgotten, ForgetBatch());
   }
   return absl::OkStatus();
 }
@@ -202,8 +202,8 @@ void PatternStore::MaintainGraph(TimePoint end, PatternMaintenance* done) {
   bool more = false;
   do {
     // this comes first, because links between removed rows cost most
-    const bool repairing = RepairSome();
-    const size_t linked = LinkSome();
+    const bool repairing = RepairBatch();
+    const size_t linked = LinkBatch();
     done->linked += linked;
     more = linked > 0 || repairing;
   } while (more && database_.clock().Now() < end);

@@ -255,7 +255,7 @@ void PatternStore::RestoreGraph() {
   checkpoint_ = std::make_unique<patterns::GraphCheckpoint>(database_, collection_);
   checkpoint_tried_at_ = database_.clock().Now();
   const patterns::GraphRestore result = checkpoint_->Restore(index_.get());
-  NoteCheckpoint(result.problem);
+  RecordCheckpointProblem(result.problem);
   checkpoint_stats_.restored = result.restored;
 }
 

@@ -144,14 +144,14 @@ absl::StatusOr<Pattern> PatternStore::ReadLive(const PatternId& id, bool with_pa
   if (!changed || !IsDamage(pattern.status())) {
     return pattern;
   }
-  NoteDamage(*slots_.Find(id));
+  RecordDamage(*slots_.Find(id));
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                "the rows of pattern {} cannot be read ({}); delete it, or restore the store from a "
                "backup",
                ToHex(id), MessageOf(pattern.status()));
 }
 
-void PatternStore::NoteDamage(uint32_t slot) const {
+void PatternStore::RecordDamage(uint32_t slot) const {
   const std::unique_lock state(state_);
   slots_.MarkDamaged(slot);
 }
@@ -268,7 +268,7 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
     }
     absl::StatusOr<Pattern> pattern = ReadRows(place, /*with_payload=*/false);
     if (!pattern.ok() && alone && IsDamage(pattern.status())) {
-      NoteDamage(place.slot);
+      RecordDamage(place.slot);
       continue;
     }
     if (!pattern.ok()) {

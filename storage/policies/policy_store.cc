@@ -119,7 +119,7 @@ void PolicyStore::Forget(const PolicyId& id) {
 }
 
 int64_t PolicyStore::AccessMs() const {
-  return OrderedTime(by_access_.empty() ? 0 : by_access_.rbegin()->first)
+  return MonotonicTimestamps(by_access_.empty() ? 0 : by_access_.rbegin()->first)
       .Next(database_.clock().WallMillis());
 }
 

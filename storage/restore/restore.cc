@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
 #include "storage/db/file_hash.h"
@@ -258,7 +258,7 @@ absl::Status Restore::OpenStaging(const privacy::SealKey& backup_key,
   if (options_.backup_key) {
     RETURN_IF_ERROR(restored->ChangeSealKey(options_.key));
   }
-  RETURN_IF_ERROR(BeginStoreLife(*restored));  // numbers of changes are given again
+  RETURN_IF_ERROR(BeginStoreIncarnation(*restored));  // numbers of changes are given again
   RETURN_IF_ERROR(KeepLedger(*restored, present));
   if (options_.make_key) {
     ASSIGN_OR_RETURN(const privacy::SealKey made, options_.make_key());

@@ -116,7 +116,7 @@ absl::StatusOr<std::shared_ptr<const SessionState>> SessionIndex::Get(
   return found->second;
 }
 
-void SessionIndex::TellRemoval(const std::string& session_id) const {
+void SessionIndex::NotifyRemoval(const std::string& session_id) const {
   if (options_.on_removal) {
     options_.on_removal(session_id);
   }
@@ -138,7 +138,7 @@ absl::Status SessionIndex::PutLocked(SessionState session) {
   batch.Put(ColumnFamily::kSession, sessions::SessionKey(session.session_id),
             sessions::EncodeSession(session), /*generation=*/0, ScopeOf(session));
   if (!evicted.empty()) {
-    TellRemoval(evicted);
+    NotifyRemoval(evicted);
     batch.Delete(ColumnFamily::kSession, sessions::SessionKey(evicted));
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
@@ -170,7 +170,7 @@ absl::Status SessionIndex::Update(std::string_view session_id, int64_t now_ms,
     session = **known;
   }
   change(&session);
-  session.last_active_ms = OrderedTime(NewestActiveMs()).Next(session.last_active_ms);
+  session.last_active_ms = MonotonicTimestamps(NewestActiveMs()).Next(session.last_active_ms);
   return PutLocked(std::move(session));
 }
 
@@ -180,7 +180,7 @@ absl::Status SessionIndex::Remove(const std::vector<std::string>& ids) {
   }
   Batch batch;
   for (const std::string& id : ids) {
-    TellRemoval(id);
+    NotifyRemoval(id);
     batch.Delete(ColumnFamily::kSession, sessions::SessionKey(id));
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
@@ -272,7 +272,7 @@ absl::StatusOr<std::vector<SessionHit>> SessionIndex::SearchAmong(
   return hits;
 }
 
-absl::StatusOr<size_t> SessionIndex::ExpireSome(int64_t now_ms, size_t limit) {
+absl::StatusOr<size_t> SessionIndex::ExpireBatch(int64_t now_ms, size_t limit) {
   const MutexLock writer(writer_);
   const int64_t cutoff = now_ms - options_.idle_limit.count();
   std::vector<std::string> ids;

@@ -90,7 +90,7 @@ class SessionIndex {
   // Deletes at most `limit` sessions that have been idle for too long at `now_ms` (UTC) in one
   // batch, the longest idle ones first. Returns how many; the owner calls again while that is
   // `limit`.
-  absl::StatusOr<size_t> ExpireSome(int64_t now_ms, size_t limit);
+  absl::StatusOr<size_t> ExpireBatch(int64_t now_ms, size_t limit);
 
   // Deletes at most `limit` sessions of a user and returns how many.
   absl::StatusOr<size_t> ForgetUser(std::string_view user_id, size_t limit);
@@ -115,7 +115,7 @@ class SessionIndex {
 
   absl::Status PutLocked(SessionState session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
   absl::Status Remove(const std::vector<std::string>& ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
-  void TellRemoval(const std::string& session_id) const;
+  void NotifyRemoval(const std::string& session_id) const;
   // Compares the sessions exactly, one by one: few sessions belong to one user or use one adapter.
   absl::StatusOr<std::vector<SessionHit>> SearchAmong(std::span<const float> context, size_t k,
                                                       const std::vector<Shared>& sessions) const;

@@ -49,10 +49,10 @@ void SimilarityIndex::Release(uint32_t label) {
   free_.push_back(label);
 }
 
-void SimilarityIndex::Tend() {
-  index_->RepairSome(kRepairsOfAChange);
+void SimilarityIndex::MaintainStep() {
+  index_->RepairBatch(kRepairsOfAChange);
   if (index_->Counts().pending > options_.max_tail) {
-    index_->LinkSome(kLinksOfAChange);
+    index_->LinkBatch(kLinksOfAChange);
   }
 }
 
@@ -71,7 +71,7 @@ absl::Status SimilarityIndex::Put(std::string_view id, std::span<const float> ve
     Release(row.label);
     return put;
   }
-  Tend();
+  MaintainStep();
   return absl::OkStatus();
 }
 
@@ -88,7 +88,7 @@ void SimilarityIndex::Remove(std::string_view id) {
     Release(label);
   }
   index_->Erase(label);
-  Tend();
+  MaintainStep();
 }
 
 absl::StatusOr<std::vector<SimilarityHit>> SimilarityIndex::Search(std::span<const float> query,

@@ -72,7 +72,7 @@ class SimilarityIndex {
   // Returns the label of an id, a new one when it has none.
   uint32_t LabelOf(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
   void Release(uint32_t label) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
-  void Tend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  void MaintainStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
 
   const SimilarityIndexOptions options_;
   const std::unique_ptr<HnswIndex> index_;  // changed under writer_

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "storage/row_text.h"
@@ -86,7 +86,7 @@ absl::Status CheckValue(std::string_view name, std::string_view bytes) {
   if (kind == kKinds.end()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "no value of the state is called {}; restore the store from a backup",
-                 Shown(name));
+                 SanitizeForDisplay(name));
   }
   return kind->check(bytes);
 }

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "storage/db/row_key.h"
@@ -32,11 +32,11 @@ absl::Status CheckName(std::string_view name) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "'{}' cannot name a value of the state; a name has 1 to {} bytes and no control "
                "characters",
-               Shown(name), limits::kMaxStateNameBytes);
+               SanitizeForDisplay(name), limits::kMaxStateNameBytes);
 }
 
 absl::Status Incomplete(std::string_view name) {
-  return CorruptRow("the value " + Shown(name) + " of the state is incomplete and");
+  return CorruptRow("the value " + SanitizeForDisplay(name) + " of the state is incomplete and");
 }
 
 size_t ChunksOf(size_t bytes) {
@@ -113,7 +113,7 @@ absl::StatusOr<bool> StateStore::Read(std::string_view name,
     return false;
   }
   if (!message->ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
-    return CorruptRow("the value " + Shown(name) + " of the state");
+    return CorruptRow("the value " + SanitizeForDisplay(name) + " of the state");
   }
   return true;
 }
@@ -143,7 +143,7 @@ absl::Status StateStore::Write(std::string_view name,
   if (size > limits::kMaxStateBytes) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the value {} of the state has {} bytes, but at most {} can be stored",
-                 Shown(name), size, limits::kMaxStateBytes);
+                 SanitizeForDisplay(name), size, limits::kMaxStateBytes);
   }
   const std::string bytes = message.SerializeAsString();
   const MutexLock lock(writing_);
@@ -265,7 +265,7 @@ absl::Status StateStore::Check(std::string_view name) const {
   ASSIGN_OR_RETURN(const std::optional<std::string> bytes, ReadBytes(name));
   if (!bytes) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "there is no value {} in the state", Shown(name));
+                 "there is no value {} in the state", SanitizeForDisplay(name));
   }
   return state::CheckValue(name, *bytes);
 }

@@ -130,9 +130,9 @@ absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
   {
     const MutexLock lock(store->mutex_);
     store->size_ = count;
-    store->order_ = OrderedTime(newest_ms);
+    store->order_ = MonotonicTimestamps(newest_ms);
   }
-  store->ForgetErased().IgnoreError();  // on a full disk the next start does it
+  store->PurgeErased().IgnoreError();  // on a full disk the next start does it
   return store;
 }
 
@@ -165,7 +165,7 @@ absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed
 absl::Status TrajectoryStore::Put(Trajectory trajectory) {
   RETURN_IF_ERROR(Check(trajectory));
   const MutexLock lock(mutex_);
-  OrderedTime order = order_;
+  MonotonicTimestamps order = order_;
   trajectory.created_ms = order.Next(trajectory.created_ms);
   Batch batch;
   size_t grown = 1;
@@ -258,12 +258,12 @@ absl::Status TrajectoryStore::ForEachSince(
   });
 }
 
-absl::Status TrajectoryStore::WhileStill(const std::function<absl::Status()>& erase) {
+absl::Status TrajectoryStore::WithRewritesPaused(const std::function<absl::Status()>& erase) {
   const MutexLock lock(mutex_);
   return erase();
 }
 
-absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
+absl::StatusOr<size_t> TrajectoryStore::PurgeErased() {
   std::vector<std::string> stale;
   RETURN_IF_ERROR(ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const bool there,
@@ -276,7 +276,7 @@ absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
   size_t forgotten = 0;
   for (std::span<const std::string> rest(stale); !rest.empty();) {
     const auto piece = rest.first(std::min(rest.size(), kForgottenAtOnce));
-    ASSIGN_OR_RETURN(const size_t gone, ForgetSome(piece));
+    ASSIGN_OR_RETURN(const size_t gone, ForgetBatch(piece));
     forgotten += gone;
     rest = rest.subspan(piece.size());
   }
@@ -285,7 +285,7 @@ absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
 
 // Checks each row again, now that no writer runs: a row by time is removed when its trajectory is
 // gone.
-absl::StatusOr<size_t> TrajectoryStore::ForgetSome(std::span<const std::string> time_keys) {
+absl::StatusOr<size_t> TrajectoryStore::ForgetBatch(std::span<const std::string> time_keys) {
   const MutexLock lock(mutex_);
   Batch batch;
   size_t gone = 0;

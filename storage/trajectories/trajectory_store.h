@@ -134,11 +134,11 @@ class TrajectoryStore {
 
   // Runs `erase`, which destroys a user's keys, while no trajectory is being read to be rewritten.
   // Feedback that comes meanwhile finds the trajectory erased and does not seal it with a new key.
-  absl::Status WhileStill(const std::function<absl::Status()>& erase);
+  absl::Status WithRewritesPaused(const std::function<absl::Status()>& erase);
 
   // Removes the remains of trajectories whose users were erased and returns how many there were.
   // Other calls wait for at most one piece of this work.
-  absl::StatusOr<size_t> ForgetErased();
+  absl::StatusOr<size_t> PurgeErased();
 
   size_t size() const;
   size_t capacity() const { return options_.capacity; }
@@ -151,13 +151,13 @@ class TrajectoryStore {
   absl::Status TrimTo(size_t count, Batch* batch, size_t* trimmed) const;
   // Shows the keys of the rows by time, from `created_ms` on.
   absl::Status ScanTimes(int64_t created_ms, const Database::BrokenCallback& callback) const;
-  absl::StatusOr<size_t> ForgetSome(std::span<const std::string> time_keys);
+  absl::StatusOr<size_t> ForgetBatch(std::span<const std::string> time_keys);
 
   Database& database_;
   const TrajectoryStoreOptions options_;
   mutable Mutex mutex_;
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
-  OrderedTime order_ ABSL_GUARDED_BY(mutex_) = OrderedTime(0);
+  MonotonicTimestamps order_ ABSL_GUARDED_BY(mutex_) = MonotonicTimestamps(0);
 };
 
 }  // namespace ruvd::storage

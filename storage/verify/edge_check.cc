@@ -7,7 +7,7 @@
 #include "storage/db/row_key.h"
 #include "storage/graph/graph_rows.h"
 #include "storage/verify/row_checks.h"
-#include "storage/verify/row_complaints.h"
+#include "storage/verify/row_problems.h"
 
 namespace ruvd::storage {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
 
 // Checks an edge and its two rows in order of weight.
-absl::Status CheckEdge(const Database& database, const RowView& row, RowComplaints* complaints) {
+absl::Status CheckEdge(const Database& database, const RowView& row, RowProblems* complaints) {
   const std::optional<EdgeKey> key = graph::DecodeEdgeRowKey(row.key);
   if (!key) {
     complaints->Add(row.key, "this is not a key of an edge");
@@ -33,7 +33,7 @@ absl::Status CheckEdge(const Database& database, const RowView& row, RowComplain
 // Checks a row in order of weight and its edge.
 absl::Status CheckOrder(const Database& database, const RowView& row,
                         const std::optional<graph::WeightedKey>& weighted,
-                        RowComplaints* complaints) {
+                        RowProblems* complaints) {
   if (!weighted) {
     complaints->Add(row.key, "this is not a key of an edge's order");
     return absl::OkStatus();
@@ -58,7 +58,7 @@ absl::Status CheckOrder(const Database& database, const RowView& row,
 }  // namespace
 
 absl::Status CheckEdgeRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("edge", report);
+  RowProblems complaints("edge", report);
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (row.key.starts_with(graph::kEdgePrefix)) {
       RETURN_IF_ERROR(CheckEdge(database, row, &complaints));
@@ -71,7 +71,7 @@ absl::Status CheckEdgeRows(Database& database, StoreReport* report) {
     }
     return true;
   };
-  return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
+  return database.Scan(kFamily, "", "", check, RowProblems::SkipRow);
 }
 
 }  // namespace ruvd::storage

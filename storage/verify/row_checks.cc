@@ -24,14 +24,14 @@
 #include "storage/state/state_rows.h"
 #include "storage/state/state_store.h"
 #include "storage/trajectories/trajectory_rows.h"
-#include "storage/verify/row_complaints.h"
+#include "storage/verify/row_problems.h"
 
 namespace ruvd::storage {
 namespace {
 
 // Checks a policy's row and the Fisher diagonal that it mentions.
 absl::Status CheckPolicy(const Database& database, const RowView& row, const PolicyId& id,
-                         RowComplaints* complaints) {
+                         RowProblems* complaints) {
   const absl::StatusOr<Policy> policy = policies::DecodePolicy(row.value, id);
   if (!complaints->Ok(row.key, policy.status())) {
     return absl::OkStatus();
@@ -57,7 +57,7 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
 
 // Checks the row that finds a trajectory by its time. A trajectory that does not decode is reported
 // itself.
-absl::Status CheckTimeRow(const Database& database, const RowView& row, RowComplaints* complaints) {
+absl::Status CheckTimeRow(const Database& database, const RowView& row, RowProblems* complaints) {
   const std::string key = trajectories::IdKey(trajectories::IdOfTimeKey(row.key));
   const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kTrajectory, key);
   if (ReasonOf(stored.status()) == reasons::kKeyDestroyed) {
@@ -78,7 +78,7 @@ absl::Status CheckTimeRow(const Database& database, const RowView& row, RowCompl
 }  // namespace
 
 absl::Status CheckTrajectoryRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("trajectory", report);
+  RowProblems complaints("trajectory", report);
   constexpr ColumnFamily kFamily = ColumnFamily::kTrajectory;
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (row.key.starts_with(trajectories::kTimePrefix)) {
@@ -97,11 +97,11 @@ absl::Status CheckTrajectoryRows(Database& database, StoreReport* report) {
                           trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)));
     return true;
   };
-  return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
+  return database.Scan(kFamily, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckSessionRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("session", report);
+  RowProblems complaints("session", report);
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const absl::StatusOr<SessionState> session = sessions::DecodeSession(row.value);
     if (complaints.Ok(row.key, session.status()) &&
@@ -110,11 +110,11 @@ absl::Status CheckSessionRows(Database& database, StoreReport* report) {
     }
     return true;
   };
-  return database.Scan(ColumnFamily::kSession, "", "", check, RowComplaints::PassOver);
+  return database.Scan(ColumnFamily::kSession, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("policy", report);
+  RowProblems complaints("policy", report);
   constexpr ColumnFamily kFamily = ColumnFamily::kPolicy;
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const std::optional<PolicyId> id = policies::IdOfKey(row.key);
@@ -132,11 +132,11 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
     RETURN_IF_ERROR(complaints.Expect(database, kFamily, row.key, policies::PolicyKey(*id)));
     return true;
   };
-  return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
+  return database.Scan(kFamily, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckOplogRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("oplog", report);
+  RowProblems complaints("oplog", report);
   uint64_t expected = 0;
   const auto follow = [&](std::string_view key) {
     const uint64_t sequence = ReadKeyU64(key, 0).value_or(0);
@@ -159,7 +159,7 @@ absl::Status CheckOplogRows(Database& database, StoreReport* report) {
 }
 
 absl::Status CheckChangeRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("change", report);
+  RowProblems complaints("change", report);
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const uint64_t number = changes::NumberOfKey(row.key).value_or(0);
     if (row.key.starts_with(changes::kChangePrefix)) {
@@ -171,11 +171,11 @@ absl::Status CheckChangeRows(Database& database, StoreReport* report) {
     }
     return true;
   };
-  return database.Scan(ColumnFamily::kChange, "", "", check, RowComplaints::PassOver);
+  return database.Scan(ColumnFamily::kChange, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckConsentRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("consent", report);
+  RowProblems complaints("consent", report);
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (row.key == consent_rows::kOperatorKey) {
       complaints.Ok(row.key, DecodeConsent(row.value).status());
@@ -190,11 +190,11 @@ absl::Status CheckConsentRows(Database& database, StoreReport* report) {
     }
     return true;
   };
-  return database.Scan(ColumnFamily::kConsent, "", "", check, RowComplaints::PassOver);
+  return database.Scan(ColumnFamily::kConsent, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckStateRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("state", report);
+  RowProblems complaints("state", report);
   const StateStore state(database);
   ASSIGN_OR_RETURN(const std::vector<std::string> names, state.Names(""));
   for (const std::string& name : names) {
@@ -217,7 +217,7 @@ absl::Status CheckStateRows(Database& database, StoreReport* report) {
 absl::Status CheckLedger(Database& database, StoreReport* report) {
   const auto ledger = PrivacyLedgerStore::Open(database, {.read_only = true});
   if (!ledger.ok()) {
-    report->Complain(
+    report->AddProblem(
         fmt::format("ledger: {} [{}]", MessageOf(ledger.status()), ReasonOf(ledger.status())));
   }
   return absl::OkStatus();

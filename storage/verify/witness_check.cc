@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "storage/db/row_key.h"
 #include "storage/verify/row_checks.h"
-#include "storage/verify/row_complaints.h"
+#include "storage/verify/row_problems.h"
 #include "storage/witness/witness_rows.h"
 
 namespace ruvd::storage {
@@ -15,7 +15,7 @@ namespace {
 constexpr ColumnFamily kWitnessFamily = ColumnFamily::kWitness;
 
 // Checks a record, its embeddings and the row that finds it by its id.
-absl::Status CheckRecord(const Database& database, const RowView& row, RowComplaints* complaints) {
+absl::Status CheckRecord(const Database& database, const RowView& row, RowProblems* complaints) {
   const absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
   if (!complaints->Ok(row.key, entry.status())) {
     return absl::OkStatus();
@@ -31,7 +31,7 @@ absl::Status CheckRecord(const Database& database, const RowView& row, RowCompla
 }
 
 // Checks the row that finds an entry by its id. An entry that does not decode is reported itself.
-absl::Status CheckIdRow(const Database& database, const RowView& row, RowComplaints* complaints) {
+absl::Status CheckIdRow(const Database& database, const RowView& row, RowProblems* complaints) {
   const absl::StatusOr<std::string> stored = database.Get(kWitnessFamily, row.value);
   if (absl::IsNotFound(stored.status())) {
     return complaints->Expect(database, kWitnessFamily, row.key, row.value);
@@ -44,7 +44,7 @@ absl::Status CheckIdRow(const Database& database, const RowView& row, RowComplai
   return absl::OkStatus();
 }
 
-absl::Status CheckOther(const Database& database, const RowView& row, RowComplaints* complaints) {
+absl::Status CheckOther(const Database& database, const RowView& row, RowProblems* complaints) {
   WitnessEntry entry;
   if (row.key.starts_with(witness::kEmbeddingsPrefix)) {
     complaints->Ok(row.key, witness::DecodeEmbeddings(row.value, &entry));
@@ -64,7 +64,7 @@ absl::Status CheckOther(const Database& database, const RowView& row, RowComplai
 }  // namespace
 
 absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
-  RowComplaints complaints("witness", report);
+  RowProblems complaints("witness", report);
   uint64_t records = 0;
   const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (row.key.starts_with(witness::kRecordPrefix)) {

@@ -239,7 +239,7 @@ absl::Status WitnessLog::SetQuality(std::string_view request_id, float quality) 
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-absl::StatusOr<WitnessExpired> WitnessLog::ExpireSome(std::optional<int64_t> now_ms) {
+absl::StatusOr<WitnessExpired> WitnessLog::ExpireBatch(std::optional<int64_t> now_ms) {
   const MutexLock writer(writer_);
   const uint64_t stored = counts().stored;
   ASSIGN_OR_RETURN(const bool due, retention_.Begin(now_ms, stored));

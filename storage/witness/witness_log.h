@@ -95,7 +95,7 @@ class WitnessLog {
   // capacity, into an archive if there is a folder for archives. Without a time, while the clock
   // cannot be trusted, it removes only entries above the capacity. The work is bounded. After an
   // error the next call continues the batch. It works below the soft disk reserve.
-  absl::StatusOr<WitnessExpired> ExpireSome(std::optional<int64_t> now_ms);
+  absl::StatusOr<WitnessExpired> ExpireBatch(std::optional<int64_t> now_ms);
 
   WitnessLogCounts counts() const;
 

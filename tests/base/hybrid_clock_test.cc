@@ -48,8 +48,8 @@ TEST(HybridClockTest, GivesLaterStampsThanItSaw) {
 }
 
 TEST(HybridClockTest, SaysWhatTimeItIsUnlessTheWallClockCannotKnow) {
-  constexpr int64_t kNow = OrderedTime::kFirstPossibleMs + 1'000'000'000'000;
-  constexpr int64_t kBridge = OrderedTime::kMaxBridge.count();
+  constexpr int64_t kNow = MonotonicTimestamps::kFirstPossibleMs + 1'000'000'000'000;
+  constexpr int64_t kBridge = MonotonicTimestamps::kMaxBridge.count();
   ManualClock wall(kNow);
   HybridClock clock(wall);
   EXPECT_EQ(clock.WallMillis(), kNow) << "no stamp yet";

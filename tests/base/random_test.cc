@@ -118,8 +118,8 @@ TEST(Random, NormalMomentsAndTails) {
 TEST(Random, ChanceOfZeroAndOneAreCertain) {
   Random random(1);
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(random.Chance(0));
-    EXPECT_TRUE(random.Chance(1));
+    EXPECT_FALSE(random.Bernoulli(0));
+    EXPECT_TRUE(random.Bernoulli(1));
   }
 }
 

@@ -17,30 +17,30 @@ using std::chrono::minutes;
 constexpr int64_t kNow = 1'700'000'000'000;
 constexpr int64_t kDay = 86'400'000;
 
-TEST(OrderedTimeTest, GoesOnWhereTheWallClockWentBack) {
-  OrderedTime time(kNow);
+TEST(MonotonicTimestampsTest, GoesOnWhereTheWallClockWentBack) {
+  MonotonicTimestamps time(kNow);
   EXPECT_EQ(time.Next(kNow + 5), kNow + 5);
   EXPECT_EQ(time.Next(kNow + 5), kNow + 6);
   EXPECT_EQ(time.Next(kNow - kDay), kNow + 7);
   EXPECT_EQ(time.Next(kNow + 100), kNow + 100);
 }
 
-TEST(OrderedTimeTest, AClockThatWasNeverSetIsNotBelieved) {
-  OrderedTime time(kNow);
+TEST(MonotonicTimestampsTest, AClockThatWasNeverSetIsNotBelieved) {
+  MonotonicTimestamps time(kNow);
   EXPECT_EQ(time.Next(0), kNow + 1);
   EXPECT_EQ(time.Next(3 * kDay), kNow + 2);
 }
 
-TEST(OrderedTimeTest, AClockThatRanFarAheadIsCorrected) {
-  OrderedTime time(kNow + 70 * 365 * kDay);
+TEST(MonotonicTimestampsTest, AClockThatRanFarAheadIsCorrected) {
+  MonotonicTimestamps time(kNow + 70 * 365 * kDay);
   EXPECT_EQ(time.Next(kNow), kNow);
   EXPECT_EQ(time.Next(kNow + 1), kNow + 1);
 }
 
-RC_GTEST_PROP(OrderedTimeTest, NeverRepeatsWithinTwoDaysBack, ()) {
+RC_GTEST_PROP(MonotonicTimestampsTest, NeverRepeatsWithinTwoDaysBack, ()) {
   const auto steps =
       *rc::gen::container<std::vector<int64_t>>(rc::gen::inRange<int64_t>(-kDay, kDay));
-  OrderedTime time(0);
+  MonotonicTimestamps time(0);
   int64_t now = kNow;
   int64_t last = 0;
   for (const int64_t step : steps) {

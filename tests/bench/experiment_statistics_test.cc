@@ -316,7 +316,7 @@ TEST(RoutingJudgeTest, RoutersAreComparedOnTheSameDocuments) {
 }
 
 TEST(RoutingJudgeTest, AFewDocumentsProveNothing) {
-  const std::vector<RoutedRequest> requests = Requests(kLeastDocuments - 1);
+  const std::vector<RoutedRequest> requests = Requests(kMinDocuments - 1);
   const std::vector<std::vector<double>> scores = {Scores(requests, 1)};
   const Interval share = IntervalOf(JudgeTrainings(requests, scores).shares);
   EXPECT_NEAR(share.mean, 1.0, 1e-12);

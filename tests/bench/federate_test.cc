@@ -171,7 +171,7 @@ TEST(ShareTest, OfNothingIsNoNumber) {
 }
 
 TEST(ShareTest, FewDocumentsAndUncertainWholesHaveNoBounds) {
-  const std::vector<PairedPieces> few = {Pieces(kLeastDocuments - 1, 1, 2)};
+  const std::vector<PairedPieces> few = {Pieces(kMinDocuments - 1, 1, 2)};
   EXPECT_EQ(ShareOf(few).mean, 0.5);
   EXPECT_EQ(ShareOf(few).high, std::numeric_limits<double>::infinity());
   const std::vector<PairedPieces> uncertain = {Pieces(8, 0.05, 0.1)};

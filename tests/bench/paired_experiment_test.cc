@@ -54,7 +54,7 @@ TEST(BootstrapTest, LongDocumentsCountMore) {
 TEST(BootstrapTest, AFewDocumentsProveNothing) {
   std::vector<double> values;
   std::vector<size_t> documents;
-  for (size_t document = 0; document < kLeastDocuments; ++document) {
+  for (size_t document = 0; document < kMinDocuments; ++document) {
     if (document > 0) {
       const Interval interval = BootstrapDocuments(values, documents);
       EXPECT_EQ(interval.mean, -1.0);

@@ -187,7 +187,7 @@ void Campaign::KillRound(const std::string& write, const std::string& verify_kin
     ChildProcess child(arguments);
     std::string line;
     // Most processes are killed while they write, some while they still open the store.
-    bool more = random.Chance(0.2) || child.ReadLine(&line);
+    bool more = random.Bernoulli(0.2) || child.ReadLine(&line);
     std::this_thread::sleep_for(std::chrono::microseconds(random.Below(kMaxLifeMicros)));
     child.Kill();
     for (; more; more = child.ReadLine(&line)) {

@@ -57,7 +57,7 @@ class PatternModel {
   Step Next() const {
     Random random = RandomOf(~seed_, n_ + 1);
     Step step{.id = static_cast<uint32_t>(random.Below(kIds))};
-    step.remove = random.Chance(0.35) && rows_.contains(step.id);
+    step.remove = random.Bernoulli(0.35) && rows_.contains(step.id);
     return step;
   }
   void Apply(const Step& step) {
@@ -215,7 +215,7 @@ int RunPatternVerify(const Task& task) {
 
 int RunPatternPowerCut(const Task& task) {
   Random random(task.round);
-  const uint64_t operations = 1 + random.Below(random.Chance(0.3) ? 60 : 6000);
+  const uint64_t operations = 1 + random.Below(random.Bernoulli(0.3) ? 60 : 6000);
   auto disk =
       std::make_shared<PowerCutFiles>(task.folder + "/store", task.folder + "/trash", operations);
   uint64_t synced = task.floor.empty() ? 0 : task.floor.front();

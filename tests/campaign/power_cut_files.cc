@@ -35,8 +35,8 @@ void WriteAll(const std::string& path, const std::string& bytes) {
 // Returns a file that is written in place, where some of the bytes written since the last fsync
 // arrived and others did not: all, none, or those before a point.
 std::string Torn(const std::string& before, const std::string& after, Random& random) {
-  if (before.size() != after.size() || random.Chance(0.3)) {
-    return random.Chance(0.5) ? before : after;
+  if (before.size() != after.size() || random.Bernoulli(0.3)) {
+    return random.Bernoulli(0.5) ? before : after;
   }
   std::vector<size_t> changed;
   for (size_t i = 0; i < after.size(); ++i) {
@@ -291,7 +291,7 @@ void PowerCutFiles::ApplyBytes(const std::string& path, const File& file, Random
     default:  // some sectors arrived, in any order
       for (uint64_t at = file.synced; at < bytes.size();) {
         const uint64_t end = std::min<uint64_t>(bytes.size(), (at / kSector + 1) * kSector);
-        if (random.Chance(0.5)) {
+        if (random.Bernoulli(0.5)) {
           std::fill(bytes.begin() + static_cast<ptrdiff_t>(at),
                     bytes.begin() + static_cast<ptrdiff_t>(end), '\0');
         }
@@ -315,7 +315,7 @@ void PowerCutFiles::ApplyNames(Random& random) {
   }
   for (const Removal& removal : removals_) {
     std::error_code error;
-    if (random.Chance(0.5) && !fs::exists(removal.path)) {
+    if (random.Bernoulli(0.5) && !fs::exists(removal.path)) {
       fs::rename(removal.kept, removal.path, error);
     }
   }
@@ -325,7 +325,7 @@ void PowerCutFiles::Apply(Random& random) {
   const std::lock_guard lock(mutex_);
   for (const auto& [path, file] : files_) {
     ApplyBytes(path, file, random);
-    if (!file.name_durable && !file.in_place && random.Chance(0.5)) {
+    if (!file.name_durable && !file.in_place && random.Bernoulli(0.5)) {
       fs::remove(path);
     }
   }

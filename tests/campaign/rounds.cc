@@ -68,7 +68,7 @@ void WriteAll(storage::Database& database, const Task& task, uint64_t changes,
         return;
       }
       for (uint64_t n = *first + 1; n <= *first + changes; ++n) {
-        const storage::Durability durability = random.Chance(0.5)
+        const storage::Durability durability = random.Bernoulli(0.5)
                                                    ? storage::Durability::kPowerLoss
                                                    : storage::Durability::kProcessCrash;
         if (!database.Write(BatchOf(task.seed, writer, n), durability).ok() ||
@@ -171,7 +171,7 @@ std::vector<uint64_t> Higher(const std::vector<uint64_t>& floor, const Counts& a
 int RunPowerCut(const Task& task) {
   Random random(task.round);
   // Early cuts hit the opening, late ones flushes and compactions.
-  const uint64_t operations = 1 + random.Below(random.Chance(0.3) ? 60 : 6000);
+  const uint64_t operations = 1 + random.Below(random.Bernoulli(0.3) ? 60 : 6000);
   auto disk =
       std::make_shared<PowerCutFiles>(task.folder + "/store", task.folder + "/trash", operations);
   Counts synced{};
@@ -206,7 +206,7 @@ int RunPowerCut(const Task& task) {
 int RunFullDisk(const Task& task) {
   Random random(task.round);
   auto disk =
-      std::make_shared<FullDiskFiles>(1 + random.Below(random.Chance(0.3) ? 40'000 : 4'000'000));
+      std::make_shared<FullDiskFiles>(1 + random.Below(random.Bernoulli(0.3) ? 40'000 : 4'000'000));
   Counts written{};
   std::atomic<uint64_t> acknowledged{0};
   Outcome outcome;
@@ -229,7 +229,7 @@ int RunFullDisk(const Task& task) {
       const auto verdict = Check(**database, task.seed);
       outcome.wrong += verdict.ok() ? verdict->wrong : 1;
       outcome.note = verdict.ok() ? verdict->example : MessageOf(verdict.status());
-      if (random.Chance(0.5)) {
+      if (random.Bernoulli(0.5)) {
         disk->Free();
       }
       storage::Batch batch;

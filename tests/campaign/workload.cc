@@ -92,11 +92,11 @@ Change MakeChange(uint64_t seed, int writer, uint64_t n) {
   for (const size_t index : {first, second}) {
     change.puts.emplace_back(kFamilies[index], KeyOf(writer, random.Below(kKeysPerWriter)));
   }
-  if (random.Chance(0.2)) {
+  if (random.Bernoulli(0.2)) {
     const size_t family = random.Below(kFamilies.size());
     change.deletes.emplace_back(kFamilies[family], KeyOf(writer, random.Below(kKeysPerWriter)));
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     change.scope = storage::KeyScope::User("writer" + std::to_string(writer));
   }
   return change;

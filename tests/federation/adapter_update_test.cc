@@ -185,7 +185,7 @@ federation::AdapterUpdate RandomUpdate(Random& random, std::vector<float> bounda
   update.modules = {{"m", 2, 3}};
   update.boundaries = std::move(boundaries);
   for (uint32_t bank = 0; bank <= update.boundaries.size(); ++bank) {
-    if (random.Chance(present)) {
+    if (random.Bernoulli(present)) {
       federation::BankValues& values = update.banks.emplace_back();
       values.bank = bank;
       for (int i = 0; i < 6; ++i) {
@@ -210,7 +210,7 @@ std::vector<float> RandomBoundaries(Random& random) {
 
 // Returns y = U C(t) x of the update as a node would apply it at t, with U 4 x 2 and x such that D
 // x is 3 long.
-std::vector<double> Applied(std::span<const float> core, Random random) {
+std::vector<double> ApplyResult(std::span<const float> core, Random random) {
   std::vector<double> y(4);
   std::vector<double> z(3);
   for (double& v : z) {
@@ -253,7 +253,8 @@ RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint6
     const federation::BankValues* direct = BankOfT(update, t);
     RC_ASSERT((direct == nullptr) == bank.values.empty());
     if (direct != nullptr) {
-      RC_ASSERT(Applied(bank.values, Random(seed)) == Applied(direct->values, Random(seed)));
+      RC_ASSERT(ApplyResult(bank.values, Random(seed)) ==
+                ApplyResult(direct->values, Random(seed)));
       RC_ASSERT(bank.coverage == 1);
     }
   }
@@ -278,13 +279,13 @@ RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed))
         continue;
       }
       const double width = double{edges[piece + 1]} - double{edges[piece]};
-      const auto y = Applied(BankOfT(update, middle)->values, Random(seed));
+      const auto y = ApplyResult(BankOfT(update, middle)->values, Random(seed));
       for (size_t i = 0; i < y.size(); ++i) {
         mean[i] += width * y[i];
       }
       length += width;
     }
-    const auto y = Applied(aligned[bank].values, Random(seed));
+    const auto y = ApplyResult(aligned[bank].values, Random(seed));
     for (size_t i = 0; i < y.size(); ++i) {
       RC_ASSERT(std::abs(y[i] - mean[i] / length) < 1e-5);
     }

@@ -30,7 +30,7 @@ class BadPeer : public testing::Test {
     const Answers answers = peer.Dial();
     EXPECT_EQ(answers.closed, reason);
     EXPECT_THAT(answers.refused, ElementsAre(reason));
-    const Frame* goaway = answers.Find(Frame::kGoaway);
+    const WireFrame* goaway = answers.Find(WireFrame::kGoaway);
     ASSERT_NE(goaway, nullptr);
     EXPECT_EQ(goaway->goaway().reason(), reason);
     EXPECT_FALSE(goaway->goaway().message().empty());
@@ -67,7 +67,7 @@ TEST_F(BadPeer, AnotherProtocolVersionIsRefusedByName) {
         Case{.min = 2, .max = 4, .said = "speaks versions 2 to 4 of"},
         Case{.min = 0, .max = 0, .said = "speaks the version of ruvd 0.1 of"}}) {
     TestPeer peer(target_, 1, ++link);
-    Frame hello = peer.Hello();
+    WireFrame hello = peer.Hello();
     hello.mutable_hello()->set_version_min(other.min);
     hello.mutable_hello()->set_version_max(other.max);
     federation::Actions actions = target_.core().OnLinkOpened(link, "", target_.now());
@@ -75,7 +75,7 @@ TEST_F(BadPeer, AnotherProtocolVersionIsRefusedByName) {
     answers.Add(std::move(actions));
     answers = peer.Send(hello);
     EXPECT_EQ(answers.closed, reasons::kProtocolVersion);
-    const Frame* goaway = answers.Find(Frame::kGoaway);
+    const WireFrame* goaway = answers.Find(WireFrame::kGoaway);
     ASSERT_NE(goaway, nullptr);
     EXPECT_EQ(goaway->goaway().reason(), reasons::kProtocolVersion);
     EXPECT_THAT(goaway->goaway().message(), HasSubstr(other.said));
@@ -86,24 +86,25 @@ TEST_F(BadPeer, AnotherProtocolVersionIsRefusedByName) {
 // A later program that still speaks version 1 is welcome.
 TEST_F(BadPeer, ARangeOfVersionsThatHasThisOneIsNegotiated) {
   TestPeer peer(target_, 1, 7);
-  Frame hello = peer.Hello();
+  WireFrame hello = peer.Hello();
   hello.mutable_hello()->set_version_max(limits::kProtocolVersion + 1);
   target_.core().OnLinkOpened(7, "", target_.now());
   const Answers answers = peer.Send(hello);
-  ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
-  EXPECT_EQ(answers.Find(Frame::kHelloAck)->hello_ack().version(), limits::kProtocolVersion);
+  ASSERT_NE(answers.Find(WireFrame::kHelloAck), nullptr);
+  EXPECT_EQ(answers.Find(WireFrame::kHelloAck)->hello_ack().version(), limits::kProtocolVersion);
 }
 
 TEST_F(BadPeer, AnAnswerOfAnotherVersionIsRefusedByName) {
   Answers dialed;
   dialed.Add(target_.core().OnLinkOpened(7, "node-1:7000", target_.now()));
-  Frame ack;
+  WireFrame ack;
   ack.mutable_hello_ack()->set_version(limits::kProtocolVersion + 1);
   TestPeer peer(target_, 1, 7);
   const Answers answers = peer.Send(ack);
   EXPECT_EQ(answers.closed, reasons::kProtocolVersion);
-  ASSERT_NE(answers.Find(Frame::kGoaway), nullptr);
-  EXPECT_THAT(answers.Find(Frame::kGoaway)->goaway().message(), HasSubstr("chose version 2 of"));
+  ASSERT_NE(answers.Find(WireFrame::kGoaway), nullptr);
+  EXPECT_THAT(answers.Find(WireFrame::kGoaway)->goaway().message(),
+              HasSubstr("chose version 2 of"));
 }
 
 TEST_F(BadPeer, OtherModel) {
@@ -327,10 +328,10 @@ TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
   const std::string payload = DeltaPayload();
   const privacy::Envelope envelope = liar.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers asked = liar.Push(envelope);
-  const Frame* request = asked.Find(Frame::kChunkRequest);
+  const WireFrame* request = asked.Find(WireFrame::kChunkRequest);
   ASSERT_NE(request, nullptr);
   honest.Push(envelope);
-  Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
+  WireFrame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
   (*lie.mutable_chunk()->mutable_data())[3] ^= 1;
   const Answers answers = liar.Send(lie);
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kUpdateInvalid));
@@ -364,7 +365,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
       *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
                           EncodeMemberRecord(record), now, now + 60'000);
   const auto send = [&](const privacy::Envelope& envelope) {
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_member_delta()->add_records() = federation::ToProto(envelope);
     return peer.Send(frame).refused;
   };
@@ -399,7 +400,7 @@ TEST_F(BadPeer, TooManyOffencesEndTheLink) {
 TEST_F(BadPeer, FloodEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame ping;
+  WireFrame ping;
   ping.mutable_ping()->set_seq(1);
   Answers answers;
   for (int i = 0; i < limits::kFrameBurst + 1 && answers.closed.empty(); ++i) {
@@ -417,22 +418,22 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
   int sent = 0;
   Answers answers;
   while (answers.closed.empty() && sent <= 2 * limits::kFrameBurst) {
-    Frame have;
+    WireFrame have;
     for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
       have.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++number)))));
     }
     answers = peer.Send(have);
     std::vector<std::string> asked;
-    for (const Frame& frame : answers.frames) {
+    for (const WireFrame& frame : answers.frames) {
       asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
     }
     for (; !asked.empty() && answers.closed.empty(); ++sent) {
-      Frame missing;
+      WireFrame missing;
       missing.mutable_chunk()->set_item_id(asked.back());
       missing.mutable_chunk()->set_missing(true);
       asked.pop_back();
       answers = peer.Send(missing);
-      for (const Frame& frame : answers.frames) {
+      for (const WireFrame& frame : answers.frames) {
         asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
       }
     }
@@ -444,7 +445,7 @@ TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
 TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame frame;
+  WireFrame frame;
   frame.mutable_chunk()->set_data(std::string(limits::kMaxFrameBytes, 'x'));
   EXPECT_EQ(peer.Send(frame).closed, reasons::kEnvelopeMalformed);
   TestPeer second(target_, 2, 8);
@@ -458,10 +459,10 @@ TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
 TEST_F(BadPeer, ListsBeyondTheirLimits) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame have;
-  Frame want;
-  Frame members;
-  Frame recon;
+  WireFrame have;
+  WireFrame want;
+  WireFrame members;
+  WireFrame recon;
   for (size_t i = 0; i <= limits::kMaxIdsPerFrame; ++i) {
     have.mutable_i_have()->add_ids(std::string(32, 'x'));
     want.mutable_i_want()->add_ids(std::string(32, 'x'));
@@ -470,10 +471,10 @@ TEST_F(BadPeer, ListsBeyondTheirLimits) {
   for (size_t i = 0; i <= limits::kMaxReconRanges; ++i) {
     recon.mutable_recon_open()->add_ranges();
   }
-  for (const Frame& frame : {have, want, members, recon}) {
+  for (const WireFrame& frame : {have, want, members, recon}) {
     EXPECT_THAT(peer.Send(frame).refused, ElementsAre(reasons::kLimitExceeded));
   }
-  Frame short_id;
+  WireFrame short_id;
   short_id.mutable_i_have()->add_ids("short");
   EXPECT_THAT(peer.Send(short_id).refused, ElementsAre(reasons::kEnvelopeMalformed));
 }

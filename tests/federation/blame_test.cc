@@ -49,7 +49,7 @@ TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
   const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
-  ASSERT_NE(first_.Push(envelope).Find(Frame::kChunkRequest), nullptr);
+  ASSERT_NE(first_.Push(envelope).Find(WireFrame::kChunkRequest), nullptr);
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
   const Answers again = second_.Push(envelope);
@@ -95,12 +95,12 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   std::map<std::string, privacy::Envelope> held;
   std::vector<std::string> asked;
   const auto note = [&](const Answers& answers) {
-    for (const Frame& frame : answers.frames) {
+    for (const WireFrame& frame : answers.frames) {
       asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
     }
   };
   for (size_t i = 0; i < 5; ++i) {
-    Frame have;
+    WireFrame have;
     for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
       const privacy::Envelope envelope =
           first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
@@ -129,7 +129,7 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
 TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   federation::Handshake handshake(first_.local(), /*dialed=*/true, federation::Handshake::Nonce{1});
   federation::CertificateStore certificates(Authority().public_key());
-  const auto deliver = [&](const Frame& frame) {
+  const auto deliver = [&](const WireFrame& frame) {
     Answers answers = first_.Send(frame);
     const Answers copy = first_.Send(frame);
     EXPECT_EQ(copy.closed, "");
@@ -139,9 +139,9 @@ TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   };
   target_.core().OnLinkOpened(first_.link(), "", target_.now());
   const Answers answers = deliver(handshake.Hello());
-  ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
-  deliver(
-      **handshake.OnFrame(*answers.Find(Frame::kHelloAck), certificates, target_.now().wall_ms));
+  ASSERT_NE(answers.Find(WireFrame::kHelloAck), nullptr);
+  deliver(**handshake.OnFrame(*answers.Find(WireFrame::kHelloAck), certificates,
+                              target_.now().wall_ms));
   EXPECT_EQ(target_.core().active_links(), 1U);
   EXPECT_THAT(first_.Send(handshake.Hello()).refused, IsEmpty());
 }
@@ -151,9 +151,9 @@ TEST_F(Blame, ARepeatedAnswerToTheOpeningIsNoOffence) {
   answers.Add(target_.core().OnLinkOpened(first_.link(), "peer:1", target_.now()));
   federation::Handshake listener(first_.local(), /*dialed=*/false, federation::Handshake::Nonce{1});
   federation::CertificateStore certificates(Authority().public_key());
-  ASSERT_NE(answers.Find(Frame::kHello), nullptr);
+  ASSERT_NE(answers.Find(WireFrame::kHello), nullptr);
   const auto ack =
-      listener.OnFrame(*answers.Find(Frame::kHello), certificates, target_.now().wall_ms);
+      listener.OnFrame(*answers.Find(WireFrame::kHello), certificates, target_.now().wall_ms);
   ASSERT_TRUE(ack.ok());
   first_.Send(**ack);
   EXPECT_EQ(target_.core().active_links(), 1U);

@@ -38,7 +38,7 @@ LinkChannel Seeing(const Digest& own, const Digest& peer) {
 
 class ChannelBindingTest : public ::testing::Test {
  protected:
-  using Frame = v1::Frame;
+  using WireFrame = v1::WireFrame;
 
   struct End {
     explicit End(uint64_t number) : key(privacy::NodeKey::FromSeed(SeedOf(number))) {
@@ -56,7 +56,7 @@ class ChannelBindingTest : public ::testing::Test {
     CertificateStore certificates{Authority().public_key()};
     std::unique_ptr<Handshake> handshake;
 
-    absl::StatusOr<std::optional<Frame>> Take(const Frame& frame) {
+    absl::StatusOr<std::optional<WireFrame>> Take(const WireFrame& frame) {
       return handshake->OnFrame(frame, certificates, test::kWallStart);
     }
   };
@@ -71,7 +71,7 @@ class ChannelBindingTest : public ::testing::Test {
   // each side says that it sees.
   absl::Status Run(std::optional<Digest> dialers_word = std::nullopt,
                    std::optional<Digest> listeners_word = std::nullopt) {
-    Frame hello = dialer_.handshake->Hello();
+    WireFrame hello = dialer_.handshake->Hello();
     if (dialers_word) {
       hello.mutable_hello()->mutable_introduction()->set_seen_certificate(
           std::string(AsText(*dialers_word)));

@@ -38,12 +38,12 @@ class CircuitTableTest : public testing::Test {
   absl::Status Open(CircuitEnd from, CircuitEnd to, uint32_t source, uint32_t target) {
     return table_.Open(from, IdOf(source), to, IdOf(target), now_);
   }
-  absl::Status Pass(CircuitEnd from, size_t bytes) {
+  absl::Status Forward(CircuitEnd from, size_t bytes) {
     RelayFrame frame;
     frame.set_circuit(from.circuit);
     frame.set_seq(seq_++);
     frame.set_sealed(std::string(bytes, 'x'));
-    return table_.Pass(from, frame, now_);
+    return table_.Forward(from, frame, now_);
   }
   // The target of the circuit from {1, 1} to {2, 1} reads as fast as possible.
   void ReceiveAll() {
@@ -69,8 +69,8 @@ class CircuitTableTest : public testing::Test {
 
 TEST_F(CircuitTableTest, PassesFramesOnUnderTheNumberOfTheOtherLink) {
   ASSERT_TRUE(Open({1, 5}, {2, 8}, 1, 2).ok());
-  ASSERT_TRUE(Pass({1, 5}, 10).ok());
-  ASSERT_TRUE(Pass({2, 8}, 20).ok());
+  ASSERT_TRUE(Forward({1, 5}, 10).ok());
+  ASSERT_TRUE(Forward({2, 8}, 20).ok());
   const Actions actions = outbox_.Take();
   ASSERT_EQ(actions.size(), 2U);
   const auto& there = std::get<SendFrame>(actions[0]);
@@ -89,7 +89,7 @@ TEST_F(CircuitTableTest, WhatItDoesNotKnowOfAFrameIsNotPassedOn) {
   ASSERT_TRUE(frame.ParseFromString(std::string("\x08\x05\x22\x01x\xfa\x3e\x03zzz", 11)));
   ASSERT_EQ(frame.sealed(), "x");
   ASSERT_GT(frame.ByteSizeLong(), 6U) << "the unknown field is there";
-  ASSERT_TRUE(table_.Pass({1, 5}, frame, now_).ok());
+  ASSERT_TRUE(table_.Forward({1, 5}, frame, now_).ok());
   const Actions actions = outbox_.Take();
   EXPECT_EQ(std::get<SendFrame>(actions.at(0)).frame->relay_frame().ByteSizeLong(), 5U);
 }
@@ -98,18 +98,18 @@ TEST_F(CircuitTableTest, WhatItDoesNotKnowOfAFrameIsNotPassedOn) {
 // then ended its link to the relay.
 TEST_F(CircuitTableTest, AFrameThatItsNumberMakesTooLargeIsNotPassedOn) {
   ASSERT_TRUE(Open({1, 5}, {2, 300}, 1, 2).ok());
-  v1::Frame frame;
+  v1::WireFrame frame;
   RelayFrame* const relayed = frame.mutable_relay_frame();
   relayed->set_circuit(5);
   relayed->set_sealed(std::string(limits::kMaxFrameBytes, 'x'));
   relayed->mutable_sealed()->resize(2 * limits::kMaxFrameBytes - frame.ByteSizeLong());
   ASSERT_EQ(frame.ByteSizeLong(), limits::kMaxFrameBytes);
-  EXPECT_EQ(ReasonOf(table_.Pass({1, 5}, *relayed, now_)), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(table_.Forward({1, 5}, *relayed, now_)), reasons::kLimitExceeded);
   EXPECT_THAT(outbox_.Take(), IsEmpty());
   relayed->mutable_sealed()->pop_back();
   relayed->set_seq(1);
   relayed->mutable_sealed()->resize(relayed->sealed().size() - 3);
-  EXPECT_TRUE(table_.Pass({1, 5}, *relayed, now_).ok());
+  EXPECT_TRUE(table_.Forward({1, 5}, *relayed, now_).ok());
   EXPECT_EQ(outbox_.Take().size(), 1U);
 }
 
@@ -121,8 +121,8 @@ TEST_F(CircuitTableTest, AFrameThatComesTwiceIsPassedOnOnce) {
     RelayFrame frame;
     frame.set_seq(seq);
     frame.set_sealed("x");
-    ASSERT_TRUE(table_.Pass({1, 1}, frame, now_).ok());
-    ASSERT_TRUE(table_.Pass({1, 1}, frame, now_).ok());
+    ASSERT_TRUE(table_.Forward({1, 1}, frame, now_).ok());
+    ASSERT_TRUE(table_.Forward({1, 1}, frame, now_).ok());
     EXPECT_EQ(outbox_.Take().size(), 1U) << seq;
     table_.Acknowledge({2, 1}, seq + 1, now_);
   }
@@ -153,7 +153,7 @@ TEST_F(CircuitTableTest, WhatIsBeyondTheRateWaitsAndThenTheCircuitEnds) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   constexpr size_t kFrame = 64 << 10;
   size_t given = 0;
-  while (Pass({1, 1}, kFrame).ok()) {
+  while (Forward({1, 1}, kFrame).ok()) {
     given += kFrame;
     ReceiveAll();
     ASSERT_LE(table_.queued_bytes(), limits::kMaxCircuitQueueBytes);
@@ -174,7 +174,7 @@ TEST_F(CircuitTableTest, AnEndThatTakesNothingHasAWindowUnderWay) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   constexpr size_t kFrame = 64 << 10;
   for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE(Pass({1, 1}, kFrame).ok());
+    ASSERT_TRUE(Forward({1, 1}, kFrame).ok());
   }
   now_ += std::chrono::seconds(10);
   table_.Tick(now_);
@@ -194,10 +194,10 @@ TEST_F(CircuitTableTest, AnEndThatTakesNothingHasAWindowUnderWay) {
 TEST_F(CircuitTableTest, FramesWaitBehindThoseThatCameBefore) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   while (table_.queued_bytes() == 0) {
-    ASSERT_TRUE(Pass({1, 1}, (128 << 10) - 64).ok());
+    ASSERT_TRUE(Forward({1, 1}, (128 << 10) - 64).ok());
   }
   const uint64_t waiting = seq_ - 1;
-  ASSERT_TRUE(Pass({1, 1}, 1).ok()) << "for which there is room";
+  ASSERT_TRUE(Forward({1, 1}, 1).ok()) << "for which there is room";
   EXPECT_EQ(outbox_.Take().size(), 1U);
   table_.Acknowledge({2, 1}, 1, now_);
   const Actions actions = outbox_.Take();
@@ -208,11 +208,11 @@ TEST_F(CircuitTableTest, FramesWaitBehindThoseThatCameBefore) {
 TEST_F(CircuitTableTest, ManySmallFramesCountAsMuchAsTheyCost) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   size_t frames = 0;
-  while (Pass({1, 1}, 1).ok()) {
+  while (Forward({1, 1}, 1).ok()) {
     ++frames;
   }
-  EXPECT_EQ(frames, (limits::kRelayWindowBytes + limits::kMaxCircuitQueueBytes) /
-                        limits::kLeastRelayedBytes);
+  EXPECT_EQ(frames,
+            (limits::kRelayWindowBytes + limits::kMaxCircuitQueueBytes) / limits::kMinRelayedBytes);
 }
 
 TEST_F(CircuitTableTest, AllCircuitsTogetherStayWithinTheRateAndMemoryOfTheNode) {
@@ -220,7 +220,7 @@ TEST_F(CircuitTableTest, AllCircuitsTogetherStayWithinTheRateAndMemoryOfTheNode)
     ASSERT_TRUE(Open({2 * i, 1}, {2 * i + 1, 1}, 2 * i, 2 * i + 1).ok());
   }
   for (uint32_t i = 1; i <= limits::kMaxCircuits; ++i) {
-    while (Pass({2 * i, 1}, limits::kRelayWindowBytes / 2).ok()) {
+    while (Forward({2 * i, 1}, limits::kRelayWindowBytes / 2).ok()) {
     }
     ASSERT_LE(table_.queued_bytes(), limits::kMaxRelayQueueBytes);
   }
@@ -242,7 +242,7 @@ TEST_F(CircuitTableTest, ACircuitThatNobodyUsesEnds) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   ASSERT_TRUE(Open({1, 3}, {3, 1}, 1, 3).ok());
   now_ += limits::kIdleCircuit;
-  ASSERT_TRUE(Pass({3, 1}, 1).ok());
+  ASSERT_TRUE(Forward({3, 1}, 1).ok());
   now_ += milliseconds(1);
   EXPECT_THAT(table_.Tick(now_), ElementsAre(CircuitEnd{1, 1}, CircuitEnd{2, 1}));
   EXPECT_FALSE(table_.Carries({1, 1}));

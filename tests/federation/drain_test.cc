@@ -46,7 +46,7 @@ class DrainTest : public testing::Test {
     return answers;
   }
   Answers Ask() {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_chunk_request()->set_item_id(std::string(AsText(own_)));
     return peer_.Send(frame);
   }
@@ -59,18 +59,18 @@ class DrainTest : public testing::Test {
 TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-  ASSERT_NE(running.Find(Frame::kChunkRequest), nullptr);
+  ASSERT_NE(running.Find(WireFrame::kChunkRequest), nullptr);
   const Answers goodbye = Drain(seconds(5));
-  ASSERT_NE(goodbye.Find(Frame::kGoaway), nullptr);
-  EXPECT_EQ(goodbye.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
-  EXPECT_EQ(goodbye.Find(Frame::kGoaway)->goaway().drain_ms(), 5000U);
-  EXPECT_NE(goodbye.Find(Frame::kMemberDelta), nullptr);
+  ASSERT_NE(goodbye.Find(WireFrame::kGoaway), nullptr);
+  EXPECT_EQ(goodbye.Find(WireFrame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  EXPECT_EQ(goodbye.Find(WireFrame::kGoaway)->goaway().drain_ms(), 5000U);
+  EXPECT_NE(goodbye.Find(WireFrame::kMemberDelta), nullptr);
   EXPECT_EQ(goodbye.closed, "");
-  EXPECT_FALSE(Ask().Find(Frame::kChunk)->chunk().missing());
+  EXPECT_FALSE(Ask().Find(WireFrame::kChunk)->chunk().missing());
   EXPECT_EQ(peer_.Serve(running, payload).accepted.size(), 1U);
   const Answers late = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta,
                                                  federation::EncodeAdapterUpdate(SomeUpdate(2))));
-  EXPECT_EQ(late.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(late.Find(WireFrame::kChunkRequest), nullptr);
   TestPeer newcomer(target_, 2, 8);
   EXPECT_EQ(newcomer.Dial().closed, reasons::kNodeDraining);
   EXPECT_FALSE(target_.core().drained());
@@ -98,13 +98,13 @@ TEST_F(DrainTest, EndsAtItsDeadlineWhoeverAsks) {
 }
 
 TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
-  Frame graft;
+  WireFrame graft;
   graft.mutable_graft();
   peer_.Send(graft);
   ASSERT_THAT(target_.core().MeshPeers(), Contains(peer_.key().id()));
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-  Frame goaway;
+  WireFrame goaway;
   goaway.mutable_goaway()->set_reason(reasons::kNodeDraining);
   goaway.mutable_goaway()->set_drain_ms(2000);
   EXPECT_EQ(peer_.Send(goaway).closed, "");

@@ -42,8 +42,9 @@ Pair PairOf(TestPeer& signer, uint64_t seed,
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
-Frame EvidenceFrame(const privacy::AdmissionCert& certificate, const std::string& equivocation) {
-  Frame frame;
+WireFrame EvidenceFrame(const privacy::AdmissionCert& certificate,
+                        const std::string& equivocation) {
+  WireFrame frame;
   auto* proof = frame.mutable_evidence()->add_proofs();
   proof->set_certificate(certificate.Encode());
   proof->set_equivocation(equivocation);
@@ -56,7 +57,7 @@ class EvidenceTest : public testing::Test {
     ASSERT_EQ(liar_.Dial().closed, "");
     ASSERT_EQ(witness_.Dial().closed, "");
   }
-  Frame Genuine() {
+  WireFrame Genuine() {
     const Pair pair = PairOf(liar_, 1);
     return EvidenceFrame(liar_.local().certificate,
                          federation::EquivocationOf(pair.one, pair.two)->Encode());
@@ -83,7 +84,7 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
   const Answers passed_on =
       witness_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
 }
@@ -122,7 +123,7 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   TestPeer liar(again, 1, 7);
   EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
   TestPeer later(again, 4, 10);
-  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr) << "it tells others, too";
+  EXPECT_NE(later.Dial().Find(WireFrame::kEvidence), nullptr) << "it tells others, too";
 }
 
 TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
@@ -130,16 +131,16 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   witness_.Push(pair.one);
   Answers found = witness_.Push(pair.two);
   EXPECT_THAT(found.refused, ElementsAre(reasons::kEquivocation));
-  EXPECT_EQ(std::ranges::count_if(found.frames, &Frame::has_evidence),
+  EXPECT_EQ(std::ranges::count_if(found.frames, &WireFrame::has_evidence),
             1);  // the witness alone
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   TestPeer later(target_, 4, 10);
   const Answers greeted = later.Dial();
-  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
+  ASSERT_NE(greeted.Find(WireFrame::kEvidence), nullptr);
   CoreUnderTest elsewhere(20);
   TestPeer teller(elsewhere, 4, 7);
   teller.Dial();
-  EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
+  EXPECT_THAT(teller.Send(*greeted.Find(WireFrame::kEvidence)).refused, IsEmpty());
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
 }
 
@@ -148,9 +149,9 @@ TEST_F(EvidenceTest, AProofAboutMessagesOfMaskedRoundsConvictsToo) {
   const Answers told = witness_.Send(EvidenceFrame(
       liar_.local().certificate, federation::EquivocationOf(pair.one, pair.two)->Encode()));
   ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
-  EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
+  EXPECT_EQ(told.Find(WireFrame::kEvidence), nullptr) << "nobody else is left to tell";
   TestPeer later(target_, 4, 10);
-  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr);
+  EXPECT_NE(later.Dial().Find(WireFrame::kEvidence), nullptr);
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
@@ -158,9 +159,9 @@ TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
-  Frame have;
+  WireFrame have;
   have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(pair.two))));
-  ASSERT_NE(witness_.Send(have).Find(Frame::kIWant), nullptr);
+  ASSERT_NE(witness_.Send(have).Find(WireFrame::kIWant), nullptr);
   witness_.Push(pair.two);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_TRUE(target_.core().Items().empty());
@@ -174,7 +175,7 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   header.purpose = privacy::EnvelopePurpose::kMember;
   header.body_type = federation::kBodyMemberRecord;
   header.expires_ms = header.created_ms + 60'000;
-  Frame frame;
+  WireFrame frame;
   for (const char* address : {"here:1", "there:1"}) {
     record.address = address;
     *frame.mutable_member_delta()->add_records() = federation::ToProto(
@@ -192,7 +193,7 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
   record.certificate = witness_.local().certificate;
   const int64_t now = target_.now().wall_ms;
   while (target_.Refused(reasons::kBusy) == 0) {
-    Frame frame;
+    WireFrame frame;
     for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() = federation::ToProto(
@@ -201,7 +202,7 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
     }
     witness_.Send(frame);
   }
-  Frame two = Genuine();
+  WireFrame two = Genuine();
   *two.mutable_evidence()->add_proofs() = two.evidence().proofs(0);
   witness_.Send(two);
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -214,9 +215,9 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
 }
 
 TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
-  const Frame genuine = Genuine();
+  const WireFrame genuine = Genuine();
   const auto spoiled = [&](size_t byte) {
-    Frame frame = genuine;
+    WireFrame frame = genuine;
     std::string& bytes = *frame.mutable_evidence()->mutable_proofs(0)->mutable_equivocation();
     bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
     return frame;
@@ -276,8 +277,9 @@ TEST_F(EvidenceTest, EvidenceEndsADayAfterBothMessages) {
 TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
   TestPeer twin(target_, 0, 9);  // has the key of the node under test
   const Pair pair = PairOf(twin, 1);
-  const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
-                                       federation::EquivocationOf(pair.one, pair.two)->Encode());
+  const WireFrame evidence =
+      EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
+                    federation::EquivocationOf(pair.one, pair.two)->Encode());
   EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
   EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
   EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
@@ -297,7 +299,7 @@ class SwarmWithEquivocator {
         key_(privacy::NodeKey::FromSeed(SeedOf(kLiar))),
         config_(ConfigFor(key_, kLiar)) {
     swarm_.Run(seconds(20));
-    swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
+    swarm_.intercept = [this](size_t node, federation::LinkId link, const WireFrame& frame) {
       return node == kLiar && Serve(link, frame);
     };
   }
@@ -328,7 +330,7 @@ class SwarmWithEquivocator {
     header.body_type = body_type;
     return header;
   }
-  Frame ItemFrame(const federation::AdapterUpdate& delta) {
+  WireFrame ItemFrame(const federation::AdapterUpdate& delta) {
     const std::string payload = federation::EncodeAdapterUpdate(delta);
     federation::Manifest manifest;
     manifest.certificate = config_.certificate;
@@ -341,31 +343,31 @@ class SwarmWithEquivocator {
         Header(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, kDayMillis),
         federation::EncodeManifest(manifest), key_);
     payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
     return frame;
   }
-  Frame RecordFrame(const std::string& address) {
+  WireFrame RecordFrame(const std::string& address) {
     federation::MemberRecord record;
     record.certificate = config_.certificate;
     record.incarnation = (config_.boot_counter << 32) | 1000;
     record.model_hash = config_.model_hash;
     record.frame_id = config_.frame_id;
     record.address = address;
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_member_delta()->add_records() = federation::ToProto(*SealEnvelope(
         Header(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 600'000),
         federation::EncodeMemberRecord(record), key_));
     return frame;
   }
-  void SendHalves(const Frame& one, const Frame& two) {
+  void SendHalves(const WireFrame& one, const WireFrame& two) {
     bool odd = false;
     for (const federation::LinkId link : swarm_.LinksOf(kLiar)) {
       odd = !odd;
       swarm_.SendFrom(kLiar, link, odd ? one : two);
     }
   }
-  bool Serve(federation::LinkId link, const Frame& frame) {
+  bool Serve(federation::LinkId link, const WireFrame& frame) {
     const auto found = frame.has_chunk_request() ? payloads_.find(frame.chunk_request().item_id())
                                                  : payloads_.end();
     if (found == payloads_.end()) {

@@ -25,8 +25,8 @@ Digest NumberedId(uint64_t number) {
 }
 
 // Returns an announcement of `count` ids from a number on.
-Frame HaveFrom(uint64_t first, uint64_t count) {
-  Frame frame;
+WireFrame HaveFrom(uint64_t first, uint64_t count) {
+  WireFrame frame;
   for (uint64_t i = 0; i < count; ++i) {
     frame.mutable_i_have()->add_ids(std::string(AsText(NumberedId(first + i))));
   }
@@ -35,7 +35,7 @@ Frame HaveFrom(uint64_t first, uint64_t count) {
 
 size_t WantedIn(const Answers& answers) {
   size_t wanted = 0;
-  for (const Frame& frame : answers.frames) {
+  for (const WireFrame& frame : answers.frames) {
     wanted += static_cast<size_t>(frame.i_want().ids_size());
   }
   return wanted;
@@ -92,7 +92,7 @@ TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1'000'000));
   const Answers asked =
       modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-  ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+  ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
 
@@ -106,7 +106,7 @@ TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
   }
   const Answers asked =
       modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-  EXPECT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
 }
 
 federation::PendingItem ItemOfTwoChunks(uint64_t number) {
@@ -125,7 +125,7 @@ TEST(FetcherShares, ALinkThatIsLateIsAskedForOneThingAtATime) {
   EXPECT_EQ(fetcher.Poll(start).size(), 4U);
   const TimePoint later = start + limits::kRequestTimeout;
   EXPECT_EQ(fetcher.Poll(later).size(), 1U);
-  fetcher.Gave(1);
+  fetcher.OnDelivered(1);
   EXPECT_EQ(fetcher.Poll(later).size(), 3U);
 }
 
@@ -153,23 +153,23 @@ TEST(FetcherShares, WhatOthersHaveTooIsTheirsWhenALinkEnds) {
   federation::Fetcher fetcher;
   const TimePoint start{};
   for (uint64_t i = 0; i < limits::kMaxWanted; ++i) {
-    fetcher.Want(NumberedId(i), 1);
+    fetcher.RequestManifest(NumberedId(i), 1);
   }
   size_t wanted = 0;
   for (uint64_t i = 0; i < limits::kMaxWanted; ++i) {
-    wanted += fetcher.Wanted(NumberedId(i)) ? 1 : 0;
+    wanted += fetcher.IsManifestRequested(NumberedId(i)) ? 1 : 0;
   }
   EXPECT_EQ(wanted, limits::kMaxWanted / 2);
   for (uint64_t i = 0; i < 10; ++i) {
-    fetcher.Want(NumberedId(i), 2);
+    fetcher.RequestManifest(NumberedId(i), 2);
   }
   fetcher.LinkDown(1);
   EXPECT_EQ(fetcher.Poll(start).size(), 10U);
-  EXPECT_TRUE(fetcher.Wanted(NumberedId(9)));
-  EXPECT_FALSE(fetcher.Wanted(NumberedId(10)));
+  EXPECT_TRUE(fetcher.IsManifestRequested(NumberedId(9)));
+  EXPECT_FALSE(fetcher.IsManifestRequested(NumberedId(10)));
   fetcher.LinkDown(2);
   EXPECT_TRUE(fetcher.Poll(start).empty());
-  EXPECT_FALSE(fetcher.Wanted(NumberedId(9)));
+  EXPECT_FALSE(fetcher.IsManifestRequested(NumberedId(9)));
 }
 
 }  // namespace

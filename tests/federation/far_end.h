@@ -45,19 +45,19 @@ class FarEnd {
 
   // Opens the circuit as the relay passes it on, under `source`.
   Answers Open(const privacy::NodeId& source) {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_relay_open()->set_circuit(circuit_);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target_->key().id()));
     return relay_->Send(frame);
   }
-  Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
+  Answers Send(const WireFrame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
   // Returns the frame as the relay brings it.
-  Frame Wrap(const Frame& frame) { return *links_.Wrap(link_, frame); }
+  WireFrame Wrap(const WireFrame& frame) { return *links_.Wrap(link_, frame); }
   // Returns the contents of those frames that the relay passes on to this end, in their order.
-  std::vector<Frame> Read(const Answers& answers) {
-    std::vector<Frame> inner;
-    for (const Frame& frame : answers.frames) {
+  std::vector<WireFrame> Read(const Answers& answers) {
+    std::vector<WireFrame> inner;
+    for (const WireFrame& frame : answers.frames) {
       if (frame.has_relay_frame() && frame.relay_frame().circuit() == circuit_) {
         auto opened = links_.Unwrap(link_, frame.relay_frame());
         EXPECT_TRUE(opened.ok() && opened->has_value()) << opened.status();
@@ -72,7 +72,7 @@ class FarEnd {
   Answers Dial(federation::LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
     federation::Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
     const Answers answers = Send(handshake.Hello());
-    const Frame* ack = answers.Find(Frame::kRelayFrame);
+    const WireFrame* ack = answers.Find(WireFrame::kRelayFrame);
     if (ack == nullptr) {
       return answers;
     }
@@ -84,7 +84,7 @@ class FarEnd {
       refused.refused.push_back(ReasonOf(proof.status()));
       return refused;
     }
-    const Frame wrapped = *links_.Wrap(link_, **proof);
+    const WireFrame wrapped = *links_.Wrap(link_, **proof);
     EXPECT_TRUE(
         links_.Secure(link_, handshake.peer_nonce(), /*dialed=*/true, handshake.Session()).ok());
     return relay_->Send(wrapped);

@@ -196,22 +196,22 @@ TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
   Consent(node, privacy::ConsentTier::kPublic);
   TestPeer peer(node, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  Frame graft;
+  WireFrame graft;
   graft.mutable_graft();
   peer.Send(graft);
   Answers offered;
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
-  ASSERT_NE(offered.Find(Frame::kPush), nullptr);
+  ASSERT_NE(offered.Find(WireFrame::kPush), nullptr);
   const federation::Item item = offered.accepted.at(0);
-  Frame request;
+  WireFrame request;
   request.mutable_chunk_request()->set_item_id(std::string(AsText(item.id)));
   const Answers served = peer.Send(request);
-  ASSERT_NE(served.Find(Frame::kChunk), nullptr);
-  EXPECT_EQ(served.Find(Frame::kChunk)->chunk().data(), *item.payload);
+  ASSERT_NE(served.Find(WireFrame::kChunk), nullptr);
+  EXPECT_EQ(served.Find(WireFrame::kChunk)->chunk().data(), *item.payload);
   request.mutable_chunk_request()->set_index(1);
-  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(WireFrame::kChunk)->chunk().missing());
   request.mutable_chunk_request()->set_item_id(std::string(32, 'x'));
-  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+  EXPECT_TRUE(peer.Send(request).Find(WireFrame::kChunk)->chunk().missing());
 }
 
 TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
@@ -221,10 +221,10 @@ TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
   node.Advance(limits::kPingPeriod);
   Answers tick;
   tick.Add(node.core().OnTick(node.now()));
-  const Frame* ping = tick.Find(Frame::kPing);
+  const WireFrame* ping = tick.Find(WireFrame::kPing);
   ASSERT_NE(ping, nullptr);
   node.Advance(std::chrono::milliseconds(20));
-  Frame ack;
+  WireFrame ack;
   ack.mutable_ack()->set_seq(ping->ping().seq());
   peer.Send(ack);
   Answers silent;
@@ -244,8 +244,8 @@ TEST(GossipCore, LeaveTellsEverybody) {
   ASSERT_EQ(peer.Dial().closed, "");
   Answers answers;
   answers.Add(node.core().Leave(node.now()));
-  ASSERT_NE(answers.Find(Frame::kMemberDelta), nullptr);
-  EXPECT_EQ(answers.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  ASSERT_NE(answers.Find(WireFrame::kMemberDelta), nullptr);
+  EXPECT_EQ(answers.Find(WireFrame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
   EXPECT_EQ(answers.closed, reasons::kNodeDraining);
   EXPECT_EQ(node.core().active_links(), 0U);
 }

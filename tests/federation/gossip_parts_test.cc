@@ -178,7 +178,7 @@ TEST(ItemTable, KeepsTheNewestOfAnOrigin) {
   EXPECT_TRUE(newer.kept);
   ASSERT_EQ(newer.dropped.size(), 1U);
   EXPECT_EQ(newer.dropped[0].id, ItemOf(1).id);
-  EXPECT_TRUE(table.Buried(ItemOf(1).id));
+  EXPECT_TRUE(table.HasTombstone(ItemOf(1).id));
   const auto older = table.Insert(ItemOf(0, 1, federation::ItemKind::kAdapterDelta));
   EXPECT_FALSE(older.kept);
   EXPECT_TRUE(older.dropped.empty());
@@ -221,9 +221,9 @@ TEST(ItemTable, ExpiresItemsAndTombstones) {
   table.Drop(ItemOf(6).id);
   EXPECT_TRUE(table.Expire(1004).empty());
   ASSERT_EQ(table.Expire(1005).size(), 1U);
-  EXPECT_TRUE(table.Buried(ItemOf(6).id));
+  EXPECT_TRUE(table.HasTombstone(ItemOf(6).id));
   table.Expire(1006);
-  EXPECT_FALSE(table.Buried(ItemOf(6).id));
+  EXPECT_FALSE(table.HasTombstone(ItemOf(6).id));
 }
 
 TEST(Backoff, GrowsToItsCapAndNeverBeyond) {

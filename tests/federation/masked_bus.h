@@ -279,7 +279,7 @@ class MaskedBus {
     node.charges = input->reservation;
     node.inputs[wanted.attempt] = input->units;
     node.input_set[wanted.attempt] = wanted.set.SetHash();
-    auto steps = node.round->Provide(wanted.attempt, *std::move(input), now());
+    auto steps = node.round->SubmitInput(wanted.attempt, *std::move(input), now());
     ASSERT_TRUE(steps.ok()) << steps.status();
     Perform(from, *std::move(steps));
   }

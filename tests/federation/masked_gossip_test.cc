@@ -42,7 +42,7 @@ class MaskedSwarm {
       : swarm_(std::move(options)), nodes_(swarm_.size()) {
     layout_.bank_values = {9'000, 9'000};
     swarm_.Run(seconds(15));
-    const privacy::masking::MaskRound round{.cluster = Authority().cluster_id(), .round = kRound};
+    const privacy::masking::MaskedSumId round{.cluster = Authority().cluster_id(), .round = kRound};
     std::vector<privacy::NodeId> ids;
     for (const size_t node : members) {
       ids.push_back(swarm_.id(node));
@@ -161,12 +161,12 @@ class MaskedSwarm {
       } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step)) {
         Random random(100 * i + wanted->attempt);
         node.inputs[wanted->attempt] = UnitsOf(layout_, random);
-        auto shared =
-            node.round->Provide(wanted->attempt,
-                                {.reservation = ++node.charges,
-                                 .contributors = static_cast<uint32_t>(wanted->set.members.size()),
-                                 .units = node.inputs[wanted->attempt]},
-                                swarm_.now());
+        auto shared = node.round->SubmitInput(
+            wanted->attempt,
+            {.reservation = ++node.charges,
+             .contributors = static_cast<uint32_t>(wanted->set.members.size()),
+             .units = node.inputs[wanted->attempt]},
+            swarm_.now());
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(i, *std::move(shared));
       } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
@@ -262,7 +262,7 @@ TEST_F(MaskedItems, ThatAreTooLargeAreNotFetched) {
     };
     EXPECT_THAT(push(federation::MaxMaskPayloadBytes(kind) + 1).refused,
                 testing::ElementsAre(reasons::kLimitExceeded));
-    EXPECT_NE(push(federation::MaxMaskPayloadBytes(kind)).Find(Frame::kChunkRequest), nullptr);
+    EXPECT_NE(push(federation::MaxMaskPayloadBytes(kind)).Find(WireFrame::kChunkRequest), nullptr);
   }
 }
 

@@ -43,7 +43,8 @@ uint8_t AttemptOf(const federation::Item& item) {
 
 RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
   const auto count = *rc::gen::inRange<size_t>(0, 200);
-  const privacy::masking::MaskRound round{.cluster = {1}, .round = *rc::gen::arbitrary<uint64_t>()};
+  const privacy::masking::MaskedSumId round{.cluster = {1},
+                                            .round = *rc::gen::arbitrary<uint64_t>()};
   std::vector<privacy::NodeId> members;
   for (size_t i = 0; i < count; ++i) {
     members.push_back(Sha256(ByteWriter().Write(uint64_t{i}).str()));
@@ -381,9 +382,9 @@ TEST(MaskedRoundTest, AKeyMasksOnce) {
                                        .contributors = 4,
                                        .units = UnitsOf(bus.layout(), bus.random())};
   };
-  EXPECT_EQ(ReasonOf(round.Provide(1, input(1), bus.now()).status()), reasons::kMaskReused);
-  ASSERT_TRUE(round.Provide(0, input(1), bus.now()).ok());
-  EXPECT_EQ(ReasonOf(round.Provide(0, input(2), bus.now()).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(1, input(1), bus.now()).status()), reasons::kMaskReused);
+  ASSERT_TRUE(round.SubmitInput(0, input(1), bus.now()).ok());
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input(2), bus.now()).status()), reasons::kMaskReused);
 }
 
 // A failed input is not repaired with the same key.
@@ -394,17 +395,17 @@ TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
   federation::MaskedRound& round = *bus.node(0).round;
   privacy::masking::MaskInput input{
       .reservation = 1, .contributors = 5, .units = UnitsOf(bus.layout(), bus.random())};
-  EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input, bus.now()).status()), reasons::kUpdateInvalid);
   input.contributors = 4;
   input.reservation = 2;
-  EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input, bus.now()).status()), reasons::kMaskReused);
 }
 
 TEST(MaskedRoundTest, AShareAfterItsAttemptIsNotMade) {
   MaskedBus bus(6);
   bus.node(0).answers = false;
   bus.Run(limits::kMaskAttemptMillis + 1'000);
-  const auto late = bus.node(0).round->Provide(
+  const auto late = bus.node(0).round->SubmitInput(
       0, {.reservation = 1, .contributors = 6, .units = UnitsOf(bus.layout(), bus.random())},
       bus.now());
   EXPECT_EQ(ReasonOf(late.status()), reasons::kMaskReused);

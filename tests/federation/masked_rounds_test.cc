@@ -80,12 +80,12 @@ class MaskedRoundsTest : public testing::Test {
         Say(from, std::move(*offer), now);
       } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step);
                  wanted && node.answers) {
-        auto shared =
-            node.rounds->Provide(node.rounds->round(), wanted->attempt,
-                                 {.reservation = ++node.charges,
-                                  .contributors = static_cast<uint32_t>(wanted->set.members.size()),
-                                  .units = UnitsOf(SmallMaskLayout(), random_)},
-                                 now);
+        auto shared = node.rounds->SubmitInput(
+            node.rounds->round(), wanted->attempt,
+            {.reservation = ++node.charges,
+             .contributors = static_cast<uint32_t>(wanted->set.members.size()),
+             .units = UnitsOf(SmallMaskLayout(), random_)},
+            now);
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(from, *std::move(shared), now);
       } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
@@ -190,7 +190,8 @@ TEST_F(MaskedRoundsTest, TooFewTakersWait) {
   EXPECT_EQ(ReasonOf(nodes_[4].outcomes.at(8).status()), reasons::kCliqueInvalid);
   EXPECT_EQ(KeysOf(4, 8), 1U) << "it says again that it would";
   EXPECT_EQ(KeysOf(0, 8), 0U);
-  EXPECT_EQ(ReasonOf(nodes_[0].rounds->Provide(8, 0, {}, At(0)).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(nodes_[0].rounds->SubmitInput(8, 0, {}, At(0)).status()),
+            reasons::kMaskReused);
 }
 
 // Six of 40 nodes take the tier: they find each other, and all get their sum.
@@ -322,7 +323,7 @@ INSTANTIATE_TEST_SUITE_P(
                                              : "GivesNoKey");
     });
 
-TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
+TEST(MaskedParticipants, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
   const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms) {
     federation::Item item = MaskedBus::ItemOf(
         MaskedBus::IdOf(node), federation::ItemKind::kMaskKey,
@@ -341,7 +342,7 @@ TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
                                     key_of(4, 7, 2, 100),
                                     key_of(5, 7, 1, 201),
                                     share};
-  EXPECT_THAT(federation::MaskedTakers(items, 8, {1}, 200),
+  EXPECT_THAT(federation::MaskedParticipants(items, 8, {1}, 200),
               testing::ElementsAre(MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
 }
 

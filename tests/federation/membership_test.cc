@@ -252,14 +252,14 @@ TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
   const auto from_first = first.table.Accuse(suspect.key.id(), kNow);
   const auto from_second = second.table.Accuse(suspect.key.id(), kNow);
   EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow),
-            federation::MemberTable::Accused::kFirst);
+            federation::MemberTable::AccusationResult::kFirst);
   EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow),
-            federation::MemberTable::Accused::kFurther);
+            federation::MemberTable::AccusationResult::kFurther);
   // Again, from another neighbour: nothing is verified, and so nothing is refused.
   privacy::Envelope again = *from_second;
   again.signature[0] = static_cast<char>(again.signature[0] ^ 1);
   EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow),
-            federation::MemberTable::Accused::kNothingNew);
+            federation::MemberTable::AccusationResult::kNothingNew);
   // A forgery like it that accuses a new member is looked at.
   TableNode third(5);
   ASSERT_TRUE(third.table.Apply(record->envelope, kNow)->newer);
@@ -315,7 +315,7 @@ class Detector : public testing::Test {
       if (send == nullptr || !answering.contains(send->link)) {
         continue;
       }
-      detector_->Heard(send->link, now_);
+      detector_->OnFrameReceived(send->link, now_);
       if (send->frame->has_ping()) {
         detector_->OnAck(send->link, send->frame->ping().seq(), now_);
       } else if (send->frame->has_ping_request()) {
@@ -393,8 +393,8 @@ TEST_F(Detector, AStallOfItsOwnIsNotHeldAgainstOthers) {
 TEST_F(Detector, ChecksForOthersAndSaysWhatItFound) {
   MakeDetector(true, 2);
   detector_->OnPingRequest(1, 77, Peer(2), now_);
-  EXPECT_THAT(detector_->TakeWanted(), IsEmpty());  // there is a link
-  detector_->Heard(2, now_);
+  EXPECT_THAT(detector_->TakeDialRequests(), IsEmpty());  // there is a link
+  detector_->OnFrameReceived(2, now_);
   federation::Actions actions = outbox_.Take();
   ASSERT_FALSE(actions.empty());
   const auto& acked = std::get<federation::SendFrame>(actions.back());
@@ -402,7 +402,7 @@ TEST_F(Detector, ChecksForOthersAndSaysWhatItFound) {
   EXPECT_EQ(acked.frame->ack().seq(), 77U);
 
   detector_->OnPingRequest(1, 78, Peer(9), now_);
-  EXPECT_THAT(detector_->TakeWanted(), ElementsAre(Peer(9)));  // to be dialled
+  EXPECT_THAT(detector_->TakeDialRequests(), ElementsAre(Peer(9)));  // to be dialled
   now_ += limits::kPingTimeout;
   detector_->Tick(now_);
   actions = outbox_.Take();

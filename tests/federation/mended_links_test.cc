@@ -40,7 +40,7 @@ size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
   constexpr federation::LinkId kLink = 7;
   node.core().OnLinkOpened(kLink, AddressOf(1), node.now());
   node.Advance(std::chrono::seconds(10));
-  Frame goaway;
+  WireFrame goaway;
   goaway.mutable_goaway()->set_reason(reason);
   Answers ended;
   ended.Add(node.core().OnFrame(kLink, goaway, node.now()));
@@ -84,9 +84,9 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     const privacy::Envelope envelope =
         author.Manifest(federation::ItemKind::kAdapterDelta, payload);
     Answers asked = holder.Push(envelope);
-    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    asked =
-        holder.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
+    asked = holder.Send(
+        TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload));
     if (revoked) {
       const auto list =
           privacy::RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
@@ -99,7 +99,7 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
     EXPECT_THAT(done.refused, IsEmpty());
     EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
-    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr) << "not fetched again";
+    EXPECT_EQ(holder.Push(envelope).Find(WireFrame::kChunkRequest), nullptr) << "not fetched again";
   }
 }
 

@@ -110,9 +110,9 @@ TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {
   Up(1, 6, /*outbound=*/true);
   Up(7, 7, /*outbound=*/true, /*graft=*/false);
   Up(8, 8, /*outbound=*/false, /*graft=*/false);
-  EXPECT_EQ(mesh_.Idlest(), 7U);
+  EXPECT_EQ(mesh_.LeastRecentlyUsed(), 7U);
   mesh_.Touch(7, now_ + seconds(3));
-  EXPECT_EQ(mesh_.Idlest(), 8U);
+  EXPECT_EQ(mesh_.LeastRecentlyUsed(), 8U);
   EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(6)).idle, IsEmpty());
   EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(9)).idle, ElementsAre(7));
   mesh_.LinkDown(7);
@@ -142,7 +142,7 @@ TEST(ReconSchedule, HastensThenDoublesBack) {
     gaps.push_back(std::chrono::duration<double>(now - begun).count());
     schedule.Begun(/*scale=*/2, now, random);
   };
-  schedule.Hasten(now);
+  schedule.RunSoon(now);
   for (int i = 0; i < 30; ++i) {
     next();
   }

@@ -47,17 +47,17 @@ class PeerScoresTest : public testing::Test {
 
 TEST_F(PeerScoresTest, GivingCountsForAPeerUpToALimit) {
   scores_.LinkUp(1, Id(1));
-  EXPECT_EQ(scores_.OfLink(1), 0);
+  EXPECT_EQ(scores_.ScoreOfLink(1), 0);
   Pass(10 * limits::kMeshTimeCap, {1});
-  EXPECT_DOUBLE_EQ(scores_.OfLink(1), limits::kMeshTimeWeight);
+  EXPECT_DOUBLE_EQ(scores_.ScoreOfLink(1), limits::kMeshTimeWeight);
   for (int i = 0; i < 1000; ++i) {
-    scores_.Delivered(1);
+    scores_.RecordDelivery(1);
   }
   EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), limits::kDeliveryWeight * limits::kMaxDeliveries);
   EXPECT_THAT(scores_.Better(1), ElementsAre(Id(1)));
   Pass(seconds(1), {});  // out of the mesh: its earlier credit stays
-  EXPECT_LT(scores_.OfLink(1), limits::kDeliveryWeight * limits::kMaxDeliveries);
-  EXPECT_GT(scores_.OfLink(1), 9);
+  EXPECT_LT(scores_.ScoreOfLink(1), limits::kDeliveryWeight * limits::kMaxDeliveries);
+  EXPECT_GT(scores_.ScoreOfLink(1), 9);
 }
 
 TEST_F(PeerScoresTest, InvalidMessagesCountSquaredAndFade) {
@@ -74,9 +74,9 @@ TEST_F(PeerScoresTest, InvalidMessagesCountSquaredAndFade) {
 
 TEST_F(PeerScoresTest, AccidentsAreForgiven) {
   scores_.LinkUp(1, Id(1));
-  scores_.Misbehaved(1, limits::kMisbehaviourAllowed);
+  scores_.RecordMisbehaviour(1, limits::kMisbehaviourAllowed);
   EXPECT_EQ(scores_.Of(Id(1)), 0);
-  scores_.Misbehaved(1, 2);
+  scores_.RecordMisbehaviour(1, 2);
   EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), -4);
 }
 
@@ -86,7 +86,7 @@ TEST_F(PeerScoresTest, ADisconnectedPeerKeepsItsScore) {
   scores_.LinkDown(1);
   scores_.Invalid(1, 3);  // too late to be blamed on any peer
   scores_.LinkUp(2, Id(1));
-  EXPECT_DOUBLE_EQ(scores_.OfLink(2), -9);
+  EXPECT_DOUBLE_EQ(scores_.ScoreOfLink(2), -9);
 }
 
 TEST_F(PeerScoresTest, TheGraylistDoubles) {
@@ -114,7 +114,7 @@ TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
   scores_.Invalid(1, 20);
   for (uint64_t i = 2; i < 3 * limits::kMaxScores; ++i) {
     scores_.LinkUp(i, Id(i));
-    scores_.Delivered(i);
+    scores_.RecordDelivery(i);
     scores_.LinkDown(i);
   }
   EXPECT_LE(scores_.size(), limits::kMaxScores);
@@ -132,21 +132,21 @@ TEST(Promises, AreBrokenByALaterAnswerOnly) {
   const auto manifest = [](uint64_t number) {
     return federation::Promises::Request{.id = Id(number), .chunk = std::nullopt};
   };
-  promises.Asked(1, manifest(1), start);
-  promises.Asked(1, manifest(2), start + seconds(1));
-  promises.Asked(2, manifest(1), start);
-  EXPECT_EQ(promises.TakeBroken(1, start).size(), 0U);
-  EXPECT_FALSE(promises.Answered(1, {.id = Id(2), .chunk = 0}));
-  EXPECT_TRUE(promises.Answered(1, manifest(2)));
-  EXPECT_FALSE(promises.Answered(1, manifest(2)));
-  EXPECT_EQ(promises.TakeBroken(1, start + seconds(2)).size(), 1U);
-  EXPECT_EQ(promises.TakeBroken(1, start + seconds(3)).size(), 0U);
+  promises.RecordRequest(1, manifest(1), start);
+  promises.RecordRequest(1, manifest(2), start + seconds(1));
+  promises.RecordRequest(2, manifest(1), start);
+  EXPECT_EQ(promises.TakeBrokenPromises(1, start).size(), 0U);
+  EXPECT_FALSE(promises.RecordAnswer(1, {.id = Id(2), .chunk = 0}));
+  EXPECT_TRUE(promises.RecordAnswer(1, manifest(2)));
+  EXPECT_FALSE(promises.RecordAnswer(1, manifest(2)));
+  EXPECT_EQ(promises.TakeBrokenPromises(1, start + seconds(2)).size(), 1U);
+  EXPECT_EQ(promises.TakeBrokenPromises(1, start + seconds(3)).size(), 0U);
   promises.LinkDown(2);
-  EXPECT_EQ(promises.TakeBroken(2, start + seconds(3)).size(), 0U);
+  EXPECT_EQ(promises.TakeBrokenPromises(2, start + seconds(3)).size(), 0U);
   for (uint64_t i = 0; i < 2 * limits::kMaxPromisesPerLink; ++i) {
-    promises.Asked(3, manifest(i), start);
+    promises.RecordRequest(3, manifest(i), start);
   }
-  EXPECT_EQ(promises.TakeBroken(3, start + seconds(1)).size(), limits::kMaxPromisesPerLink);
+  EXPECT_EQ(promises.TakeBrokenPromises(3, start + seconds(1)).size(), limits::kMaxPromisesPerLink);
 }
 
 TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
@@ -185,7 +185,7 @@ class ScoredPeer : public testing::Test {
     Graft();
   }
   Answers Graft() {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_graft();
     return peer_.Send(frame);
   }
@@ -196,7 +196,7 @@ class ScoredPeer : public testing::Test {
     answers.Add(target_.core().OnTick(target_.now()));
     for (size_t i = 0; i < answers.frames.size(); ++i) {
       if (answers.frames[i].has_ping()) {
-        Frame ack;
+        WireFrame ack;
         ack.mutable_ack()->set_seq(answers.frames[i].ping().seq());
         answers.Add(target_.core().OnFrame(peer_.link(), ack, target_.now()));
       }
@@ -204,12 +204,12 @@ class ScoredPeer : public testing::Test {
     return answers;
   }
   void Announce() {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++announced_)))));
     peer_.Send(frame);
   }
   Answers Flood() {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_nack();
     Answers answers;
     while (answers.closed.empty()) {
@@ -231,7 +231,7 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
   for (int second = 0; second < 60 && last.closed.empty(); ++second) {
     Announce();
     last = Second();
-    pruned = pruned || last.Find(Frame::kPrune) != nullptr;
+    pruned = pruned || last.Find(WireFrame::kPrune) != nullptr;
   }
   EXPECT_TRUE(pruned);
   EXPECT_EQ(last.closed, reasons::kGraylisted);
@@ -247,8 +247,9 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
     const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
     const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
-    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    Frame other = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+    ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
+    WireFrame other =
+        TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload);
     other.mutable_chunk()->set_index(5);
     peer_.Send(other);
     Second();
@@ -263,13 +264,14 @@ TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
   const Answers asked = peer_.Push(envelope);
-  ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+  ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
   second.Push(envelope);
-  const Frame chunk = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+  const WireFrame chunk =
+      TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload);
   ASSERT_EQ(second.Send(chunk).accepted.size(), 1U);
   EXPECT_THAT(peer_.Send(chunk).refused, IsEmpty());
   EXPECT_EQ(Score(), 0);
-  Frame wrong = chunk;
+  WireFrame wrong = chunk;
   wrong.mutable_chunk()->mutable_data()->back() ^= 1;
   EXPECT_THAT(peer_.Send(wrong).refused, ElementsAre(reasons::kUpdateInvalid));
   EXPECT_LT(Score(), 0);
@@ -300,12 +302,12 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
     ids.emplace_back(AsText(privacy::MessageId(envelope)));
     target_.Advance(milliseconds(1));
   }
-  Frame want;
+  WireFrame want;
   want.mutable_i_want()->add_ids(ids.front());
   const Answers answers = peer_.Send(want);
-  ASSERT_NE(answers.Find(Frame::kChunk), nullptr);
-  EXPECT_TRUE(answers.Find(Frame::kChunk)->chunk().missing());
-  EXPECT_EQ(answers.Find(Frame::kChunk)->chunk().item_id(), ids.front());
+  ASSERT_NE(answers.Find(WireFrame::kChunk), nullptr);
+  EXPECT_TRUE(answers.Find(WireFrame::kChunk)->chunk().missing());
+  EXPECT_EQ(answers.Find(WireFrame::kChunk)->chunk().item_id(), ids.front());
   want.mutable_i_want()->set_ids(0, std::string(AsText(Sha256("never here"))));
   EXPECT_THAT(peer_.Send(want).frames, IsEmpty());
 }
@@ -319,7 +321,7 @@ TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
     peer_.Serve(peer_.Push(envelopes.back()), payload);
     target_.Advance(milliseconds(1));
   }
-  Frame want;
+  WireFrame want;
   for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
     want.mutable_i_want()->add_ids(std::string(AsText(privacy::MessageId(envelopes.front()))));
   }
@@ -339,12 +341,12 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
   const double earned = Score();
   EXPECT_GT(earned, 0);
   for (int i = 0; i < 100; ++i) {
-    Frame have;
+    WireFrame have;
     const std::string id(AsText(Sha256(std::to_string(++announced_))));
     have.mutable_i_have()->add_ids(id);
     const Answers asked = peer_.Send(have);
-    ASSERT_NE(asked.Find(Frame::kIWant), nullptr);
-    Frame missing;
+    ASSERT_NE(asked.Find(WireFrame::kIWant), nullptr);
+    WireFrame missing;
     missing.mutable_chunk()->set_item_id(id);
     missing.mutable_chunk()->set_missing(true);
     EXPECT_THAT(peer_.Send(missing).refused, IsEmpty());
@@ -386,7 +388,7 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
   EXPECT_EQ(Flood().closed, reasons::kLimitExceeded);
   EXPECT_LT(Score(), 0);
   ASSERT_EQ(peer_.Dial().closed, "");
-  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
+  EXPECT_NE(Graft().Find(WireFrame::kPrune), nullptr);
   Flood();
   EXPECT_EQ(peer_.Dial().closed, reasons::kGraylisted);
 }
@@ -402,16 +404,16 @@ TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
   target_.core().OnLinkClosed(peer_.link(), target_.now());
   ASSERT_EQ(peer_.Dial().closed, "");
   EXPECT_EQ(Score(), score);
-  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
+  EXPECT_NE(Graft().Find(WireFrame::kPrune), nullptr);
   EXPECT_THAT(target_.core().MeshPeers(), IsEmpty());
 }
 
 TEST_F(ScoredPeer, GraftsDuringTheBackoffCountWhenThePruneMustHaveArrived) {
-  Frame prune;
+  WireFrame prune;
   prune.mutable_prune()->set_backoff_ms(60'000);
   peer_.Send(prune);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);  // the frames may have crossed
+    EXPECT_NE(Graft().Find(WireFrame::kPrune), nullptr);  // the frames may have crossed
   }
   EXPECT_EQ(Score(), 0);
   for (int second = 0; second < 20; ++second) {

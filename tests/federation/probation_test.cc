@@ -38,7 +38,7 @@ class Probation : public testing::Test {
     return peer;
   }
   static Answers Graft(TestPeer& peer) {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_graft();
     return peer.Send(frame);
   }
@@ -46,7 +46,7 @@ class Probation : public testing::Test {
   void Surround(CoreUnderTest& target, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       peers_.push_back(Peer(target, 1 + i, kWallStart - kDayMillis));
-      EXPECT_EQ(Graft(*peers_.back()).Find(Frame::kPrune), nullptr);
+      EXPECT_EQ(Graft(*peers_.back()).Find(WireFrame::kPrune), nullptr);
     }
   }
 
@@ -58,12 +58,13 @@ TEST_F(Probation, ASettledNodeWithNeighboursLetsNewcomersWait) {
   Surround(target, limits::kMeshLow);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
   const Answers refused = Graft(*newcomer);
-  ASSERT_NE(refused.Find(Frame::kPrune), nullptr);
-  EXPECT_EQ(refused.Find(Frame::kPrune)->prune().backoff_ms(), limits::kProbationMillis - 60'000);
+  ASSERT_NE(refused.Find(WireFrame::kPrune), nullptr);
+  EXPECT_EQ(refused.Find(WireFrame::kPrune)->prune().backoff_ms(),
+            limits::kProbationMillis - 60'000);
   EXPECT_THAT(target.core().MeshPeers(), Not(Contains(newcomer->key().id())));
   EXPECT_EQ(target.core().ScoreOf(newcomer->key().id()), 0);
   target.Advance(std::chrono::milliseconds(limits::kProbationMillis - 60'000));
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(WireFrame::kPrune), nullptr);
   EXPECT_THAT(target.core().MeshPeers(), Contains(newcomer->key().id()));
 }
 
@@ -71,7 +72,7 @@ TEST_F(Probation, WhoIsShortOfNeighboursTakesNewcomers) {
   CoreUnderTest target;
   Surround(target, limits::kMeshLow - 1);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(WireFrame::kPrune), nullptr);
 }
 
 TEST_F(Probation, NewcomersTakeEachOther) {
@@ -81,7 +82,7 @@ TEST_F(Probation, NewcomersTakeEachOther) {
   });
   Surround(target, limits::kMeshLow);
   const auto newcomer = Peer(target, 20, kWallStart - 60'000);
-  EXPECT_EQ(Graft(*newcomer).Find(Frame::kPrune), nullptr);
+  EXPECT_EQ(Graft(*newcomer).Find(WireFrame::kPrune), nullptr);
 }
 
 bool KnowEachOther(Swarm& swarm) {

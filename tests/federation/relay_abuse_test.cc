@@ -29,11 +29,11 @@ class RelayAbuseTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(relay_.Dial().closed, ""); }
   static std::string CloseReason(const Answers& answers) {
-    const Frame* close = answers.Find(Frame::kRelayClose);
+    const WireFrame* close = answers.Find(WireFrame::kRelayClose);
     return close == nullptr ? "" : close->relay_close().reason();
   }
   Answers Open(uint32_t circuit, const privacy::NodeId& source, const privacy::NodeId& target) {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_relay_open()->set_circuit(circuit);
     frame.mutable_relay_open()->set_source(Text(source));
     frame.mutable_relay_open()->set_target(Text(target));
@@ -50,10 +50,10 @@ class RelayAbuseTest : public testing::Test {
 TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
   FarEnd far(target_, relay_, 5, 1);
   ASSERT_EQ(far.Open(far.key().id()).closed, "");
-  Frame close;
+  WireFrame close;
   close.mutable_relay_close()->set_circuit(1);
   ASSERT_EQ(relay_.Send(close).closed, "");
-  Frame stray;
+  WireFrame stray;
   stray.mutable_relay_frame()->set_circuit(1);
   stray.mutable_relay_frame()->set_sealed("x");
   const double score = target_.core().ScoreOf(relay_.key().id());
@@ -109,7 +109,7 @@ TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
   far.Open(far.key().id());
   far.Dial();
   ASSERT_EQ(target_.core().active_links(), 2U);
-  Frame frame;
+  WireFrame frame;
   frame.mutable_relay_open()->set_circuit(1);
   frame.mutable_relay_open()->set_source(Text(far.key().id()));
   frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
@@ -166,7 +166,7 @@ TEST_F(RelayAbuseTest, OneMemberCannotUseUpARelaysOpeningsToANode) {
   size_t taken = 0;
   for (int opening = 0; opening < 2 * static_cast<int>(limits::kCircuitBurst); ++opening) {
     taken += CloseReason(Open(circuit, stranger_, target_.key().id())).empty() ? 1 : 0;
-    Frame close;
+    WireFrame close;
     close.mutable_relay_close()->set_circuit(circuit);
     relay_.Send(close);
     circuit += 2;
@@ -200,7 +200,7 @@ TEST_F(RelayAbuseTest, WhatAMemberSendsThroughARelayCountsAgainstIt) {
   FarEnd far(target_, relay_, 2, 1);
   far.Open(far.key().id());
   far.Dial();
-  Frame frame;
+  WireFrame frame;
   frame.mutable_member_want()->add_ids("short");
   EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
   EXPECT_LT(target_.core().ScoreOf(far.key().id()), 0);

@@ -29,19 +29,19 @@ class RelayGoodbyeTest : public testing::Test {
     far_.Open(far_.key().id());
   }
   // Passes the next frame to the core unsealed.
-  Answers SendUnsealed(const Frame& frame) {
-    Frame wrapped = far_.Wrap(frame);
+  Answers SendUnsealed(const WireFrame& frame) {
+    WireFrame wrapped = far_.Wrap(frame);
     wrapped.mutable_relay_frame()->set_opening(frame.SerializeAsString());
     return relay_.Send(wrapped);
   }
-  static Frame Goaway() {
-    Frame frame;
+  static WireFrame Goaway() {
+    WireFrame frame;
     frame.mutable_goaway()->set_reason(reasons::kDeadlineExceeded);
     frame.mutable_goaway()->set_message("link was not opened in time");
     return frame;
   }
-  static Frame Ping() {
-    Frame frame;
+  static WireFrame Ping() {
+    WireFrame frame;
     frame.mutable_ping()->set_seq(1);
     return frame;
   }
@@ -56,12 +56,12 @@ class RelayGoodbyeTest : public testing::Test {
 TEST_F(RelayGoodbyeTest, OneThatCrossesTheHandshakeIsNotLaidToTheRelay) {
   far_.Dial();
   ASSERT_EQ(target_.core().relayed_links(), 1U);
-  Frame goaway = Goaway();
+  WireFrame goaway = Goaway();
   goaway.mutable_goaway()->set_drain_ms(5000);  // what only a seal could say
   const Answers answers = SendUnsealed(goaway);
   EXPECT_THAT(answers.refused, IsEmpty());
   EXPECT_EQ(target_.core().relayed_links(), 0U);
-  EXPECT_NE(answers.Find(Frame::kRelayClose), nullptr);
+  EXPECT_NE(answers.Find(WireFrame::kRelayClose), nullptr);
 }
 
 TEST_F(RelayGoodbyeTest, NothingElseUnsealedCrossesTheHandshake) {
@@ -79,15 +79,15 @@ TEST_F(RelayGoodbyeTest, AnEndThatSealedSomethingSealsItsGoodbye) {
 // Checks what the far end receives from a core that leaves: its record, then the end of the link,
 // both before the link to the relay is gone.
 void ExpectGoodbye(FarEnd& far, const Answers& answers) {
-  const auto carrier_ends =
-      std::ranges::find_if(answers.frames, [](const Frame& frame) { return frame.has_goaway(); });
+  const auto carrier_ends = std::ranges::find_if(
+      answers.frames, [](const WireFrame& frame) { return frame.has_goaway(); });
   ASSERT_NE(carrier_ends, answers.frames.end());
   Answers before;
   before.frames.assign(answers.frames.begin(), carrier_ends);
-  const std::vector<Frame> heard = far.Read(before);
+  const std::vector<WireFrame> heard = far.Read(before);
   ASSERT_FALSE(heard.empty());
   EXPECT_EQ(heard.back().goaway().reason(), reasons::kNodeDraining);
-  EXPECT_NE(before.Find(Frame::kRelayClose), nullptr);
+  EXPECT_NE(before.Find(WireFrame::kRelayClose), nullptr);
 }
 
 // Found by review: the links to relays were closed first, so that nothing went through them.
@@ -103,7 +103,7 @@ TEST_F(RelayGoodbyeTest, ANodeThatDrainedSaysSoThroughRelays) {
   far_.Read(far_.Dial());
   Answers draining;
   draining.Add(target_.core().Drain(limits::kDrainMax, target_.now()));
-  const std::vector<Frame> told = far_.Read(draining);
+  const std::vector<WireFrame> told = far_.Read(draining);
   ASSERT_FALSE(told.empty());
   EXPECT_GT(told.back().goaway().drain_ms(), 0U);
   target_.Advance(limits::kDrainQuiet);

@@ -41,18 +41,18 @@ class RelayFuzz {
       case 1:
         return Reconnect(peer);
       case 2: {
-        Frame frame;
+        WireFrame frame;
         frame.mutable_goaway()->set_reason("LINK_IDLE");
-        frame.mutable_goaway()->set_drain_ms(random_.Chance(0.5) ? 500 : 0);
+        frame.mutable_goaway()->set_drain_ms(random_.Bernoulli(0.5) ? 500 : 0);
         return Send(peer, frame);
       }
       case 3: {
-        Frame frame;
+        WireFrame frame;
         frame.mutable_relay_close()->set_circuit(Circuit());
         return Send(peer, frame);
       }
       case 4: {
-        Frame frame;
+        WireFrame frame;
         frame.mutable_relay_ack()->set_circuit(Circuit());
         frame.mutable_relay_ack()->set_received(random_.Below(4));
         return Send(peer, frame);
@@ -66,7 +66,7 @@ class RelayFuzz {
     }
   }
   void End() {
-    const bool at_once = random_.Chance(0.5);
+    const bool at_once = random_.Bernoulli(0.5);
     Check(at_once ? target_.core().Leave(target_.now())
                   : target_.core().Drain(limits::kDrainMax, target_.now()));
     if (!at_once) {
@@ -102,33 +102,33 @@ class RelayFuzz {
            : number == kPeers ? target_.key().id()
                               : privacy::NodeKey::FromSeed(SeedOf(20 + random_.Below(40))).id();
   }
-  Frame Opening(size_t peer) {
-    Frame frame;
+  WireFrame Opening(size_t peer) {
+    WireFrame frame;
     auto* open = frame.mutable_relay_open();
-    open->set_circuit(random_.Chance(0.9) ? next_circuit_ += 2 : Circuit());
-    const bool to_core = random_.Chance(0.5);
+    open->set_circuit(random_.Bernoulli(0.9) ? next_circuit_ += 2 : Circuit());
+    const bool to_core = random_.Bernoulli(0.5);
     open->set_source(Text(to_core ? Node(random_.Below(kPeers + 3)) : Node(peer)));
     open->set_target(Text(to_core ? Node(kPeers) : Node(random_.Below(kPeers + 2))));
     return frame;
   }
-  Frame Carried() {
-    Frame inner;
-    if (random_.Chance(0.3)) {
+  WireFrame Carried() {
+    WireFrame inner;
+    if (random_.Bernoulli(0.3)) {
       inner.mutable_goaway()->set_reason("NODE_DRAINING");
     } else {
       inner.mutable_hello()->set_version_max(limits::kProtocolVersion);
     }
-    Frame frame;
+    WireFrame frame;
     frame.mutable_relay_frame()->set_circuit(Circuit());
     frame.mutable_relay_frame()->set_seq(random_.Below(3));
-    if (random_.Chance(0.7)) {
+    if (random_.Bernoulli(0.7)) {
       frame.mutable_relay_frame()->set_opening(inner.SerializeAsString());
     } else {
       frame.mutable_relay_frame()->set_sealed(std::string(random_.Below(100'000), 'x'));
     }
     return frame;
   }
-  void Send(size_t peer, const Frame& frame) {
+  void Send(size_t peer, const WireFrame& frame) {
     if (open_.contains(peers_[peer]->link())) {
       Check(target_.core().OnFrame(peers_[peer]->link(), frame, target_.now()));
     }

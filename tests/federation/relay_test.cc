@@ -52,7 +52,7 @@ uint64_t Refused(Swarm& swarm, size_t node, const std::string& reason) {
 }
 
 // Whether a frame is about items, in either form of their exchange.
-bool IsOfItems(const Frame& frame) {
+bool IsOfItems(const WireFrame& frame) {
   return frame.has_push() || frame.has_i_have() || frame.has_i_want() || frame.has_chunk() ||
          frame.has_chunk_request() ||
          ((frame.has_recon_open() || frame.has_recon_message()) &&
@@ -80,12 +80,12 @@ class RelayTest : public testing::Test {
   }
   // From now on the relay misbehaves and passes on no item.
   void KeepItemsFromRelay() {
-    swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
+    swarm_.intercept = [this](size_t node, federation::LinkId link, const WireFrame& frame) {
       return (node == kRelay && IsOfItems(frame)) || (OnFrame && OnFrame(node, link, frame));
     };
   }
   // Takes a frame of the relay's out of the way of one end.
-  std::function<bool(size_t node, federation::LinkId link, const Frame& frame)> OnFrame;
+  std::function<bool(size_t node, federation::LinkId link, const WireFrame& frame)> OnFrame;
 
   Swarm swarm_{Behind(1, 3, 7)};
 };
@@ -100,7 +100,7 @@ TEST_F(RelayTest, TwoMembersThatCannotDialEachOtherLinkAndExchangeAnItem) {
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(kOne));
   bool seen = false;
   bool carried = false;
-  OnFrame = [&](size_t node, federation::LinkId /*link*/, const Frame& frame) {
+  OnFrame = [&](size_t node, federation::LinkId /*link*/, const WireFrame& frame) {
     carried |= frame.has_relay_frame() && node == kRelay;
     seen |= frame.SerializeAsString().find(payload.substr(0, 64)) != std::string::npos;
     return false;
@@ -129,10 +129,10 @@ TEST_F(RelayTest, TheLinkStaysWhileItIsUsedAndHasPings) {
 TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
   LinkUp();
   std::optional<uint32_t> circuit;
-  swarm_.intercept = [&](size_t node, federation::LinkId link, const Frame& frame) {
+  swarm_.intercept = [&](size_t node, federation::LinkId link, const WireFrame& frame) {
     if (node == kOne && frame.has_relay_frame() && !circuit) {
       circuit = frame.relay_frame().circuit();
-      Frame close;
+      WireFrame close;
       close.mutable_relay_close()->set_circuit(*circuit);
       swarm_.Apply(node, swarm_.core(node).OnFrame(link, close, swarm_.now()));
     }
@@ -152,12 +152,12 @@ class MaliciousRelayTest : public RelayTest {
   void SpoilOnce(const std::function<void(federation::v1::RelayFrame&)>& spoil) {
     LinkUp();
     KeepItemsFromRelay();
-    OnFrame = [this, spoil](size_t node, federation::LinkId link, const Frame& frame) {
+    OnFrame = [this, spoil](size_t node, federation::LinkId link, const WireFrame& frame) {
       if (node != kOther || !frame.relay_frame().has_sealed() || spoiled_) {
         return false;
       }
       spoiled_ = true;
-      Frame altered = frame;
+      WireFrame altered = frame;
       spoil(*altered.mutable_relay_frame());
       swarm_.Apply(node, swarm_.core(node).OnFrame(link, altered, swarm_.now()));
       return true;
@@ -193,7 +193,7 @@ TEST_F(MaliciousRelayTest, AFrameLeftOutEndsTheLink) {
 
 TEST_F(MaliciousRelayTest, AFrameOfTheRelaysOwnEndsTheLink) {
   SpoilOnce([](federation::v1::RelayFrame& frame) {
-    Frame goaway;
+    WireFrame goaway;
     goaway.mutable_goaway()->set_reason(reasons::kKeyInvalid);
     frame.set_opening(goaway.SerializeAsString());
   });
@@ -203,7 +203,7 @@ TEST_F(MaliciousRelayTest, AFrameOfTheRelaysOwnEndsTheLink) {
 TEST_F(MaliciousRelayTest, ARepeatedFrameHasNoEffect) {
   LinkUp();
   OnFrame = nullptr;
-  swarm_.intercept = [this](size_t node, federation::LinkId link, const Frame& frame) {
+  swarm_.intercept = [this](size_t node, federation::LinkId link, const WireFrame& frame) {
     if (node == kOther && frame.relay_frame().has_sealed()) {
       swarm_.Apply(node, swarm_.core(node).OnFrame(link, frame, swarm_.now()));
     }
@@ -234,7 +234,7 @@ TEST(Relay, OneThatSwallowsWhatItShouldCarryIsLeftForAnother) {
   const auto relay = [&] { return swarm.core(2).RelayTo(swarm.id(3)); };
   ASSERT_TRUE(swarm.RunUntil([&] { return relay().has_value(); }, seconds(20)));
   const size_t first = swarm.index(*relay());
-  swarm.intercept = [first](size_t node, federation::LinkId /*link*/, const Frame& frame) {
+  swarm.intercept = [first](size_t node, federation::LinkId /*link*/, const WireFrame& frame) {
     return node == first &&
            (frame.has_relay_frame() || frame.has_relay_open() || frame.has_relay_close());
   };

@@ -96,7 +96,7 @@ class RevocationTest : public ::testing::Test {
   struct Sent {
     federation::LinkId link = 0;
     size_t to = 0;
-    std::shared_ptr<const Frame> frame;
+    std::shared_ptr<const WireFrame> frame;
   };
   federation::LinkId next_link_ = 1;
   std::map<federation::LinkId, std::pair<size_t, size_t>> ends_;
@@ -158,7 +158,7 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   // By way of others, or after a restart, it does not come back.
   TestPeer other(At(0), 2, 901);
   ASSERT_EQ(other.Dial().closed, "");
-  EXPECT_EQ(other.Push(manifest).Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(other.Push(manifest).Find(WireFrame::kChunkRequest), nullptr);
   CoreUnderTest again;
   ASSERT_TRUE(again.core().SetRevocations(list, again.now()).ok());
   Answers restored;
@@ -220,7 +220,7 @@ TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
 
 TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
   const auto frame_of = [](const privacy::RevocationList& list) {
-    Frame frame;
+    WireFrame frame;
     frame.mutable_revocations()->set_list(list.Encode());
     return frame;
   };

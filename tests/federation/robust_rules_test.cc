@@ -330,13 +330,13 @@ TEST(RobustRules, WhoHasNoWeightHasNoSay) {
 }
 
 TEST(RobustRules, HowManyAreDefendedAgainst) {
-  EXPECT_EQ(federation::FaultyOf(2, 0.25), 0U);
-  EXPECT_EQ(federation::FaultyOf(3, 0.25), 1U);
-  EXPECT_EQ(federation::FaultyOf(6, 0.25), 1U);
-  EXPECT_EQ(federation::FaultyOf(8, 0.25), 2U);
-  EXPECT_EQ(federation::FaultyOf(20, 0.4), 8U);
-  EXPECT_EQ(federation::FaultyOf(10, 0.3), 3U);
-  EXPECT_EQ(federation::FaultyOf(5, 0.9), 2U);
+  EXPECT_EQ(federation::ToleratedFaults(2, 0.25), 0U);
+  EXPECT_EQ(federation::ToleratedFaults(3, 0.25), 1U);
+  EXPECT_EQ(federation::ToleratedFaults(6, 0.25), 1U);
+  EXPECT_EQ(federation::ToleratedFaults(8, 0.25), 2U);
+  EXPECT_EQ(federation::ToleratedFaults(20, 0.4), 8U);
+  EXPECT_EQ(federation::ToleratedFaults(10, 0.3), 3U);
+  EXPECT_EQ(federation::ToleratedFaults(5, 0.9), 2U);
 }
 
 RC_GTEST_PROP(SortingNetwork, SortsEveryColumn, (uint64_t seed)) {

@@ -45,7 +45,7 @@ class Rumour {
         ->OwnRecord();
   }
   void Tell(const federation::RecordPtr& record) {
-    Frame delta;
+    WireFrame delta;
     *delta.mutable_member_delta()->add_records() = federation::ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
@@ -55,7 +55,7 @@ class Rumour {
                                             .suspect = suspect_.id(),
                                             .incarnation = RecordOfBoot(1)->record.incarnation};
     const int64_t now_ms = target_.now().wall_ms;
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_suspicions()->add_accusations() = federation::ToProto(
         *peer_.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
                              federation::EncodeAccusation(accusation), now_ms, now_ms + 60'000));
@@ -69,7 +69,7 @@ class Rumour {
     record.certificate = peer_.local().certificate;
     const int64_t now_ms = target_.now().wall_ms;
     while (target_.Refused(reasons::kBusy) == 0) {
-      Frame frame;
+      WireFrame frame;
       for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
         ++record.incarnation;
         *frame.mutable_member_delta()->add_records() = federation::ToProto(*peer_.sealer().Seal(
@@ -89,10 +89,10 @@ class Rumour {
       target_.Advance(milliseconds(250));
       Answers answers;
       answers.Add(target_.core().OnTick(target_.now()));
-      for (const Frame& frame : answers.frames) {
+      for (const WireFrame& frame : answers.frames) {
         asked_ += frame.has_ping_request() ? 1 : 0;
         if (frame.has_ping()) {
-          Frame ack;
+          WireFrame ack;
           ack.mutable_ack()->set_seq(frame.ping().seq());
           peer_.Send(ack);
         }

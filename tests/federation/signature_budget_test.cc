@@ -52,7 +52,7 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
   record.certificate = peer.local().certificate;
   const int64_t now = target.now().wall_ms;
   const auto send = [&](int records) {
-    Frame frame;
+    WireFrame frame;
     for (int i = 0; i < records; ++i) {
       ++record.incarnation;
       *frame.mutable_member_delta()->add_records() = federation::ToProto(

@@ -149,7 +149,7 @@ void Swarm::Connect(size_t from, const std::string& address) {
 }
 
 void Swarm::Transmit(size_t from, federation::LinkId link,
-                     std::shared_ptr<const federation::v1::Frame> frame) {
+                     std::shared_ptr<const federation::v1::WireFrame> frame) {
   const auto found = pipes_.find(link);
   if (found == pipes_.end()) {
     return;
@@ -160,7 +160,7 @@ void Swarm::Transmit(size_t from, federation::LinkId link,
     return;
   }
   Duration delay = Delay();
-  for (Duration again = kRetransmission; random_.Chance(options_.loss); again *= 2) {
+  for (Duration again = kRetransmission; random_.Bernoulli(options_.loss); again *= 2) {
     delay += again;
   }
   to.last_delivery = std::max(now_ + delay, to.last_delivery);
@@ -199,8 +199,8 @@ void Swarm::Share(size_t node) {
   Apply(node, *std::move(actions));
 }
 
-void Swarm::Broadcast(size_t node, const federation::v1::Frame& frame) {
-  const auto shared = std::make_shared<const federation::v1::Frame>(frame);
+void Swarm::Broadcast(size_t node, const federation::v1::WireFrame& frame) {
+  const auto shared = std::make_shared<const federation::v1::WireFrame>(frame);
   for (federation::LinkId link : LinksOf(node)) {
     Transmit(node, link, shared);
   }
@@ -216,8 +216,8 @@ std::vector<federation::LinkId> Swarm::LinksOf(size_t node) const {
   return links;
 }
 
-void Swarm::SendFrom(size_t node, federation::LinkId link, const federation::v1::Frame& frame) {
-  Transmit(node, link, std::make_shared<const federation::v1::Frame>(frame));
+void Swarm::SendFrom(size_t node, federation::LinkId link, const federation::v1::WireFrame& frame) {
+  Transmit(node, link, std::make_shared<const federation::v1::WireFrame>(frame));
 }
 
 bool Swarm::Converged(size_t count) const {

@@ -64,13 +64,13 @@ class Swarm {
   void Apply(size_t node, federation::Actions actions);
   void Share(size_t node);  // consents to the public tier
   // Sends a frame over every link of a node, in its name.
-  void Broadcast(size_t node, const federation::v1::Frame& frame);
+  void Broadcast(size_t node, const federation::v1::WireFrame& frame);
 
   // Links of a node, ascending, and a frame over one of them in its name.
   std::vector<federation::LinkId> LinksOf(size_t node) const;
-  void SendFrom(size_t node, federation::LinkId link, const federation::v1::Frame& frame);
+  void SendFrom(size_t node, federation::LinkId link, const federation::v1::WireFrame& frame);
   // Sees every frame that reaches a node; its core does not after true.
-  std::function<bool(size_t node, federation::LinkId link, const federation::v1::Frame& frame)>
+  std::function<bool(size_t node, federation::LinkId link, const federation::v1::WireFrame& frame)>
       intercept;
 
   // Called for every MemberChanged that concerns another member.
@@ -103,7 +103,7 @@ class Swarm {
     enum class Kind { kTick, kFrame, kClose, kDial } kind = Kind::kTick;
     size_t node = 0;
     federation::LinkId link = 0;
-    std::shared_ptr<const federation::v1::Frame> frame;
+    std::shared_ptr<const federation::v1::WireFrame> frame;
     std::string address;
     bool operator>(const Event& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
@@ -114,7 +114,7 @@ class Swarm {
   void Handle(Event event);
   void Connect(size_t from, const std::string& address);
   void Transmit(size_t from, federation::LinkId link,
-                std::shared_ptr<const federation::v1::Frame> frame);
+                std::shared_ptr<const federation::v1::WireFrame> frame);
   void CloseFrom(size_t node, federation::LinkId link);
   bool Reachable(size_t a, size_t b) const { return groups_.empty() || groups_[a] == groups_[b]; }
   Duration Delay();

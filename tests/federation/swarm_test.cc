@@ -160,7 +160,7 @@ TEST(Swarm, AFalseAccuserKillsNobody) {
                                        .suspect = member.id,
                                        .incarnation = member.incarnation};
       const int64_t now = swarm.now().wall_ms;
-      federation::v1::Frame frame;
+      federation::v1::WireFrame frame;
       *frame.mutable_suspicions()->add_accusations() = federation::ToProto(
           *sealer.Seal(privacy::EnvelopePurpose::kMember, federation::kBodySuspicion, 0,
                        federation::EncodeAccusation(lie), now, now + 60'000));

@@ -26,11 +26,11 @@
 
 namespace ruvd::test {
 
-using Frame = federation::v1::Frame;
+using WireFrame = federation::v1::WireFrame;
 
 // What a core did in response to inputs.
 struct Answers {
-  std::vector<Frame> frames;
+  std::vector<WireFrame> frames;
   std::vector<federation::Item> accepted;
   std::vector<Digest> dropped;
   std::vector<Digest> withdrawn;
@@ -58,8 +58,8 @@ struct Answers {
       }
     }
   }
-  const Frame* Find(Frame::KindCase kind) const {
-    for (const Frame& frame : frames) {
+  const WireFrame* Find(WireFrame::KindCase kind) const {
+    for (const WireFrame& frame : frames) {
       if (frame.kind_case() == kind) {
         return &frame;
       }
@@ -117,7 +117,7 @@ class TestPeer {
   federation::LinkId link() const { return link_; }
 
   // Begins to open a link and returns the first frame.
-  Frame Hello(const std::string& revocations = "") {
+  WireFrame Hello(const std::string& revocations = "") {
     handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true,
                                                          federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);
@@ -129,7 +129,7 @@ class TestPeer {
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
     answers.Add(target_->core().OnFrame(link_, Hello(revocations), target_->now()));
-    const Frame* ack = answers.Find(Frame::kHelloAck);
+    const WireFrame* ack = answers.Find(WireFrame::kHelloAck);
     if (ack == nullptr) {
       return answers;
     }
@@ -137,13 +137,13 @@ class TestPeer {
     EXPECT_TRUE(proof.ok()) << proof.status();
     return Send(**proof);
   }
-  Answers Send(const Frame& frame) {
+  Answers Send(const WireFrame& frame) {
     Answers answers;
     answers.Add(target_->core().OnFrame(link_, frame, target_->now()));
     return answers;
   }
   Answers Push(const privacy::Envelope& envelope) {
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
     return Send(frame);
   }
@@ -169,13 +169,14 @@ class TestPeer {
   // Answers the chunk request among `answers`, and those that follow, from `payload`.
   Answers Serve(const Answers& answers, const std::string& payload) {
     Answers last = answers;
-    while (const Frame* request = last.Find(Frame::kChunkRequest)) {
+    while (const WireFrame* request = last.Find(WireFrame::kChunkRequest)) {
       last = Send(ChunkOf(request->chunk_request(), payload));
     }
     return last;
   }
-  static Frame ChunkOf(const federation::v1::ChunkRequest& request, const std::string& payload) {
-    Frame frame;
+  static WireFrame ChunkOf(const federation::v1::ChunkRequest& request,
+                           const std::string& payload) {
+    WireFrame frame;
     auto* chunk = frame.mutable_chunk();
     chunk->set_item_id(request.item_id());
     chunk->set_index(request.index());

@@ -22,17 +22,17 @@ Digest IdOf(const std::string& name) {
 
 TEST(PartialPayloads, KeepWhatWasKeptLast) {
   federation::PartialPayloads partials(100);
-  partials.Keep(IdOf("a"), std::string(40, 'a'));
-  partials.Keep(IdOf("b"), std::string(40, 'b'));
-  partials.Keep(IdOf("c"), std::string(40, 'c'));
+  partials.Insert(IdOf("a"), std::string(40, 'a'));
+  partials.Insert(IdOf("b"), std::string(40, 'b'));
+  partials.Insert(IdOf("c"), std::string(40, 'c'));
   EXPECT_EQ(partials.bytes(), 80U);
   EXPECT_EQ(partials.Take(IdOf("a")), "");
   EXPECT_EQ(partials.Take(IdOf("b")), std::string(40, 'b'));
   EXPECT_EQ(partials.Take(IdOf("b")), "");
-  partials.Keep(IdOf("c"), std::string(60, 'd'));
+  partials.Insert(IdOf("c"), std::string(60, 'd'));
   EXPECT_EQ(partials.bytes(), 60U);
-  partials.Keep(IdOf("e"), std::string(101, 'e'));
-  partials.Keep(IdOf("f"), "");
+  partials.Insert(IdOf("e"), std::string(101, 'e'));
+  partials.Insert(IdOf("f"), "");
   EXPECT_EQ(partials.bytes(), 60U);
   EXPECT_EQ(partials.Take(IdOf("c")), std::string(60, 'd'));
   EXPECT_EQ(partials.bytes(), 0U);
@@ -58,16 +58,16 @@ TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
   const privacy::Envelope envelope = first.Manifest(federation::ItemKind::kAdapterDelta, payload);
   Answers asked = first.Push(envelope);
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
-    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
-    ASSERT_EQ(asked.Find(Frame::kChunkRequest)->chunk_request().index(), chunk);
-    asked =
-        first.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
+    ASSERT_EQ(asked.Find(WireFrame::kChunkRequest)->chunk_request().index(), chunk);
+    asked = first.Send(
+        TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload));
   }
   target.core().OnLinkClosed(first.link(), target.now());
   target.core().OnTick(target.now());
   const Answers again = second.Push(envelope);
-  ASSERT_NE(again.Find(Frame::kChunkRequest), nullptr);
-  EXPECT_EQ(again.Find(Frame::kChunkRequest)->chunk_request().index(), 2U);
+  ASSERT_NE(again.Find(WireFrame::kChunkRequest), nullptr);
+  EXPECT_EQ(again.Find(WireFrame::kChunkRequest)->chunk_request().index(), 2U);
   const Answers done = second.Serve(again, payload);
   EXPECT_THAT(done.refused, IsEmpty());
   ASSERT_EQ(done.accepted.size(), 1U);

@@ -79,7 +79,7 @@ TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
   EXPECT_THAT(Kinds(), ElementsAre(federation::ItemKind::kWithdrawal));
 }
 
-TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
+TEST_F(WithdrawalItemTest, AnEarlyWithdrawalKeepsTheItemOutWithoutBlame) {
   ASSERT_EQ(peer_.Dial().closed, "");
   const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
   const privacy::Envelope manifest = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
@@ -88,7 +88,7 @@ TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobo
   const double before = node_.core().ScoreOf(other_.key().id());
   const Answers passed_on = other_.Push(manifest);
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawn));
-  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_EQ(passed_on.closed, "");
   EXPECT_EQ(node_.core().ScoreOf(other_.key().id()), before);
 }

@@ -12,7 +12,7 @@
 #include "storage/changes/change_rows.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace ruvd::changes;  // NOLINT(google-build-using-namespace)
+  using namespace ruvd::storage::changes;  // NOLINT(google-build-using-namespace)
   const std::string_view bytes = ruvd::AsText({data, size});
   if (const auto change = DecodeChange(bytes, 1); change.ok()) {
     RUVD_CHECK(DecodeChange(EncodeChange(*change), 1).value() == *change);

@@ -22,7 +22,7 @@
 namespace ruvd::test {
 namespace {
 
-using Frame = federation::v1::Frame;
+using WireFrame = federation::v1::WireFrame;
 
 // Opens a link to the core as an honest member would.
 void Open(federation::GossipCore& core, const privacy::NodeKey& key, federation::LinkId link,
@@ -77,7 +77,7 @@ void FuzzFrames(std::span<const uint8_t> bytes) {
     if (!raw) {
       break;
     }
-    Frame frame;
+    WireFrame frame;
     if (frame.ParseFromArray(raw->data(), static_cast<int>(raw->size()))) {
       CheckLinks(core->OnFrame(link, frame, now));
     }

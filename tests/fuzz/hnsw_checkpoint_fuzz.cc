@@ -64,9 +64,9 @@ void Restore(std::string_view bytes) {
     RUVD_CHECK(index->Search({.vector = query, .k = k, .ef = k, .path = storage::HnswPath::kWalk})
                    ->size() == k);
   }
-  index->LinkSome(kRows);
+  index->LinkBatch(kRows);
   RUVD_CHECK(index->Remove(1));
-  while (index->RepairSome(64, true)) {
+  while (index->RepairBatch(64, true)) {
   }
   RUVD_CHECK(index->Search({.vector = query, .k = kRows})->size() == kRows - 1);
 }

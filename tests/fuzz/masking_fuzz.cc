@@ -11,7 +11,7 @@
 #include "privacy/masking/messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace ruvd::masking;
+  using namespace ruvd::privacy::masking;
   const std::span<const uint8_t> bytes(data, size);
   if (const auto offer = DecodeOffer(bytes); offer.ok()) {
     RUVD_CHECK(EncodeOffer(*offer) == ruvd::AsText(bytes));

@@ -14,13 +14,13 @@
 #include "base/status.h"
 #include "node/learning/deep_checkpoint.h"
 #include "node/learning/deep_memory.h"
-#include "node/serving/adapter_reach.h"
+#include "node/serving/adapter_scope.h"
 #include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
-#include "node/sharing/kept_trust.h"
 #include "node/sharing/masked_means.h"
 #include "node/sharing/saved_global_adapter.h"
 #include "node/sharing/saved_reputations.h"
+#include "node/sharing/trust_records.h"
 #include "ruvd/storage/v1/state.pb.h"
 
 namespace {

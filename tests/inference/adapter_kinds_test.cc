@@ -70,7 +70,7 @@ TEST_F(AdapterKindsTest, StartsWithoutAChange) {
     for (const auto& [target, change] : adapter.targets) {
       EXPECT_EQ(change.rank, rank);
       EXPECT_EQ(change.b, std::vector<float>(static_cast<size_t>(rank * change.out)));
-      if (InFrame(kind)) {
+      if (UsesFrame(kind)) {
         const std::vector<float>& q = frame_.modules.at(target).q;
         EXPECT_TRUE(std::equal(change.a.begin(), change.a.end(), q.begin())) << "leading rows";
       }
@@ -114,7 +114,7 @@ TEST_F(AdapterKindsTest, CoresBecomeAdaptersAndBack) {
   EXPECT_TRUE(CheckAdapter(*adapter, model_).ok());
   // The product P R Q by hand, where only the leading columns of P count.
   const ModuleFrame& module = frame_.modules.at(kTarget);
-  const DenseMatrix full = FullChange(adapter->targets.at(kTarget));
+  const DenseMatrix full = ToDenseMatrix(adapter->targets.at(kTarget));
   const CoreSet::Core& core = cores.cores.at(kTarget);
   for (const size_t row : {0U, 17U, 63U}) {
     for (const size_t column : {0U, 95U}) {

@@ -49,8 +49,8 @@ double Difference(const DenseMatrix& a, const DenseMatrix& b) {
 }
 
 DenseMatrix Weighted(const LowRank& a, double x, const LowRank& b, double y) {
-  DenseMatrix sum = FullChange(a);
-  const DenseMatrix other = FullChange(b);
+  DenseMatrix sum = ToDenseMatrix(a);
+  const DenseMatrix other = ToDenseMatrix(b);
   for (size_t i = 0; i < sum.values.size(); ++i) {
     sum.values[i] = x * sum.values[i] + y * other.values[i];
   }
@@ -68,7 +68,7 @@ TEST(MergeTest, SumsAreExact) {
   EXPECT_EQ(sum->name, "sum");
   EXPECT_EQ(sum->version, 4U);
   EXPECT_EQ(Only(*sum).rank, 5);
-  EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 0.5, Only(*b), -2)), 1e-6);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*sum)), Weighted(Only(*a), 0.5, Only(*b), -2)), 1e-6);
 }
 
 TEST(MergeTest, SumsAboveTheMatrixAreFactoredAgain) {
@@ -76,7 +76,7 @@ TEST(MergeTest, SumsAboveTheMatrixAreFactoredAgain) {
   const auto b = MakePlain(2, 5);
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 1}, {b, 1}}, {}, "sum", 1).value();
   EXPECT_EQ(Only(*sum).rank, 6);
-  EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
 }
 
 // Found by review: the merged adapter was cut without a warning.
@@ -102,16 +102,16 @@ TEST(MergeTest, TargetsOfOneAdapterStay) {
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 3}, {b, 1}}, {}, "sum", 1).value();
   ASSERT_EQ(sum->targets.size(), 2U);
   const LowRank& change = sum->targets.at("blk.1.attn_q.weight");
-  EXPECT_LT(Difference(FullChange(change), Weighted(a->targets.begin()->second, 3, change, 0)),
+  EXPECT_LT(Difference(ToDenseMatrix(change), Weighted(a->targets.begin()->second, 3, change, 0)),
             1e-5);
 }
 
 TEST(MergeTest, FactoringAgainIsTheBestOfItsRank) {
   Random random(3);
   const LowRank change = RandomChange(6, 12, 10, random);
-  const SvdFactors all = Svd(FullChange(change));
+  const SvdFactors all = Svd(ToDenseMatrix(change));
   for (int rank = 1; rank <= 6; ++rank) {
-    const LowRank cut = Truncated(change, rank);
+    const LowRank cut = TruncateRank(change, rank);
     EXPECT_EQ(cut.rank, rank);
     const DenseMatrix left = Weighted(change, 1, cut, -1);
     double lost = 0;
@@ -123,27 +123,27 @@ TEST(MergeTest, FactoringAgainIsTheBestOfItsRank) {
   }
   LowRank negative = change;
   negative.scale = -0.7F;
-  EXPECT_LT(Difference(FullChange(Truncated(negative, 6)), FullChange(negative)), 1e-5);
-  EXPECT_EQ(Truncated(change, 100).rank, 6) << "no more than there is";
+  EXPECT_LT(Difference(ToDenseMatrix(TruncateRank(negative, 6)), ToDenseMatrix(negative)), 1e-5);
+  EXPECT_EQ(TruncateRank(change, 100).rank, 6) << "no more than there is";
 }
 
 TEST(MergeTest, FactoringAnAdapterAgain) {
   const auto a = MakePlain(1, 4);
-  const auto cut = Refactored(*a, 4);
+  const auto cut = ReduceRank(*a, 4);
   EXPECT_EQ(cut->name, a->name);
-  EXPECT_LT(Difference(FullChange(Only(*cut)), FullChange(Only(*a))), 1e-5);
-  EXPECT_EQ(Only(*Refactored(*a, 1)).rank, 1);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*cut)), ToDenseMatrix(Only(*a))), 1e-5);
+  EXPECT_EQ(Only(*ReduceRank(*a, 1)).rank, 1);
   LowRank zero = Only(*a);
   zero.b.assign(zero.b.size(), 0.0F);
-  EXPECT_EQ(Truncated(zero, 3).rank, 1);
+  EXPECT_EQ(TruncateRank(zero, 3).rank, 1);
 }
 
 TEST(MergeTest, ChangeDotIsThatOfTheMatrices) {
   Random random(4);
   const LowRank a = RandomChange(3, 7, 5, random);
   const LowRank b = RandomChange(2, 7, 5, random);
-  const DenseMatrix x = FullChange(a);
-  const DenseMatrix y = FullChange(b);
+  const DenseMatrix x = ToDenseMatrix(a);
+  const DenseMatrix y = ToDenseMatrix(b);
   EXPECT_NEAR(ChangeDot(a, b), Dot(x.values.data(), y.values.data(), x.values.size()), 1e-9);
 }
 
@@ -186,7 +186,7 @@ TEST(MergeTest, DareIsSeededAndWithoutDropsTheSum) {
   EXPECT_NE(Only(*first).b, Only(*MergeAdapters(parts, options, "dare", 1).value()).b);
   options.density = 1;
   const auto whole = MergeAdapters(parts, options, "dare", 1).value();
-  EXPECT_LT(Difference(FullChange(Only(*whole)),
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*whole)),
                        Weighted(Only(*parts[0].adapter), 1, Only(*parts[1].adapter), 0.5)),
             1e-4);
 }
@@ -195,7 +195,7 @@ TEST(MergeTest, TiesOfOneWithAllEntriesIsItself) {
   const auto a = MakePlain(1, 3);
   const auto merged = MergeAdapters(std::vector<MergePart>{{a, 1}},
                                     {.method = MergeMethod::kTies, .density = 1}, "ties", 1);
-  EXPECT_LT(Difference(FullChange(Only(**merged)), FullChange(Only(*a))), 1e-4);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(**merged)), ToDenseMatrix(Only(*a))), 1e-4);
   EXPECT_EQ(Only(**merged).rank, 3);
 }
 
@@ -210,8 +210,8 @@ TEST(MergeTest, SlerpGoesAlongTheGreatCircle) {
     return MergeAdapters(parts, {.method = MergeMethod::kSlerp, .position = position}, "slerp", 1)
         .value();
   };
-  EXPECT_LT(Difference(FullChange(Only(*at(0))), FullChange(Only(*a))), 1e-5);
-  EXPECT_LT(Difference(FullChange(Only(*at(1))), FullChange(Only(*b))), 1e-5);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*at(0))), ToDenseMatrix(Only(*a))), 1e-5);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*at(1))), ToDenseMatrix(Only(*b))), 1e-5);
   const auto middle = at(0.3F);
   EXPECT_NEAR(std::sqrt(ChangeDot(Only(*middle), Only(*middle))), size, 1e-4 * size)
       << "the size stays";
@@ -223,7 +223,7 @@ TEST(MergeTest, SlerpOfEqualOnesIsALine) {
   const auto a = MakePlain(1);
   const auto merged = MergeAdapters(std::vector<MergePart>{{a, 1}, {a, 1}},
                                     {.method = MergeMethod::kSlerp}, "slerp", 1);
-  EXPECT_LT(Difference(FullChange(Only(**merged)), FullChange(Only(*a))), 1e-5);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(**merged)), ToDenseMatrix(Only(*a))), 1e-5);
 }
 
 class FrameMergeTest : public ::testing::Test {
@@ -270,7 +270,7 @@ TEST_F(FrameMergeTest, OtherFramesAreMergedAsMatrices) {
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 1}, {b, 1}}, {}, "sum", 1).value();
   EXPECT_EQ(sum->kind, AdapterKind::kLora);
   EXPECT_EQ(Only(*sum).rank, 8);
-  EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
+  EXPECT_LT(Difference(ToDenseMatrix(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
 }
 
 TEST_F(FrameMergeTest, EntrywiseRulesStayInTheFrame) {

@@ -89,7 +89,7 @@ std::vector<RoutingSample> Lessons(uint64_t seed, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     RoutingSample sample;
     sample.t = static_cast<float>(random.Uniform());
-    const bool first = random.Chance(0.5);
+    const bool first = random.Bernoulli(0.5);
     sample.query = Direction(first ? 10 : 11);
     sample.losses = {3, 3, 3};
     sample.losses[sample.t > 0.5F ? 2 : (first ? 0 : 1)] = 2;

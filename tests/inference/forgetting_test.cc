@@ -199,12 +199,12 @@ TEST(EwcTest, ThePenaltyHasItsDerivative) {
 TEST(EwcTest, TheRunningFisherIsOfExamples) {
   std::vector<double> fisher;
   const std::vector<float> first = {1.0F, 2.0F, -1.0F, 0.0F};  // two examples that cancel at [0]
-  FollowFisher(first, std::vector{2.0, 2.0}, 0.25, &fisher);
+  UpdateFisher(first, std::vector{2.0, 2.0}, 0.25, &fisher);
   ASSERT_EQ(fisher.size(), 2U);
   EXPECT_NEAR(fisher[0], 4 * 1.0, 1e-12);
   EXPECT_NEAR(fisher[1], 4 * 2.0, 1e-12);
   const std::vector<float> second = {0.0F, 1.0F};
-  FollowFisher(second, std::vector{1.0}, 0.25, &fisher);
+  UpdateFisher(second, std::vector{1.0}, 0.25, &fisher);
   EXPECT_NEAR(fisher[0], 0.75 * 4, 1e-12);
   EXPECT_NEAR(fisher[1], 0.75 * 8 + 0.25, 1e-12);
 }

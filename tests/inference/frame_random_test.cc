@@ -9,7 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::inference {
@@ -17,7 +17,7 @@ namespace {
 
 TEST(FrameTest, FactorsAreOrthonormal) {
   const test::TextModel model;
-  const Frame frame = RandomFrame(model, 32, 4).value();
+  const ProjectionFrame frame = RandomFrame(model, 32, 4).value();
   EXPECT_EQ(frame.target, "blk.1.attn_output.weight");
   EXPECT_EQ(frame.in, 64);
   EXPECT_EQ(frame.out, 64);
@@ -38,8 +38,8 @@ TEST(FrameTest, FactorsAreOrthonormal) {
 // The first values are fixed: another machine or compiler must make the same frame.
 TEST(FrameTest, IsTheSameEverywhere) {
   const test::TextModel model;
-  const Frame frame = RandomFrame(model, 4, 99).value();
-  const Frame again = RandomFrame(model, 4, 99).value();
+  const ProjectionFrame frame = RandomFrame(model, 4, 99).value();
+  const ProjectionFrame again = RandomFrame(model, 4, 99).value();
   EXPECT_EQ(frame.id, again.id);
   EXPECT_EQ(frame.p, again.p);
   EXPECT_EQ(frame.q, again.q);
@@ -53,7 +53,7 @@ TEST(FrameTest, IdDependsOnEverything) {
   auto options = test::TextModel::Defaults();
   options.seed = 2;
   const test::TextModel other(options);
-  const Frame frame = RandomFrame(model, 4, 99).value();
+  const ProjectionFrame frame = RandomFrame(model, 4, 99).value();
   EXPECT_NE(frame.id, RandomFrame(model, 4, 98)->id);
   EXPECT_NE(frame.id, RandomFrame(model, 5, 99)->id);
   EXPECT_NE(frame.id, RandomFrame(other, 4, 99)->id);
@@ -68,7 +68,7 @@ TEST(FrameTest, RefusesImpossibleRanks) {
 
 TEST(CoreTest, AdapterIsTheProductOfItsFactors) {
   const test::TextModel model;
-  const Frame frame = RandomFrame(model, 3, 1).value();
+  const ProjectionFrame frame = RandomFrame(model, 3, 1).value();
   const std::vector<float> core = {1, 2, 3, -1, 0, 0.5F, 0.25F, 0, -2};
   const auto adapter = AdapterFromCore(frame, core, "core", 2, 0.5F).value();
   const LowRank& change = adapter->targets.at(frame.target);
@@ -88,7 +88,7 @@ TEST(CoreTest, AdapterIsTheProductOfItsFactors) {
 
 TEST(CoreTest, RefusesWrongSizesAndValues) {
   const test::TextModel model;
-  const Frame frame = RandomFrame(model, 2, 1).value();
+  const ProjectionFrame frame = RandomFrame(model, 2, 1).value();
   EXPECT_EQ(ReasonOf(AdapterFromCore(frame, std::vector<float>(3), "x", 1, 1).status()),
             reasons::kUpdateInvalid);
   const std::vector<float> infinite = {0, 0, std::numeric_limits<float>::infinity(), 0};

@@ -100,7 +100,7 @@ RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
   static const Digest id = RandomFrame(2).id;
   ruvd::Random random(seed);
   std::string bytes = intact;
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     bytes.resize(random.Below(bytes.size()));
   } else {
     bytes[random.Below(bytes.size())] ^= static_cast<char>(1 + random.Below(255));

@@ -37,7 +37,7 @@ Recorded Decode(const std::shared_ptr<const Model>& model, const SamplingOptions
                 std::shared_ptr<const InstantMemory> memory, bool record) {
   CpuTransformer transformer(model, SerialRunner());
   auto generation = Generation::Create(*model, kTaughtPrompt, options, nullptr).value();
-  generation->Remember(std::move(memory), record);
+  generation->SetInstantMemory(std::move(memory), record);
   Recorded result;
   result.finished = test::RunToEnd(*generation, transformer).value();
   result.trail = generation->trail();

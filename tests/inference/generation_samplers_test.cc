@@ -42,9 +42,9 @@ FinishedGeneration Infilled(std::vector<TokenId> canvas, const SamplingOptions& 
 std::vector<TokenId> RandomCanvas(uint64_t seed, size_t length) {
   Random random(seed);
   std::vector<TokenId> canvas(length);
-  bool open = random.Chance(0.5);
+  bool open = random.Bernoulli(0.5);
   for (TokenId& token : canvas) {
-    open = random.Chance(0.2) ? !open : open;
+    open = random.Bernoulli(0.2) ? !open : open;
     token = open ? kNoToken : static_cast<TokenId>(random.Below(256));
   }
   canvas[random.Below(length)] = kNoToken;

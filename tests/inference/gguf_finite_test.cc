@@ -35,7 +35,7 @@ TEST(GgufFiniteTest, AgreesWithTheDecodedValues) {
       }
       const size_t at = random.Below(bytes.size() - 1);
       bytes[at] = static_cast<char>(random.Below(256));
-      bytes[at + 1] = random.Chance(0.5) ? '\x7C' : '\xFF';
+      bytes[at + 1] = random.Bernoulli(0.5) ? '\x7C' : '\xFF';
       std::vector<float> values(3 * BlockValues(type));
       ASSERT_TRUE(Dequantize(type, AsBytes(bytes), values).ok());
       bool finite = true;

@@ -35,7 +35,7 @@ CommitTrail TrailOf(const std::vector<TokenId>& tokens) {
 }
 
 // Returns token and weight of lessons, after the position whose state they use.
-std::vector<std::pair<int, std::pair<TokenId, float>>> Shown(
+std::vector<std::pair<int, std::pair<TokenId, float>>> SanitizeForDisplay(
     const std::vector<InstantLesson>& lessons) {
   std::vector<std::pair<int, std::pair<TokenId, float>>> shown;
   for (const InstantLesson& lesson : lessons) {
@@ -47,7 +47,7 @@ std::vector<std::pair<int, std::pair<TokenId, float>>> Shown(
 std::vector<std::pair<int, std::pair<TokenId, float>>> Edit(const std::vector<TokenId>& committed,
                                                             const std::vector<TokenId>& edited) {
   const CommitTrail trail = TrailOf(committed);
-  return Shown(LessonsOfEdit(trail.Positions(), edited));
+  return SanitizeForDisplay(LessonsOfEdit(trail.Positions(), edited));
 }
 
 TEST(CommitTrailTest, ShowsPositionsInOrderAndTheLastCommitOfEach) {
@@ -96,7 +96,7 @@ TEST(CommitTrailTest, TruncatingKeepsWhatLiesBefore) {
 TEST(LessonsTest, ARewardTeachesOrRejectsEveryToken) {
   const CommitTrail trail = TrailOf({5, 6});
   const auto lessons = [&](float reward) {
-    return Shown(LessonsOfReward(trail.Positions(), reward));
+    return SanitizeForDisplay(LessonsOfReward(trail.Positions(), reward));
   };
   EXPECT_THAT(lessons(1), ElementsAre(Pair(0, Pair(5, 1.0F)), Pair(1, Pair(6, 1.0F))));
   EXPECT_FLOAT_EQ(lessons(0.75F)[0].second.second, 0.5F);

@@ -50,16 +50,16 @@ Request AnyRequest(uint64_t seed) {
   options.max_tokens = static_cast<int>(1 + random.Below(24));
   options.ignore_end_of_text = true;
   options.seed = seed;
-  options.temperature = random.Chance(0.5) ? 1.0F : 0.0F;
+  options.temperature = random.Bernoulli(0.5) ? 1.0F : 0.0F;
   if (*options.mode != DecodingMode::kAutoregressive) {
     options.steps = static_cast<int>(random.Below(10));
-    options.guidance_scale = random.Chance(0.3) ? 1.5F : 0.0F;
+    options.guidance_scale = random.Bernoulli(0.3) ? 1.5F : 0.0F;
   }
   if (*options.mode == DecodingMode::kDiffusion) {
     options.approximate_cache_steps = static_cast<int>(1 + random.Below(6));
     options.block_length = static_cast<int>(1 + random.Below(12));
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     request.adapter = test::RandomAdapter(
         *TinyTextModel(),
         {{"blk.0.attn_v.weight", FindMatrix(*TinyTextModel(), "blk.0.attn_v.weight")}}, seed % 3);
@@ -120,7 +120,7 @@ RC_GTEST_PROP(ReleasePagesTest, ChangesNothing, (uint64_t seed)) {
   Random random(seed + 1);
   int released = 0;
   const Outcome interrupted = RunToEnd(request, [&](int) {
-    const bool release = released < 20 && random.Chance(0.4);
+    const bool release = released < 20 && random.Bernoulli(0.4);
     released += release ? 1 : 0;
     return release;
   });

@@ -53,7 +53,7 @@ absl::StatusOr<SharedOutcome> RunShared(const std::vector<TokenId>& prompt,
   StepScratch scratch;
   SharedOutcome outcome;
   while (!generation->done()) {
-    outcome.rows += NextRows(*generation);
+    outcome.rows += NextForwardRows(*generation);
     ASSIGN_OR_RETURN(const std::optional<StepResult> step,
                      StepTogether(std::span(&one, 1), transformer, &scratch).front());
     for (const Commit& commit : step.has_value() ? step->commits : std::vector<Commit>()) {

@@ -200,7 +200,7 @@ TEST(CalibrationTest, FindsTheSlopeAndOffsetThatOutcomesFollow) {
   std::vector<RoutingExample> examples;
   for (int i = 0; i < 20'000; ++i) {
     const double x = random.Normal();
-    examples.push_back({.features = {x}, .good = random.Chance(Sigmoid(1.5 * x - 0.5))});
+    examples.push_back({.features = {x}, .good = random.Bernoulli(Sigmoid(1.5 * x - 0.5))});
   }
   const Calibration calibration = FitCalibration(*scorer, examples);
   EXPECT_NEAR(4 * calibration.slope, 1.5, 0.1);

@@ -253,7 +253,7 @@ TEST(TokenChoiceTest, MinPDropsWhatIsFarBelowTheBest) {
   ExpectShare(counts[1], 5.0 / 9);
 }
 
-RC_GTEST_PROP(LikeliestTokensTest, AgreesWithSorting, (std::vector<uint8_t> values)) {
+RC_GTEST_PROP(TopTokensTest, AgreesWithSorting, (std::vector<uint8_t> values)) {
   std::vector<float> row(values.begin(), values.end());
   const auto count = *rc::gen::inRange<size_t>(0, 12);
   const auto excluded = *rc::gen::inRange<TokenId>(0, 10);
@@ -267,7 +267,7 @@ RC_GTEST_PROP(LikeliestTokensTest, AgreesWithSorting, (std::vector<uint8_t> valu
   std::stable_sort(all.begin(), all.end(),
                    [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
   all.resize(count == 0 ? all.size() : std::min(count, all.size()));
-  const std::vector<TokenLogit> found = LikeliestTokens(row, count, least, excluded);
+  const std::vector<TokenLogit> found = TopTokens(row, count, least, excluded);
   RC_ASSERT(found.size() == all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     RC_ASSERT(found[i].token == all[i].token && found[i].logit == all[i].logit);
@@ -287,7 +287,7 @@ RC_GTEST_PROP(SortByLikelihoodTest, AgreesWithAStableSort, (uint64_t seed)) {
   }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
-  std::vector<TokenLogit> tokens = TokensFrom(row, least, excluded);
+  std::vector<TokenLogit> tokens = TokensAbove(row, least, excluded);
   SortByLikelihood(least, *std::max_element(row.begin(), row.end()), &tokens);
   RC_ASSERT(tokens.size() == sorted.size());
   for (size_t i = 0; i < sorted.size(); ++i) {

@@ -72,7 +72,7 @@ RC_GTEST_PROP(PenaltiesTest, UndoBringsBackTheRowAndItsMass, (uint64_t seed)) {
   for (TokenId& token : tokens) {
     token = static_cast<TokenId>(random.Below(row.size()));
   }
-  Penalties penalties({.repetition = 1.5F, .presence = random.Chance(0.5) ? -1.0F : 1.0F}, 39);
+  Penalties penalties({.repetition = 1.5F, .presence = random.Bernoulli(0.5) ? -1.0F : 1.0F}, 39);
   const std::vector<float> before = row;
   const std::vector<TokenId> forbidden = {3, static_cast<TokenId>(random.Below(row.size()))};
   penalties.Observe(tokens);
@@ -137,7 +137,7 @@ RC_GTEST_PROP(PenaltiesTest, BlockedTokensAreThoseThatWouldRepeatAnNgram, (uint6
   const int n = *rc::gen::inRange(1, 4);
   std::vector<TokenId> tokens(*rc::gen::inRange<size_t>(1, 24));
   for (TokenId& token : tokens) {
-    token = random.Chance(0.2) ? kMask : static_cast<TokenId>(random.Below(3));
+    token = random.Bernoulli(0.2) ? kMask : static_cast<TokenId>(random.Below(3));
   }
   const auto position = static_cast<size_t>(*rc::gen::inRange<size_t>(0, tokens.size() + 1));
   std::vector<TokenId> full = tokens;

@@ -68,14 +68,14 @@ Request AnyRequest(uint64_t seed) {
   request.options.max_tokens = static_cast<int>(1 + random.Below(20));
   request.options.ignore_end_of_text = true;
   request.options.seed = seed;
-  request.options.temperature = random.Chance(0.5) ? 1.0F : 0.0F;
+  request.options.temperature = random.Bernoulli(0.5) ? 1.0F : 0.0F;
   request.options.logprobs = static_cast<int>(random.Below(3)) - 1;
   if (request.options.mode != DecodingMode::kAutoregressive) {
     request.options.sampler = static_cast<SamplerKind>(random.Below(11));
     request.options.steps = static_cast<int>(random.Below(12));
-    request.options.guidance_scale = random.Chance(0.3) ? 1.5F : 0.0F;
+    request.options.guidance_scale = random.Bernoulli(0.3) ? 1.5F : 0.0F;
   }
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     request.adapter = SomeAdapter(seed % 3);
   }
   return request;
@@ -137,7 +137,7 @@ RC_GTEST_PROP(StepTogetherTest, GivesEveryOneWhatItWouldHaveGotAlone, (uint64_t 
     if (running.empty()) {
       break;
     }
-    const std::vector<RoundResult> results = StepTogether(running, transformer, &scratch);
+    const std::vector<ForwardRoundResult> results = StepTogether(running, transformer, &scratch);
     for (size_t i = 0; i < results.size(); ++i) {
       RC_ASSERT(results[i].ok());
       if (results[i]->has_value()) {
@@ -227,7 +227,7 @@ TEST(StepTogetherTest, AFailureStaysWithWhoCausedIt) {
   const auto c = good.Make();
   std::vector<Generation*> all = {a.get(), b.get(), c.get()};
   StepScratch scratch;
-  const std::vector<RoundResult> results = StepTogether(all, transformer, &scratch);
+  const std::vector<ForwardRoundResult> results = StepTogether(all, transformer, &scratch);
   EXPECT_TRUE(results[0].ok());
   EXPECT_EQ(ReasonOf(results[1].status()), reasons::kAdapterInvalid);
   EXPECT_TRUE(results[2].ok());
@@ -252,7 +252,7 @@ TEST(StepTogetherTest, LongPrefixesComeInPieces) {
     auto generation =
         Generation::Create(*model, RandomPrompt(2 * limits::kPrefillRows + 8, 1), options, nullptr)
             .value();
-    EXPECT_EQ(NextRows(*generation), limits::kPrefillRows);
+    EXPECT_EQ(NextForwardRows(*generation), limits::kPrefillRows);
     ASSERT_TRUE(generation->Step(transformer).ok());
     EXPECT_EQ(transformer.sequences.size(), mode == DecodingMode::kBlock ? 4U : 3U);
   }

@@ -284,9 +284,9 @@ TEST(TaloraTest, PlainAdaptersAreTrunkAndBankTogether) {
   const auto bank = PlainAdapter(talora, 1).value();
   EXPECT_EQ(bank->name, "tale-bank1");
   for (const auto& [target, change] : bank->targets) {
-    DenseMatrix expected = FullChange(talora.trunk->targets.at(target));
-    const DenseMatrix residual = FullChange(talora.residuals[1]->targets.at(target));
-    const DenseMatrix both = FullChange(change);
+    DenseMatrix expected = ToDenseMatrix(talora.trunk->targets.at(target));
+    const DenseMatrix residual = ToDenseMatrix(talora.residuals[1]->targets.at(target));
+    const DenseMatrix both = ToDenseMatrix(change);
     for (size_t i = 0; i < both.values.size(); ++i) {
       EXPECT_NEAR(both.values[i], expected.values[i] + residual.values[i], 1e-5);
     }

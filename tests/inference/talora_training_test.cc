@@ -195,13 +195,13 @@ TEST(BeginFromTest, GoesOnWhereAnAdapterIs) {
   ASSERT_TRUE(AddTalora(*TestModel(), Sites(), {.trunk_rank = 2, .residual_ranks = {1, 1, 1}},
                         nullptr, 9, &second)
                   .ok());
-  ASSERT_TRUE(BeginFrom(*adapter, &second).ok());
+  ASSERT_TRUE(InitialiseFrom(*adapter, &second).ok());
   const auto talora = TaloraOf(*TestModel(), second, {.name = "second"}, {});
   EXPECT_EQ(AdapterId(*talora->trunk), AdapterId(*adapter));
   ChangeSet<float> wider(shape);
   ASSERT_TRUE(AddLoras(*TestModel(), Sites(), 3, false, 1, &wider).ok());
   const std::vector<float> before = wider.parameters();
-  EXPECT_EQ(ReasonOf(BeginFrom(*adapter, &wider)), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(InitialiseFrom(*adapter, &wider)), reasons::kInvalidArgument);
   EXPECT_EQ(wider.parameters(), before);
 }
 
@@ -218,17 +218,17 @@ TEST(BeginFromTest, GoesOnWhereATaloraIs) {
   ChangeSet<float> next(NetworkShape::Of(TestModel()->config()));
   ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 6, &next).ok());
   EXPECT_NE(next.parameters(), trained.parameters());
-  ASSERT_TRUE(BeginFrom(*talora, &next).ok());
+  ASSERT_TRUE(InitialiseFrom(*talora, &next).ok());
   EXPECT_EQ(next.parameters(), trained.parameters());
 
   ChangeSet<float> others(NetworkShape::Of(TestModel()->config()), {.boundaries = {0.5F}});
   plan.residual_ranks = {1, 1};
   ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 6, &others).ok());
   const std::vector<float> before = others.parameters();
-  EXPECT_EQ(ReasonOf(BeginFrom(*talora, &others)), reasons::kInvalidArgument) << "other banks";
+  EXPECT_EQ(ReasonOf(InitialiseFrom(*talora, &others)), reasons::kInvalidArgument) << "other banks";
   EXPECT_EQ(others.parameters(), before);
   // A static adapter becomes the trunk; the residuals begin unchanged.
-  ASSERT_TRUE(BeginFrom(*StaticTalora(talora->trunk), &others).ok());
+  ASSERT_TRUE(InitialiseFrom(*StaticTalora(talora->trunk), &others).ok());
   EXPECT_NE(others.parameters(), before);
 }
 

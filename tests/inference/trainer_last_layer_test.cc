@@ -89,7 +89,7 @@ TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
 
 TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
+  const ProjectionFrame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const TrainingOptions options{.steps = 30, .batch = 2};
   const auto result = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
@@ -106,7 +106,7 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
 // A single token is either masked or not: t is 1, so the core of the last bank learns.
 TEST(TrainerTest, CoresOfBanksAreTrainedOnTheMaskingsOfTheirT) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const Frame frame = RandomFrame(transformer.model(), 4, 3).value();
+  const ProjectionFrame frame = RandomFrame(transformer.model(), 4, 3).value();
   TrainingExample one = Example("say", " hello world");
   one.completion.resize(1);
   TrainingOptions options{.steps = 5, .batch = 2, .bank_boundaries = {0.3F, 0.6F}};
@@ -155,7 +155,7 @@ TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
 
 TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
+  const ProjectionFrame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const std::vector<TrainingExample> held_out = {Example("tell", " good night")};
   const TrainingOptions options{.steps = 10, .batch = 2};
@@ -229,12 +229,12 @@ TEST(TrainerTest, RefusesBadInput) {
   EXPECT_EQ(reason({good}, {.learning_rate = -1}), invalid);
   EXPECT_EQ(reason({good}, {.weight_clamp = 0}), invalid);
   EXPECT_EQ(reason({good}, {.held_out_samples = 0}), invalid);
-  Frame foreign = RandomFrame(transformer.model(), 4, 1).value();
+  ProjectionFrame foreign = RandomFrame(transformer.model(), 4, 1).value();
   foreign.model_hash[0] ^= 1;
   const std::vector<TrainingExample> examples = {good};
   EXPECT_EQ(ReasonOf(TrainLastLayerCore(transformer, foreign, examples, {}, nullptr, {}).status()),
             reasons::kFrameMismatch);
-  Frame elsewhere = RandomFrame(transformer.model(), 4, 1).value();
+  ProjectionFrame elsewhere = RandomFrame(transformer.model(), 4, 1).value();
   elsewhere.target = "blk.0.attn_output.weight";
   EXPECT_EQ(
       ReasonOf(TrainLastLayerCore(transformer, elsewhere, examples, {}, nullptr, {}).status()),
@@ -258,7 +258,7 @@ TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
   const auto lora = TrainLastLayerLora(transformer, examples, nullptr, {});
   ASSERT_TRUE(lora.ok()) << lora.status();
   EXPECT_LT(lora->held_out_after, lora->held_out_before - 0.3);
-  const Frame frame = RandomFrame(**model, 32, 7).value();
+  const ProjectionFrame frame = RandomFrame(**model, 32, 7).value();
   const auto core = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, {});
   ASSERT_TRUE(core.ok()) << core.status();
   EXPECT_LT(core->held_out_after, core->held_out_before - 0.02);

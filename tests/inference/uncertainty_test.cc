@@ -39,12 +39,12 @@ TEST(StepUncertaintyTest, NoPositionIsNoUncertainty) {
 
 RC_GTEST_PROP(TimestepStatisticsTest, AreTheWeightedMomentsOfTheirBin, (uint64_t seed)) {
   Random random(seed);
-  const float decay = random.Chance(0.3) ? 1.0F : 0.9F;
+  const float decay = random.Bernoulli(0.3) ? 1.0F : 0.9F;
   TimestepStatistics statistics(decay);
   std::vector<double> values;
   for (int i = 0; i < 40; ++i) {
     const auto value = static_cast<float>(3 + random.Normal());
-    if (random.Chance(0.5)) {
+    if (random.Bernoulli(0.5)) {
       statistics.Add(0.55F, value);
       values.push_back(value);
     } else {
@@ -67,7 +67,7 @@ RC_GTEST_PROP(TimestepStatisticsTest, AreTheWeightedMomentsOfTheirBin, (uint64_t
   }
   RC_ASSERT(std::abs(statistics.Mean(0.55F) - mean) < 1e-5);
   RC_ASSERT(std::abs(statistics.Variance(0.55F) - squares / weight) < 1e-5);
-  if (values.size() >= TimestepStatistics::kLeastValues) {
+  if (values.size() >= TimestepStatistics::kMinValues) {
     const double expected = (5 - mean) / std::sqrt(squares / weight);
     RC_ASSERT(std::abs(statistics.ZScore(0.55F, 5) - expected) < 1e-3 * std::abs(expected) + 1e-3);
   }
@@ -75,7 +75,7 @@ RC_GTEST_PROP(TimestepStatisticsTest, AreTheWeightedMomentsOfTheirBin, (uint64_t
 
 TEST(TimestepStatisticsTest, FewOrEqualValuesMakeNothingUnusual) {
   TimestepStatistics statistics;
-  for (int i = 0; i < TimestepStatistics::kLeastValues - 1; ++i) {
+  for (int i = 0; i < TimestepStatistics::kMinValues - 1; ++i) {
     statistics.Add(0.95F, static_cast<float>(i));
   }
   EXPECT_EQ(statistics.ZScore(0.95F, 100), 0);

@@ -69,7 +69,7 @@ class DeepRoundFixture : public DatabaseTest {
     return std::make_unique<serving::AdapterCatalog>(
         *model_, serving::AdapterCatalogOptions{.state = state_.get(),
                                                 .package_id = kDeepTestPackage,
-                                                .reach_similarity = reach_similarity_});
+                                                .scope_similarity = reach_similarity_});
   }
   void AddLesson(const std::string& id, const std::string& user = "") {
     ASSERT_TRUE(trajectories_

@@ -59,7 +59,7 @@ class FederatedModelTest : public DatabaseTest {
   void AddJudges(size_t count) {
     for (size_t i = 0; count > 0; ++i) {
       const std::string id = fmt::format("lesson {}", i);
-      if (!learning::JudgesUpdates(id)) {
+      if (!learning::IsEvaluationLesson(id)) {
         continue;
       }
       --count;
@@ -147,7 +147,7 @@ class FederatedModelTest : public DatabaseTest {
     if (federated_ == nullptr) {
       Open();
     }
-    auto outcome = federated_->RunRound(Services(), items_, std::move(sums));
+    auto outcome = federated_->RunFederatedRound(Services(), items_, std::move(sums));
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return outcome.ok() ? *std::move(outcome) : sharing::FederatedOutcome();
   }
@@ -169,7 +169,7 @@ class FederatedModelTest : public DatabaseTest {
   std::optional<storage::StateStore> state_;
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::PatternStore> patterns_;
   sharing::FederatedModelOptions options_;

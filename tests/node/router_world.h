@@ -17,7 +17,7 @@ namespace ruvd::test {
 // Returns a router that takes one route wherever it is open.
 inline std::shared_ptr<const inference::Router> RouterThatTakes(size_t route) {
   std::vector<inference::Router::Entry> entries;
-  for (const size_t number : {serving::kRouteAsAsked, route}) {
+  for (const size_t number : {serving::kRouteUnchanged, route}) {
     Random random(1);
     std::unique_ptr<inference::Scorer> scorer =
         inference::Scorer::Create(
@@ -40,17 +40,17 @@ class RouterWorld {
  public:
   explicit RouterWorld(uint64_t seed) : random_(seed) {}
 
-  inference::RequestFacts Request() {
-    return {.prompt_tokens = static_cast<int>(random_.Chance(0.5) ? 300 + random_.Below(200)
-                                                                  : 5 + random_.Below(20)),
+  inference::RequestFeatures Request() {
+    return {.prompt_tokens = static_cast<int>(random_.Bernoulli(0.5) ? 300 + random_.Below(200)
+                                                                     : 5 + random_.Below(20)),
             .max_tokens = 32,
             .diffusion = true,
             .queue_share = static_cast<float>(random_.Uniform())};
   }
   static inference::RouteSet Open() { return inference::RouteSet(0b1011); }
   void Change() { changed_ = true; }
-  static bool Long(const inference::RequestFacts& facts) { return facts.prompt_tokens > 100; }
-  static double GoodShare(const inference::RequestFacts& facts, size_t route) {
+  static bool Long(const inference::RequestFeatures& facts) { return facts.prompt_tokens > 100; }
+  static double GoodShare(const inference::RequestFeatures& facts, size_t route) {
     constexpr double kUsual = 0.7;
     const double half = Long(facts) ? 0.95 : 0.1;
     return route == serving::kRouteHalfSteps    ? half
@@ -59,13 +59,13 @@ class RouterWorld {
   }
   static double Cost(size_t route) { return route == serving::kRouteHalfSteps ? 0.5 : 1; }
   // Returns the average value of a request that is served by this route.
-  static double Worth(const inference::RequestFacts& facts, size_t route, double value) {
+  static double Worth(const inference::RequestFeatures& facts, size_t route, double value) {
     return value * GoodShare(facts, route) - Cost(route);
   }
 
   // Returns a request that the router chose for, served and rated.
   storage::Trajectory Serve(serving::RequestRouter& router, const std::string& response_id) {
-    const inference::RequestFacts facts = Request();
+    const inference::RequestFeatures facts = Request();
     const serving::RoutedRequest routed = router.Choose(facts, Open());
     const size_t route = routed.decision.route;
     storage::Trajectory trajectory{.response_id = response_id, .completion = "text"};
@@ -86,7 +86,7 @@ class RouterWorld {
                          : route == serving::kRouteHalfSteps ? 0
                          : route == serving::kRouteNoAdapters && !Long(facts) ? 1
                                                                               : 0.4;
-    trajectory.rating = random_.Chance(share) ? 0.9F : 0.2F;
+    trajectory.rating = random_.Bernoulli(share) ? 0.9F : 0.2F;
     return trajectory;
   }
 

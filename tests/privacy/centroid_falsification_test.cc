@@ -116,7 +116,7 @@ Statistic AlongTheRecord(const CentroidTerms& terms,
     const std::vector<std::span<const float>> views(examples.begin(), examples.end());
     double along = 0;
     size_t cell = 0;  // if all centres are on one side, the first takes everything
-    const auto passes = NoisedPasses(views, centres(examples), terms, noise, random).value();
+    const auto passes = RunNoisedPasses(views, centres(examples), terms, noise, random).value();
     for (const NoisedSums& pass : passes) {
       along += std::ldexp(static_cast<double>(pass[cell][0]), terms.grid.exponent);
       cell = NextCell(pass);

@@ -25,7 +25,7 @@ TEST(Consent, TableOfWhatMayLeave) {
                 {ConsentTier::kPublic, {false, true, true, true, true}}};
   for (const auto& row : kTable) {
     for (size_t i = 0; i < std::size(kKinds); ++i) {
-      EXPECT_EQ(MayLeave(row.tier, kKinds[i]), row.allowed[i]) << TierName(row.tier) << i;
+      EXPECT_EQ(TierAllows(row.tier, kKinds[i]), row.allowed[i]) << TierName(row.tier) << i;
       EXPECT_EQ(ReasonOf(RequireConsent(row.tier, kKinds[i])),
                 row.allowed[i] ? "" : reasons::kConsentMissing);
     }
@@ -36,7 +36,7 @@ TEST(Consent, DefaultAndUnknownTiersArePrivate) {
   EXPECT_EQ(ConsentRecord().tier, ConsentTier::kPrivate);
   for (int number : {0, 5, 255}) {
     for (ShareableKind kind : kKinds) {
-      EXPECT_FALSE(MayLeave(static_cast<ConsentTier>(number), kind));
+      EXPECT_FALSE(TierAllows(static_cast<ConsentTier>(number), kind));
     }
   }
 }

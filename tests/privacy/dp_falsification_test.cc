@@ -141,8 +141,8 @@ TEST(DpFalsification, CatchesAPathThatNoisesLessThanItClaims) {
 TEST(DpFalsification, TheSharesOfTheHonestKeepTheClaimOfTheSum) {
   const NoiseGrid grid = MakeNoiseGrid(1, kClaimed, 2).value();
   const auto sum = [&grid](uint32_t colluders) -> Mechanism {
-    const NoiseShares shares = ShareNoise(grid, 4, colluders, 2).value();
-    const NoiseGrid share = ShareGrid(grid, shares);
+    const NoiseShares shares = SplitNoise(grid, 4, colluders, 2).value();
+    const NoiseGrid share = NoiseShareGrid(grid, shares);
     const DiscreteGaussian noise = DiscreteGaussian::Create(share.sigma_units).value();
     return [share, noise](bool with, const RandomBytes& random) {
       double total = 0;

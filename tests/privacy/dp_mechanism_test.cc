@@ -196,15 +196,15 @@ TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
 TEST(DpSnr, DimensionDecides) {
   // The noise multipliers are those of epsilon 8 and 1. At these dimensions, signal and noise of 64
   // nodes are equal.
-  SnrQuestion question{.noise_multiplier = 0.6002290722, .dimension = 178, .contributors = 64};
+  SnrParameters question{.noise_multiplier = 0.6002290722, .dimension = 178, .contributors = 64};
   EXPECT_NEAR(PredictSnr(question).value(), 1, 0.002);
-  question.place = NoisePlace::kSum;
+  question.place = NoiseLocation::kSum;
   question.dimension = 11'369;
   EXPECT_NEAR(PredictSnr(question).value(), 1, 0.001);
   question = {.noise_multiplier = 3.7306316348, .dimension = 5, .contributors = 64};
   EXPECT_NEAR(PredictSnr(question).value(), 0.96, 0.01);
   // Example-level training as it was measured: batches of 8, 60 steps of 6 nodes.
-  question = {.place = NoisePlace::kSum,
+  question = {.place = NoiseLocation::kSum,
               .noise_multiplier = 0.458,
               .dimension = 1792,
               .contributors = 8,
@@ -215,12 +215,12 @@ TEST(DpSnr, DimensionDecides) {
 }
 
 TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
-  SnrQuestion question{.noise_multiplier = 1.342, .dimension = 1792, .contributors = 6};
+  SnrParameters question{.noise_multiplier = 1.342, .dimension = 1792, .contributors = 6};
   const absl::Status refused = RequireSnr(question);
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
   EXPECT_THAT(MessageOf(refused), HasSubstr("0.043"));
   EXPECT_THAT(MessageOf(refused), HasSubstr("masked"));
-  question.place = NoisePlace::kSum;
+  question.place = NoiseLocation::kSum;
   question.contributors = 256;
   EXPECT_TRUE(RequireSnr(question).ok());
   question.dimension = 0;
@@ -228,7 +228,7 @@ TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
 }
 
 TEST(DpSnr, AMaskedCliqueIsNotToldToBecomeOne) {
-  const absl::Status refused = RequireSnr({.place = NoisePlace::kSum,
+  const absl::Status refused = RequireSnr({.place = NoiseLocation::kSum,
                                            .noise_multiplier = 1.342,
                                            .dimension = 1 << 20,
                                            .contributors = 6});

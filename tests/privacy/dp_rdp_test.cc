@@ -226,7 +226,7 @@ RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrdersAndInverts, ()) {
   RC_ASSERT(epsilon <= Epsilon(AllOrders(), {.sigma = sigma}, delta) + 1e-12);
   // The bound of Bun and Steinke 2016, proposition 1.3, is looser.
   RC_ASSERT(epsilon <= GaussianRho(sigma) + 2 * std::sqrt(-GaussianRho(sigma) * std::log(delta)));
-  const double rho = RhoWithin(epsilon, delta).value();
+  const double rho = RhoForEpsilon(epsilon, delta).value();
   RC_ASSERT(std::abs(rho / GaussianRho(sigma) - 1) < 1e-6);
   RC_ASSERT(EpsilonOfRho(rho, delta).value() <= epsilon);
 }

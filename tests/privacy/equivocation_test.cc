@@ -25,19 +25,19 @@ class EquivocationTest : public testing::Test {
     const Envelope envelope = SealEnvelope(fields, body, key_).value();
     return {ParseHeader(AsBytes(envelope.header)).value(), envelope};
   }
-  std::optional<Equivocation> Note(const std::pair<EnvelopeHeader, Envelope>& message) {
-    return detector_.Note(message.first, message.second);
+  std::optional<Equivocation> Record(const std::pair<EnvelopeHeader, Envelope>& message) {
+    return detector_.Record(message.first, message.second);
   }
   const NodeKey key_ = NodeKey::FromSeed(KeySeed{1});
   EquivocationDetector detector_{4};
 };
 
 TEST_F(EquivocationTest, TwoBodiesUnderOneNumberAreEvidence) {
-  EXPECT_FALSE(Note(Message(1, "yes")).has_value());
-  EXPECT_FALSE(Note(Message(1, "yes")).has_value());  // the same again
-  EXPECT_FALSE(Note(Message(2, "no")).has_value());
-  EXPECT_FALSE(Note(Message(1, "no", /*boot=*/2)).has_value());
-  const std::optional<Equivocation> evidence = Note(Message(1, "no"));
+  EXPECT_FALSE(Record(Message(1, "yes")).has_value());
+  EXPECT_FALSE(Record(Message(1, "yes")).has_value());  // the same again
+  EXPECT_FALSE(Record(Message(2, "no")).has_value());
+  EXPECT_FALSE(Record(Message(1, "no", /*boot=*/2)).has_value());
+  const std::optional<Equivocation> evidence = Record(Message(1, "no"));
   ASSERT_TRUE(evidence.has_value());
   EXPECT_EQ(evidence->sender(), key_.id());
   EXPECT_TRUE(evidence->Verify(key_.public_key()).ok());
@@ -51,23 +51,23 @@ TEST_F(EquivocationTest, EvidenceDoesNotDependOnTheOrder) {
   EquivocationDetector other;
   const auto yes = Message(1, "yes");
   const auto no = Message(1, "no");
-  Note(yes);
-  other.Note(no.first, no.second);
-  EXPECT_EQ(Note(no).value(), other.Note(yes.first, yes.second).value());
+  Record(yes);
+  other.Record(no.first, no.second);
+  EXPECT_EQ(Record(no).value(), other.Record(yes.first, yes.second).value());
 }
 
 TEST_F(EquivocationTest, RemembersABoundedNumber) {
   for (uint64_t seq = 1; seq <= 100; ++seq) {
-    Note(Message(seq, "yes"));
+    Record(Message(seq, "yes"));
     EXPECT_LE(detector_.size(), 4U);
   }
-  EXPECT_FALSE(Note(Message(1, "no")).has_value());  // forgotten
-  EXPECT_TRUE(Note(Message(100, "no")).has_value());
+  EXPECT_FALSE(Record(Message(1, "no")).has_value());  // forgotten
+  EXPECT_TRUE(Record(Message(100, "no")).has_value());
 }
 
 TEST_F(EquivocationTest, EvidenceThatShowsNothingIsRefused) {
-  Note(Message(1, "yes"));
-  const Equivocation good = Note(Message(1, "no")).value();
+  Record(Message(1, "yes"));
+  const Equivocation good = Record(Message(1, "no")).value();
   const auto reason = [](const Equivocation& evidence) {
     return ReasonOf(Equivocation::Parse(AsBytes(evidence.Encode())).status());
   };

@@ -68,7 +68,7 @@ double ByteStatistic(const std::vector<std::vector<uint32_t>>& shares) {
   return statistic;
 }
 
-constexpr double kMostStatistic = 255 + 6 * 22.6;
+constexpr double kMaxStatistic = 255 + 6 * 22.6;
 
 TEST_F(MaskingTest, AShareAloneIsUniform) {
   std::vector<std::vector<uint32_t>> shares;
@@ -83,10 +83,10 @@ TEST_F(MaskingTest, AShareAloneIsUniform) {
     narrow.push_back(shares.back());
     std::ranges::for_each(narrow.back(), [](uint32_t& value) { value &= 0xFFFFFF; });
   }
-  EXPECT_LT(ByteStatistic(shares), kMostStatistic);
+  EXPECT_LT(ByteStatistic(shares), kMaxStatistic);
   // The test detects missing masks, and masks that leave a byte free.
-  EXPECT_GT(ByteStatistic(unmasked), kMostStatistic);
-  EXPECT_GT(ByteStatistic(narrow), kMostStatistic);
+  EXPECT_GT(ByteStatistic(unmasked), kMaxStatistic);
+  EXPECT_GT(ByteStatistic(narrow), kMaxStatistic);
 }
 
 // What two inputs have in common must not show in the difference of their shares.
@@ -100,7 +100,7 @@ TEST_F(MaskingTest, SharesOfDifferentSetsDifferByMoreThanTheirInputs) {
     std::ranges::transform(former.values, next.values, former.values.begin(), std::minus<>());
     differences.push_back(former.values);
   }
-  EXPECT_LT(ByteStatistic(differences), kMostStatistic);
+  EXPECT_LT(ByteStatistic(differences), kMaxStatistic);
 }
 
 TEST_F(MaskingTest, AfterADropOutTheOthersStartAgain) {

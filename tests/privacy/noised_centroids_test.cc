@@ -62,7 +62,7 @@ std::vector<NoisedCentroid> Release(const std::vector<std::vector<float>>& examp
   const DiscreteGaussian noise = DiscreteGaussian::Create(terms.grid.sigma_units).value();
   const auto anchors = PublicAnchors(Sha256("a model"), terms.dimension);
   return CentroidsOf(
-      NoisedPasses(Views(examples), anchors, terms, noise, Bytes(random)).value().back(), terms);
+      RunNoisedPasses(Views(examples), anchors, terms, noise, Bytes(random)).value().back(), terms);
 }
 
 TEST(NoisedCentroids, PassesTogetherCostWhatTheTermsWereMadeFor) {
@@ -130,9 +130,9 @@ TEST(NoisedCentroids, OneExampleChangesOneSumByItsNormAtMost) {
     Random again(9);
     // The noise is equal, so the first pass differs by the record alone.
     const NoisedSums with =
-        NoisedPasses(Views(more), anchors, terms, noise, Bytes(same)).value().front();
+        RunNoisedPasses(Views(more), anchors, terms, noise, Bytes(same)).value().front();
     const NoisedSums without =
-        NoisedPasses(Views(examples), anchors, terms, noise, Bytes(again)).value().front();
+        RunNoisedPasses(Views(examples), anchors, terms, noise, Bytes(again)).value().front();
     int64_t squares = 0;
     size_t changed = 0;
     for (size_t cell = 0; cell < with.size(); ++cell) {
@@ -217,11 +217,11 @@ TEST(NoisedCentroids, RefusesWhatDoesNotBelongTogether) {
   Random random(1);
   const std::vector<float> other(kDimension - 1, 1.0F);
   const std::vector<std::span<const float>> wrong = {other};
-  EXPECT_FALSE(NoisedPasses(wrong, anchors, terms, noise, Bytes(random)).ok());
+  EXPECT_FALSE(RunNoisedPasses(wrong, anchors, terms, noise, Bytes(random)).ok());
   const DiscreteGaussian less = DiscreteGaussian::Create(terms.grid.sigma_units - 1).value();
-  EXPECT_FALSE(NoisedPasses({}, anchors, terms, less, Bytes(random)).ok());
+  EXPECT_FALSE(RunNoisedPasses({}, anchors, terms, less, Bytes(random)).ok());
   anchors.pop_back();
-  EXPECT_FALSE(NoisedPasses({}, anchors, terms, noise, Bytes(random)).ok());
+  EXPECT_FALSE(RunNoisedPasses({}, anchors, terms, noise, Bytes(random)).ok());
 }
 
 }  // namespace

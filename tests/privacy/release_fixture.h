@@ -90,7 +90,7 @@ class ReleaseWorld {
     const std::array<std::span<float>, 2> banks = {values[0], values[1]};
     return PrepareRelease(terms, Guards(), {.banks = banks, .contributors = contributors});
   }
-  absl::StatusOr<PreparedInput> PrepareMasked(const masking::Clique& clique) {
+  absl::StatusOr<PreparedMaskInput> PrepareMasked(const masking::Clique& clique) {
     const std::array<std::span<float>, 2> banks = {values[0], values[1]};
     return PrepareMaskedInput(terms, Guards(), {.banks = banks, .contributors = contributors},
                               clique);

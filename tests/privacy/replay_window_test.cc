@@ -64,7 +64,7 @@ TEST(ReplayWindow, RefusesASecondTimePerSenderAndBoot) {
   EXPECT_EQ(ReasonOf(window.Admit(From(1, 1, 1))), reasons::kReplayed);
   EXPECT_TRUE(window.Admit(From(2, 1, 1)).ok());
   EXPECT_TRUE(window.Admit(From(1, 2, 1)).ok());
-  window.Note(From(3, 1, 9));
+  window.MarkSeen(From(3, 1, 9));
   EXPECT_EQ(ReasonOf(window.Admit(From(3, 1, 9))), reasons::kReplayed);
 }
 

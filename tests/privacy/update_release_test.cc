@@ -202,7 +202,7 @@ class MaskedReleaseTest : public testing::Test {
 TEST_F(MaskedReleaseTest, EveryMemberPaysForTheSum) {
   masking::MaskedSum sum = masking::MaskedSum::Begin(clique_, worlds_[0].terms.layout).value();
   for (size_t node = 0; node < kNodes; ++node) {
-    PreparedInput prepared = worlds_[node].PrepareMasked(clique_).value();
+    PreparedMaskInput prepared = worlds_[node].PrepareMasked(clique_).value();
     EXPECT_THAT(worlds_[node].events, ElementsAre("reserve", "noise", "spend"));
     EXPECT_EQ(prepared.forecast.charge.mechanism, PrivacyMechanism::kDistributedGaussian);
     EXPECT_GE(prepared.forecast.noise_multiplier, 0.6);

@@ -120,7 +120,7 @@ TEST_F(WithdrawalTest, WhatHoldsTheWithdrawnIsBuiltAnewParentsFirst) {
   ASSERT_TRUE(index.Add("other", {Others(3)}, {}).ok());
   ASSERT_TRUE(index.Add("a2", {Others(4)}, {"z1"}).ok());
   ASSERT_TRUE(index.Add("m3", {Mine(5)}, {"a2", "other"}).ok());
-  const std::vector<RebuildStep> plan = index.PlanWithout(std::vector{Of({Item(1)})});
+  const std::vector<RebuildStep> plan = index.PlanRebuild(std::vector{Of({Item(1)})});
   ASSERT_EQ(plan.size(), 3U);
   EXPECT_EQ(plan[0].version, "z1");
   EXPECT_THAT(plan[0].inputs, ElementsAre(Others(2)));
@@ -129,9 +129,9 @@ TEST_F(WithdrawalTest, WhatHoldsTheWithdrawnIsBuiltAnewParentsFirst) {
   EXPECT_EQ(plan[2].version, "m3");
   EXPECT_THAT(plan[2].inputs, ElementsAre(Mine(5)));
   EXPECT_THAT(plan[2].parents, ElementsAre("a2", "other"));
-  EXPECT_THAT(index.PlanWithout(std::vector{Of({Item(7)})}), IsEmpty());
-  EXPECT_THAT(index.PlanWithout({}), IsEmpty());
-  const auto all = index.PlanWithout(std::vector{Withdrawal::Sign({}, true, 5000, key_).value()});
+  EXPECT_THAT(index.PlanRebuild(std::vector{Of({Item(7)})}), IsEmpty());
+  EXPECT_THAT(index.PlanRebuild({}), IsEmpty());
+  const auto all = index.PlanRebuild(std::vector{Withdrawal::Sign({}, true, 5000, key_).value()});
   ASSERT_EQ(all.size(), 3U);
   EXPECT_THAT(all[2].inputs, IsEmpty());
 }

@@ -21,7 +21,7 @@ class SimNode;
 // opens and keeps its links, so that everything it sends reaches its peers' cores.
 class Adversary {
  public:
-  using FramePtr = std::shared_ptr<const federation::v1::Frame>;
+  using FramePtr = std::shared_ptr<const federation::v1::WireFrame>;
 
   virtual ~Adversary() = default;
   virtual void Configure(federation::GossipConfig& /*config*/) {}

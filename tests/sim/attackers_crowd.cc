@@ -18,7 +18,7 @@
 namespace ruvd::test {
 namespace {
 
-using federation::v1::Frame;
+using federation::v1::WireFrame;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -32,7 +32,7 @@ class Bomber : public Adversary {
       return;
     }
     next_ = node.now().now + milliseconds(700);
-    Frame frame;
+    WireFrame frame;
     switch (node.random().Below(4)) {
       case 0:  // above the limit of a frame
         frame.mutable_chunk()->set_item_id(std::string(sizeof(Digest), 'x'));
@@ -47,7 +47,7 @@ class Bomber : public Adversary {
       default:
         frame = Nested(node);
     }
-    node.SendFrame(*link, std::make_shared<const Frame>(std::move(frame)));
+    node.SendFrame(*link, std::make_shared<const WireFrame>(std::move(frame)));
   }
   bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
@@ -56,15 +56,15 @@ class Bomber : public Adversary {
     if (frame->chunk_request().item_id() != nested_id_) {
       return !promised_.contains(frame->chunk_request().item_id());  // lets them wait
     }
-    Frame answer;
+    WireFrame answer;
     answer.mutable_chunk()->set_item_id(nested_id_);
     answer.mutable_chunk()->set_data(nested_);
-    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
     return false;
   }
 
  private:
-  Frame Promise(SimNode& node, uint64_t bytes) {
+  WireFrame Promise(SimNode& node, uint64_t bytes) {
     federation::Manifest manifest = ManifestOf(node, "nothing");
     manifest.payload_bytes = bytes;
     manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
@@ -76,7 +76,7 @@ class Bomber : public Adversary {
   }
   // Returns a small payload in which every length field asks for as much as it can. Its hash is
   // right, so only the check of its content protects the memory.
-  Frame Nested(SimNode& node) {
+  WireFrame Nested(SimNode& node) {
     nested_ = federation::EncodeAdapterUpdate(WorldUpdate(1));
     constexpr size_t kModules = 108;  // the number of modules, after the header and one boundary
     std::fill_n(nested_.begin() + kModules, 16, '\xff');
@@ -133,7 +133,7 @@ class WrongFrame : public Adversary {
         ManifestOf(node, federation::EncodeAdapterUpdate(WorldUpdate(1)));
     manifest.frame_id.fill(0x99);
     node.SendFrame(
-        *link, std::make_shared<const Frame>(PushOf(
+        *link, std::make_shared<const WireFrame>(PushOf(
                    SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
                            ++sequence_, federation::EncodeManifest(manifest)))));
   }

@@ -23,7 +23,7 @@
 namespace ruvd::test {
 namespace {
 
-using federation::v1::Frame;
+using federation::v1::WireFrame;
 using std::chrono::seconds;
 
 constexpr size_t kRemembered = 128;
@@ -44,7 +44,7 @@ class Memory {
     }
     if (frames_.size() < kRemembered) {
       frames_.push_back(frame);
-    } else if (random.Chance(0.05)) {  // keeps old ones for a long time
+    } else if (random.Bernoulli(0.05)) {  // keeps old ones for a long time
       frames_[random.Below(kRemembered)] = frame;
     }
   }
@@ -60,10 +60,10 @@ class Forger : public Adversary {
  public:
   // Half of the chunks that it serves differ from the manifest.
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
-    if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Chance(0.5)) {
-      Frame altered = *frame;
+    if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Bernoulli(0.5)) {
+      WireFrame altered = *frame;
       FlipBit(*altered.mutable_chunk()->mutable_data(), node.random());
-      node.SendFrame(link, std::make_shared<const Frame>(std::move(altered)));
+      node.SendFrame(link, std::make_shared<const WireFrame>(std::move(altered)));
       return;
     }
     node.SendFrame(link, frame);
@@ -74,15 +74,15 @@ class Forger : public Adversary {
   }
   void OnTick(SimNode& node) override {
     const auto link = RandomLink(node);
-    if (!link || !node.random().Chance(0.5)) {
+    if (!link || !node.random().Bernoulli(0.5)) {
       return;
     }
     const FramePtr heard = heard_.Any(node.random());
     if (heard == nullptr) {
       return;
     }
-    Frame forged = *heard;
-    if (node.random().Chance(0.3)) {
+    WireFrame forged = *heard;
+    if (node.random().Bernoulli(0.3)) {
       std::string bytes = forged.SerializeAsString();
       FlipBit(bytes, node.random());
       node.SendBytes(*link, bytes);
@@ -95,7 +95,7 @@ class Forger : public Adversary {
         ForgeRecord(node, record);
       }
     }
-    node.SendFrame(*link, std::make_shared<const Frame>(std::move(forged)));
+    node.SendFrame(*link, std::make_shared<const WireFrame>(std::move(forged)));
   }
 
  private:
@@ -123,7 +123,7 @@ class Forger : public Adversary {
       return;
     }
     record->incarnation += uint64_t{1} << 32;
-    if (node.random().Chance(0.5)) {
+    if (node.random().Bernoulli(0.5)) {
       record->state = federation::MemberState::kLeft;
     } else {
       record->address = "elsewhere:1";
@@ -164,8 +164,8 @@ class Replayer : public Adversary {
         node.SendFrame(*link, again);
       }
     }
-    if (node.random().Chance(0.1)) {
-      node.SendFrame(*link, std::make_shared<const Frame>(PushOf(OfOtherCluster(node))));
+    if (node.random().Bernoulli(0.1)) {
+      node.SendFrame(*link, std::make_shared<const WireFrame>(PushOf(OfOtherCluster(node))));
     }
   }
 
@@ -191,15 +191,15 @@ class Equivocator : public Adversary {
     }
     next_ = node.now().now + seconds(15);
     const uint64_t seq = kOwnSequence + ++pairs_;
-    const Frame first = Item(node, seq);
-    const Frame second = Item(node, seq);
-    const Frame here = Record(node, seq, "here:7000");
-    const Frame there = Record(node, seq, "there:7000");
+    const WireFrame first = Item(node, seq);
+    const WireFrame second = Item(node, seq);
+    const WireFrame here = Record(node, seq, "here:7000");
+    const WireFrame there = Record(node, seq, "there:7000");
     bool odd = false;
     for (const federation::LinkId link : node.open_links()) {
       odd = !odd;
-      node.SendFrame(link, std::make_shared<const Frame>(odd ? first : second));
-      node.SendFrame(link, std::make_shared<const Frame>(odd ? here : there));
+      node.SendFrame(link, std::make_shared<const WireFrame>(odd ? first : second));
+      node.SendFrame(link, std::make_shared<const WireFrame>(odd ? here : there));
     }
   }
   // Its core does not know its lies, so it serves them itself.
@@ -211,10 +211,10 @@ class Equivocator : public Adversary {
     if (found == payloads_.end()) {
       return true;
     }
-    Frame answer;
+    WireFrame answer;
     answer.mutable_chunk()->set_item_id(found->first);
     answer.mutable_chunk()->set_data(found->second);
-    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    node.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
     return false;
   }
 
@@ -222,7 +222,7 @@ class Equivocator : public Adversary {
   // This number of items of one origin is small enough that they never displace each other.
   static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
 
-  Frame Item(SimNode& node, uint64_t seq) {
+  WireFrame Item(SimNode& node, uint64_t seq) {
     const std::string payload = federation::EncodeAdapterUpdate(WorldUpdate(node.random().Next()));
     const auto envelope = SealEnvelope(
         HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, seq),
@@ -232,7 +232,7 @@ class Equivocator : public Adversary {
     payloads_[std::string(AsText(id))] = payload;
     return PushOf(*envelope);
   }
-  static Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
+  static WireFrame Record(SimNode& node, uint64_t seq, const std::string& address) {
     const federation::GossipConfig& config = node.identity().config;
     federation::MemberRecord record;
     record.certificate = config.certificate;
@@ -243,7 +243,7 @@ class Equivocator : public Adversary {
     privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kMember,
                                               federation::kBodyMemberRecord, seq + kMaxPairs);
     header.expires_ms = header.created_ms + kRecordLifeMillis;
-    Frame frame;
+    WireFrame frame;
     *frame.mutable_member_delta()->add_records() = federation::ToProto(
         *SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
     return frame;

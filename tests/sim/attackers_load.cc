@@ -15,7 +15,7 @@
 namespace ruvd::test {
 namespace {
 
-using federation::v1::Frame;
+using federation::v1::WireFrame;
 using std::chrono::seconds;
 
 class Silent : public Adversary {
@@ -33,11 +33,11 @@ class FreeRider : public Adversary {
  public:
   void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk()) {
-      Frame none;
+      WireFrame none;
       none.mutable_chunk()->set_item_id(frame->chunk().item_id());
       none.mutable_chunk()->set_index(frame->chunk().index());
       none.mutable_chunk()->set_missing(true);
-      node.SendFrame(link, std::make_shared<const Frame>(std::move(none)));
+      node.SendFrame(link, std::make_shared<const WireFrame>(std::move(none)));
     } else if (!frame->has_push() && !frame->has_i_have()) {
       node.SendFrame(link, frame);
     }
@@ -54,7 +54,7 @@ class Flooder : public Adversary {
     }
     next_ = now + seconds(20);
     const federation::LinkId victim = *RandomLink(node);
-    const auto frame = std::make_shared<const Frame>(Noise(node.random()));
+    const auto frame = std::make_shared<const WireFrame>(Noise(node.random()));
     for (size_t i = 0; i < kFrames; ++i) {
       node.SendFrame(victim, frame);
     }
@@ -71,8 +71,8 @@ class Flooder : public Adversary {
     }
     return id;
   }
-  static Frame Noise(Random& random) {
-    Frame frame;
+  static WireFrame Noise(Random& random) {
+    WireFrame frame;
     switch (random.Below(4)) {
       case 0:
         for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {

@@ -144,7 +144,7 @@ void FaultInjector::Crash(bool power_cut) {
   ++counts_[power_cut ? "power-cut" : "kill"];
   down_.insert(node->number());
   // The process dies within an input if one comes that is long enough, otherwise soon after.
-  if (random_.Chance(0.5)) {
+  if (random_.Bernoulli(0.5)) {
     node->DieAfterActions(random_.Below(20), power_cut);
   }
   target_.queue->After(milliseconds(300), [this, node, power_cut, process = node->process()] {
@@ -195,12 +195,12 @@ void FaultInjector::CutNetwork(bool symmetric) {
   }
   Cut cut;
   cut.second_side.resize(target_.nodes->size());
-  const double share = random_.Chance(0.5) ? 0.5 : random_.Uniform();
+  const double share = random_.Bernoulli(0.5) ? 0.5 : random_.Uniform();
   for (size_t i = 0; i < cut.second_side.size(); ++i) {
-    cut.second_side[i] = random_.Chance(share);
+    cut.second_side[i] = random_.Bernoulli(share);
   }
   if (!symmetric) {
-    (random_.Chance(0.5) ? cut.first_to_second : cut.second_to_first) = false;
+    (random_.Bernoulli(0.5) ? cut.first_to_second : cut.second_to_first) = false;
   }
   ++counts_[symmetric ? "partition" : "asymmetric-partition"];
   cut_ = true;

@@ -181,7 +181,7 @@ double Learning::ErrorOf(std::span<const float> adapter, std::span<const size_t>
 bool Learning::Withstands(size_t liars, size_t honest) {
   const size_t present = honest * 7 / 10;
   return present + liars >= 5 &&
-         liars <= federation::FaultyOf(present + liars, federation::kFaultyShare);
+         liars <= federation::ToleratedFaults(present + liars, federation::kFaultyShare);
 }
 
 }  // namespace ruvd::test

@@ -13,7 +13,7 @@
 
 namespace ruvd::test {
 
-using federation::v1::Frame;
+using federation::v1::WireFrame;
 
 std::optional<federation::LinkId> RandomLink(SimNode& node) {
   if (node.open_links().empty()) {
@@ -24,14 +24,14 @@ std::optional<federation::LinkId> RandomLink(SimNode& node) {
   return *link;
 }
 
-bool KeepsLinkOpen(const Frame& frame) {
+bool KeepsLinkOpen(const WireFrame& frame) {
   switch (frame.kind_case()) {
-    case Frame::kHello:
-    case Frame::kHelloAck:
-    case Frame::kHelloProof:
-    case Frame::kPing:
-    case Frame::kAck:
-    case Frame::kGoaway:
+    case WireFrame::kHello:
+    case WireFrame::kHelloAck:
+    case WireFrame::kHelloProof:
+    case WireFrame::kPing:
+    case WireFrame::kAck:
+    case WireFrame::kGoaway:
       return true;
     default:
       return false;
@@ -71,8 +71,8 @@ federation::Manifest ManifestOf(SimNode& node, const std::string& payload) {
   return manifest;
 }
 
-Frame PushOf(const privacy::Envelope& envelope) {
-  Frame frame;
+WireFrame PushOf(const privacy::Envelope& envelope) {
+  WireFrame frame;
   *frame.mutable_push()->mutable_envelope() = federation::ToProto(envelope);
   return frame;
 }

@@ -22,7 +22,7 @@ inline constexpr uint64_t kOwnSequence = 600;
 // Returns one of the open links; nullopt if there is no open link.
 std::optional<federation::LinkId> RandomLink(SimNode& node);
 // Whether a frame keeps a link open without giving anything.
-bool KeepsLinkOpen(const federation::v1::Frame& frame);
+bool KeepsLinkOpen(const federation::v1::WireFrame& frame);
 // Returns the header of an envelope of this node that is valid for a day.
 privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
                                  uint16_t body_type, uint64_t seq);
@@ -30,6 +30,6 @@ privacy::Envelope SealOwn(SimNode& node, privacy::EnvelopePurpose purpose, uint1
                           uint64_t seq, std::string body);
 // Returns the manifest of an update with this payload, as its core would make it.
 federation::Manifest ManifestOf(SimNode& node, const std::string& payload);
-federation::v1::Frame PushOf(const privacy::Envelope& envelope);
+federation::v1::WireFrame PushOf(const privacy::Envelope& envelope);
 
 }  // namespace ruvd::test

@@ -112,7 +112,7 @@ void SimCluster::BreakLinks() {
       open.push_back(id);
     }
   }
-  if (!open.empty() && random_.Chance(options_.link_breaks_per_second)) {
+  if (!open.empty() && random_.Bernoulli(options_.link_breaks_per_second)) {
     const uint64_t id = open[random_.Below(open.size())];
     pipes_.at(id).dead = true;
     EndOf(id, 0);
@@ -200,7 +200,7 @@ void SimCluster::Deliver(uint64_t id, int side, const std::string& bytes) {
   Mix(static_cast<uint64_t>(now_.time_since_epoch().count()));
   Mix(node);
   MixBytes(bytes);
-  federation::v1::Frame frame;
+  federation::v1::WireFrame frame;
   if (frame.ParseFromString(bytes)) {
     Apply(node, nodes_[node].core->OnFrame(link, frame, now()));
   } else {

@@ -61,7 +61,7 @@ const SimDisk::State& SimDisk::Read() {
 SimDisk::Loss SimDisk::CutPower(Random& random) {
   const size_t written = unsynced_.size();
   const size_t kept = written == 0 ? 0 : random.Below(written + 1);
-  Loss loss{.dropped = written - kept, .torn = kept < written && random.Chance(0.9)};
+  Loss loss{.dropped = written - kept, .torn = kept < written && random.Bernoulli(0.9)};
   Replay(kept);
   return loss;
 }

@@ -46,7 +46,7 @@ uint64_t HashOfBytes(std::string_view bytes) {
   return hash;
 }
 
-Wire SimNetwork::WireOf(std::shared_ptr<const federation::v1::Frame> frame) {
+Wire SimNetwork::WireOf(std::shared_ptr<const federation::v1::WireFrame> frame) {
   if (frame != last_frame_) {
     const std::string bytes = frame->SerializeAsString();
     last_frame_ = frame;
@@ -72,7 +72,7 @@ std::optional<Duration> SimNetwork::RetransmissionDelay(uint32_t bytes) {
   if (conditions_.loss <= 0) {
     return delay;
   }
-  for (int tries = 0; random_.Chance(conditions_.loss); ++tries) {
+  for (int tries = 0; random_.Bernoulli(conditions_.loss); ++tries) {
     if (tries == kMaxTries) {
       return std::nullopt;
     }
@@ -83,7 +83,7 @@ std::optional<Duration> SimNetwork::RetransmissionDelay(uint32_t bytes) {
   for (uint32_t segments = bytes / kSegmentBytes; segments > 0;) {
     uint32_t lost = 0;
     for (uint32_t i = 0; i < segments; ++i) {
-      lost += random_.Chance(conditions_.loss) ? 1 : 0;
+      lost += random_.Bernoulli(conditions_.loss) ? 1 : 0;
     }
     counters_.retransmissions += lost;
     delay += lost > 0 ? 2 * Delay() : Duration(0);
@@ -182,7 +182,7 @@ void SimNetwork::Dispatch(uint64_t id, Pipe& pipe, int to, const Wire& wire) {
   const TimePoint at = std::max(queue_->now() + Delay() + *penalty, pipe.last_arrival[to]);
   pipe.last_arrival[to] = at;
   Launch(at, id, to, wire);
-  if (conditions_.duplication > 0 && random_.Chance(conditions_.duplication)) {
+  if (conditions_.duplication > 0 && random_.Bernoulli(conditions_.duplication)) {
     ++counters_.duplicated_frames;
     Launch(at, id, to, wire);
   }

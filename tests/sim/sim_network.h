@@ -20,8 +20,8 @@ namespace ruvd::test {
 
 // A frame in transit: one parsed copy for all receivers.
 struct Wire {
-  std::shared_ptr<const federation::v1::Frame> frame;  // null: bytes that are no frame
-  uint64_t hash = 0;                                   // of its bytes
+  std::shared_ptr<const federation::v1::WireFrame> frame;  // null: bytes that are no frame
+  uint64_t hash = 0;                                       // of its bytes
   uint32_t bytes = 0;
 };
 
@@ -56,8 +56,8 @@ struct NetworkCounters {
   uint64_t held_frames = 0;  // held by a partition or a clog
   uint64_t lost_links = 0;   // given up after retransmissions or a hold
   uint64_t links = 0;
-  // Frames and their bytes, by the field of Frame that they fill; 0 stands for bytes that are no
-  // frame.
+  // Frames and their bytes, by the field of WireFrame that they fill; 0 stands for bytes that are
+  // no frame.
   struct Kind {
     uint64_t frames = 0;
     uint64_t bytes = 0;
@@ -116,7 +116,7 @@ class SimNetwork {
   // Returns a hash over every delivered frame, its time and its path.
   uint64_t trace_hash() const { return trace_; }
   // A frame that goes over several links is encoded once.
-  Wire WireOf(std::shared_ptr<const federation::v1::Frame> frame);
+  Wire WireOf(std::shared_ptr<const federation::v1::WireFrame> frame);
 
  private:
   struct Held {
@@ -180,7 +180,7 @@ class SimNetwork {
   uint64_t next_pipe_ = 1;
   std::optional<Cut> cut_;
   uint64_t trace_ = 1469598103934665603ULL;
-  std::shared_ptr<const federation::v1::Frame> last_frame_;
+  std::shared_ptr<const federation::v1::WireFrame> last_frame_;
   Wire last_wire_;
 };
 

@@ -244,7 +244,7 @@ void SimNode::LinkClosed(federation::LinkId link) {
   Take([this, link] { Apply(core_->OnLinkClosed(link, now())); });
 }
 
-void SimNode::NoteHandshake(federation::LinkId link, const federation::v1::Frame& frame) {
+void SimNode::NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame) {
   if (frame.has_hello_proof()) {
     open_links_.insert(link);
   }
@@ -338,12 +338,12 @@ uint64_t SimNode::payload_bytes_received() const {
 }
 
 void SimNode::SendFrame(federation::LinkId link,
-                        std::shared_ptr<const federation::v1::Frame> frame) {
+                        std::shared_ptr<const federation::v1::WireFrame> frame) {
   network_->Send(link, network_->WireOf(std::move(frame)));
 }
 
 void SimNode::SendBytes(federation::LinkId link, const std::string& bytes) {
-  auto frame = std::make_shared<federation::v1::Frame>();
+  auto frame = std::make_shared<federation::v1::WireFrame>();
   Wire wire{.hash = HashOfBytes(bytes), .bytes = static_cast<uint32_t>(bytes.size())};
   if (frame->ParseFromString(bytes)) {
     wire.frame = std::move(frame);

@@ -95,7 +95,7 @@ class SimNode final : public NetworkEndpoint {
   Audit& audit() { return *audit_; }
   // Links whose handshake is done, in the order of their ids; filled for Byzantine nodes only.
   const std::set<federation::LinkId>& open_links() const { return open_links_; }
-  void SendFrame(federation::LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  void SendFrame(federation::LinkId link, std::shared_ptr<const federation::v1::WireFrame> frame);
   // Sends bytes that need not be a frame.
   void SendBytes(federation::LinkId link, const std::string& bytes);
   void DialAddress(const std::string& address) { network_->Dial(setup_.number, address); }
@@ -112,7 +112,7 @@ class SimNode final : public NetworkEndpoint {
   void Keep(const federation::Item& item, bool own);
   void Drop(const Digest& id);
   void Hold(const Digest& id, bool held);
-  void NoteHandshake(federation::LinkId link, const federation::v1::Frame& frame);
+  void NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame);
   // Counts an action. Returns false if the process died before it.
   bool Survives();
   void EndProcess();

@@ -64,7 +64,7 @@ void World::PickOptions() {
     picked_faults_ = *options_.faults;
   } else {
     for (const Fault fault : AllFaults()) {
-      if (random_.Chance(0.5)) {
+      if (random_.Bernoulli(0.5)) {
         picked_faults_.insert(fault);
       }
     }
@@ -85,7 +85,7 @@ void World::PickOptions() {
     return UpdateAttackOf(entry.kind).has_value();
   });
   if (lies || !options_.learning) {
-    options_.learning = lies || random_.Chance(kLearningShare);
+    options_.learning = lies || random_.Bernoulli(kLearningShare);
   }
   if (*options_.learning) {
     static const federation::MeanRule trusting;
@@ -162,7 +162,7 @@ void World::MakeNodes() {
                                                std::move(adversary)));
     // If all nodes are hidden, none can meet; the first honest node is therefore not hidden.
     const bool may_hide = options_.undialable > 0 && !dialable_.empty();
-    if (may_hide && random_.Chance(options_.undialable)) {
+    if (may_hide && random_.Bernoulli(options_.undialable)) {
       network_.Hide(i);
     } else if (honest) {
       dialable_.push_back(i);
@@ -202,11 +202,11 @@ void World::OfferItem(size_t attempt) {
   absl::Status offered;
   // More updates of one node would displace its older ones, by design.
   size_t& deltas = deltas_of_[node.number()];
-  if (!learning_ && random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
+  if (!learning_ && random_.Bernoulli(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
     offered = node.OfferUpdate(1 + random_.Below(3), WorldUpdate(random_.Next()));
     deltas += offered.ok() ? 1 : 0;
   } else {
-    const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
+    const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Bernoulli(0.05);
     offered = node.OfferPattern(WorldPattern(random_.Next(), large));
   }
   if (!offered.ok() && attempt < 10) {  // it is down

@@ -30,9 +30,9 @@ struct Totals {
   uint64_t trace_hash = 0;
 };
 
-// Returns the name of the field of Frame.
+// Returns the name of the field of WireFrame.
 std::string FrameKindName(int number) {
-  const auto* field = federation::v1::Frame::descriptor()->FindFieldByNumber(number);
+  const auto* field = federation::v1::WireFrame::descriptor()->FindFieldByNumber(number);
   return field == nullptr ? "none" : field->name();
 }
 

@@ -72,7 +72,7 @@ TEST(World, MembersThatNobodyCanDialTakePart) {
     options.undialable = 0.85;
     const WorldReport report = World(options).Run();
     ExpectWell(options, report);
-    carried += report.network.kinds[federation::v1::Frame::kRelayFrame].frames;
+    carried += report.network.kinds[federation::v1::WireFrame::kRelayFrame].frames;
     EXPECT_THAT(ReproductionCommand(options, seed), HasSubstr("--undialable 0.85"));
   }
   EXPECT_GT(carried, 0U);
@@ -129,7 +129,7 @@ TEST(World, EstablishedOneNeedsNoIntroductions) {
   ExpectWell(options, established);
   EXPECT_EQ(established.measures.deliveries, established.measures.due_deliveries);
   const auto deltas = [](const WorldReport& report) {
-    return report.network.kinds[federation::v1::Frame::kMemberDeltaFieldNumber].frames;
+    return report.network.kinds[federation::v1::WireFrame::kMemberDeltaFieldNumber].frames;
   };
   EXPECT_LT(deltas(established), deltas(met) / 2);
 }

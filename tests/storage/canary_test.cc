@@ -141,7 +141,7 @@ class CanaryTest : public StoreTest {
                       .ok());
     }
     ASSERT_TRUE(log->FlushAll().ok());
-    EXPECT_EQ(log->ExpireSome(1000)->entries, 1U);
+    EXPECT_EQ(log->ExpireBatch(1000)->entries, 1U);
     EXPECT_FALSE(std::filesystem::is_empty(options.retention.archive_folder));
   }
   static void FillEveryFamily(Database& database, const KeyScope& scope) {

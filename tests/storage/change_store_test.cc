@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "storage/changes/answer_store.h"
 #include "storage/changes/change_rows.h"
+#include "storage/changes/feedback_answer_store.h"
 #include "storage/reasons.h"
 #include "storage/verify/row_checks.h"
 #include "tests/storage/store_fixture.h"
@@ -76,7 +76,7 @@ class ChangeStoreTest : public StoreTest {
     database_.reset();
     database_ = OpenStore();
     store_ = ChangeStore::Open(*database_, options).value();
-    answers_ = AnswerStore::Open(*database_, 3).value();
+    answers_ = FeedbackAnswerStore::Open(*database_, 3).value();
   }
   LearningChange Add(const LearningChange& change, const std::vector<PatternImage>& images = {}) {
     auto added = store_->Add(change, images);
@@ -95,7 +95,7 @@ class ChangeStoreTest : public StoreTest {
 
   std::unique_ptr<Database> database_;
   std::unique_ptr<ChangeStore> store_;
-  std::unique_ptr<AnswerStore> answers_;
+  std::unique_ptr<FeedbackAnswerStore> answers_;
 };
 
 // The erasure of a collection also destroys the embedding and adapter of a pattern.
@@ -284,12 +284,12 @@ TEST_F(ChangeStoreTest, RowsThatAreDamagedAreNamedAndHideNoOthers) {
 }
 
 TEST_F(ChangeStoreTest, APauseSurvivesARestart) {
-  EXPECT_FALSE(store_->Paused().value());
+  EXPECT_FALSE(store_->IsPaused().value());
   ASSERT_TRUE(store_->SetPaused(true).ok());
   Reopen();
-  EXPECT_TRUE(store_->Paused().value());
+  EXPECT_TRUE(store_->IsPaused().value());
   ASSERT_TRUE(store_->SetPaused(false).ok());
-  EXPECT_FALSE(store_->Paused().value());
+  EXPECT_FALSE(store_->IsPaused().value());
 }
 
 TEST_F(ChangeStoreTest, AnswersAreRememberedByKeyTheNewestAcrossARestart) {

@@ -61,7 +61,7 @@ class ConsentBookTest : public DatabaseTest {
   std::unique_ptr<ConsentBook> book_;
 };
 
-TEST_F(ConsentBookTest, WithoutARecordAUserIsSilentAndTheOperatorSpeaksForNobodysRequests) {
+TEST_F(ConsentBookTest, WithoutARecordUsersAreSilentAndOthersFollowTheOperator) {
   EXPECT_FALSE(MayPrepare("alice"));
   EXPECT_FALSE(MayShare("alice", "", privacy::ConsentTier::kDp));
   EXPECT_TRUE(MayPrepare(""));

@@ -140,7 +140,7 @@ TEST_F(GraphStoreTest, ADamagedEdgeHidesNoOtherAndCanBeReplacedOrDeleted) {
       EXPECT_THAT(Neighbours("a"), ElementsAre("b"));
     }
     ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
-    while (*store_->RemoveSome(10) > 0) {
+    while (*store_->RemoveBatch(10) > 0) {
     }
     EXPECT_EQ(Rows(), 0U) << "no row of an index is left over";
   }
@@ -154,7 +154,7 @@ TEST_F(GraphStoreTest, ADamagedRemovalIsDoneAllTheSame) {
   DamageRows(Options().path, {{ColumnFamily::kEdge, graph::RemovalKey(Session("a"))}});
   Reopen();
   EXPECT_THAT(Neighbours("b", {.direction = EdgeDirection::kIn}), IsEmpty());
-  while (*store_->RemoveSome(10) > 0) {
+  while (*store_->RemoveBatch(10) > 0) {
   }
   EXPECT_EQ(Rows(), 0U);
 }
@@ -174,27 +174,28 @@ TEST_F(GraphStoreTest, ANewWeightReplacesTheOldRowsAndKeepsTheAge) {
 
 TEST_F(GraphStoreTest, NoCallMovesAWeightByMoreThanAShare) {
   ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.5F).ok());
-  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), 100).value(), 0.525F);
-  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), -100).value(), 0.525F * 0.95F);
-  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), 0.01F).value(), 0.525F * 0.95F * 1.01F);
+  EXPECT_FLOAT_EQ(store_->AdjustWeight(Edge("a", "b"), 100).value(), 0.525F);
+  EXPECT_FLOAT_EQ(store_->AdjustWeight(Edge("a", "b"), -100).value(), 0.525F * 0.95F);
+  EXPECT_FLOAT_EQ(store_->AdjustWeight(Edge("a", "b"), 0.01F).value(), 0.525F * 0.95F * 1.01F);
   for (int i = 0; i < 100; ++i) {
-    ASSERT_LE(store_->Nudge(Edge("a", "b"), 1).value(), 1.0F);
+    ASSERT_LE(store_->AdjustWeight(Edge("a", "b"), 1).value(), 1.0F);
   }
   EXPECT_EQ(store_->Get(Edge("a", "b"))->weight, 1.0F);
   EXPECT_EQ(Rows(), 3U);
-  EXPECT_EQ(ReasonOf(store_->Nudge(Edge("a", "c"), 0).status()), reasons::kNotFound);
-  EXPECT_EQ(ReasonOf(store_->Nudge(Edge("a", "b"), NAN).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->AdjustWeight(Edge("a", "c"), 0).status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(store_->AdjustWeight(Edge("a", "b"), NAN).status()),
+            reasons::kInvalidArgument);
 }
 
 // Found by review: a share of zero is zero, so no nudge could raise such an edge again.
 TEST_F(GraphStoreTest, AWeightOfZeroCanBeNudgedUp) {
   ASSERT_TRUE(store_->Put(Edge("a", "b"), 0).ok());
-  EXPECT_EQ(store_->Nudge(Edge("a", "b"), -1).value(), 0.0F);
-  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), 1).value(), kNudgeFloor * 1.05F);
+  EXPECT_EQ(store_->AdjustWeight(Edge("a", "b"), -1).value(), 0.0F);
+  EXPECT_FLOAT_EQ(store_->AdjustWeight(Edge("a", "b"), 1).value(), kMinEdgeWeight * 1.05F);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_GE(store_->Nudge(Edge("a", "b"), -1).value(), kNudgeFloor);
+    EXPECT_GE(store_->AdjustWeight(Edge("a", "b"), -1).value(), kMinEdgeWeight);
   }
-  EXPECT_EQ(store_->Get(Edge("a", "b"))->weight, kNudgeFloor);
+  EXPECT_EQ(store_->Get(Edge("a", "b"))->weight, kMinEdgeWeight);
 }
 
 // Found by review: edges of one type behind more than 10,000 heavier ones of other types were not
@@ -238,7 +239,7 @@ TEST_F(GraphStoreTest, RemovesANodeBelowTheSoftReserve) {
   clock_.Advance(std::chrono::seconds(10));
   EXPECT_EQ(ReasonOf(store_->Put(Edge("a", "c"), 1)), reasons::kDiskFull);
   ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
-  EXPECT_EQ(store_->RemoveSome(10).value(), 1U);
+  EXPECT_EQ(store_->RemoveBatch(10).value(), 1U);
 }
 
 TEST_F(GraphStoreTest, ANodeIsHiddenAtOnceAndItsEdgesGoInSteps) {
@@ -252,13 +253,13 @@ TEST_F(GraphStoreTest, ANodeIsHiddenAtOnceAndItsEdgesGoInSteps) {
   EXPECT_THAT(Neighbours("c0"), ElementsAre("b0"));
   EXPECT_EQ(ReasonOf(store_->Get(Edge("a", "b0")).status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(store_->Put(Edge("x", "a"), 1)), reasons::kBeingRemoved);
-  EXPECT_EQ(store_->RemoveSome(4).value(), 4U);
+  EXPECT_EQ(store_->RemoveBatch(4).value(), 4U);
   Reopen();  // a crash in between
   EXPECT_THAT(Neighbours("c4"), IsEmpty());
   EXPECT_EQ(store_->removals(), 1U);
-  EXPECT_EQ(store_->RemoveSome(4).value(), 4U);
-  EXPECT_EQ(store_->RemoveSome(4).value(), 2U);
-  EXPECT_EQ(store_->RemoveSome(4).value(), 0U);
+  EXPECT_EQ(store_->RemoveBatch(4).value(), 4U);
+  EXPECT_EQ(store_->RemoveBatch(4).value(), 2U);
+  EXPECT_EQ(store_->RemoveBatch(4).value(), 0U);
   EXPECT_EQ(store_->removals(), 0U);
   EXPECT_EQ(Rows(), 3U);
   EXPECT_TRUE(store_->Put(Edge("x", "a"), 1).ok());
@@ -281,7 +282,7 @@ TEST_F(GraphStoreTest, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(store_->Put({Session("a"), EdgeType::kUsed, PatternNode("a")}, -0.0F).ok());
   EXPECT_EQ(ReasonOf(store_->Neighbours(Session("a"), {.limit = 0}).status()),
             reasons::kInvalidArgument);
-  EXPECT_EQ(ReasonOf(store_->RemoveSome(0).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->RemoveBatch(0).status()), reasons::kInvalidArgument);
 }
 
 // Compares random changes with a map of edges, with reopening in between.
@@ -302,7 +303,7 @@ TEST_F(GraphStoreTest, AgreesWithAModel) {
         model[key] = weight;
       }
     } else if (what < 30) {
-      const auto weight = store_->Nudge(key, static_cast<float>(random.Normal()));
+      const auto weight = store_->AdjustWeight(key, static_cast<float>(random.Normal()));
       EXPECT_EQ(weight.ok(), model.contains(key));
       if (weight.ok()) {
         model[key] = *weight;
@@ -311,7 +312,7 @@ TEST_F(GraphStoreTest, AgreesWithAModel) {
       EXPECT_EQ(store_->Delete(key).ok(), model.erase(key) == 1);
     } else if (what < 38) {
       ASSERT_TRUE(store_->RemoveNode(key.from).ok());
-      while (store_->RemoveSome(3).value() > 0) {
+      while (store_->RemoveBatch(3).value() > 0) {
       }
       std::erase_if(model, [&key](const auto& edge) {
         return edge.first.from == key.from || edge.first.to == key.from;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/reasons.h"
@@ -116,10 +116,10 @@ TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
   store_.reset();
   const std::string wrapped = WrappedKeyOf("collection/0");
   ASSERT_THAT(FilesContaining(folder_, wrapped), Not(IsEmpty()));
-  const uint64_t life = StoreLife(*database_).value();
+  const uint64_t life = StoreIncarnation(*database_).value();
   ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
   EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
-  EXPECT_NE(StoreLife(*database_).value(), life);  // its watchers list everything again
+  EXPECT_NE(StoreIncarnation(*database_).value(), life);  // its watchers list everything again
   const auto collections = ListPatternCollections(*database_);
   ASSERT_TRUE(collections.ok()) << collections.status();
   ASSERT_THAT(*collections, SizeIs(2));
@@ -138,7 +138,7 @@ TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
 // A watcher would never learn that the patterns are gone.
 TEST_F(PatternCollectionsTest, AnErasureThatIsInterruptedHasBegunANewLife) {
   PutInTwo();
-  const uint64_t life = StoreLife(*database_).value();
+  const uint64_t life = StoreIncarnation(*database_).value();
   Close();
   const auto files = std::make_shared<HookedFiles>();
   std::atomic<bool> armed = false;
@@ -153,7 +153,7 @@ TEST_F(PatternCollectionsTest, AnErasureThatIsInterruptedHasBegunANewLife) {
   EXPECT_FALSE(ErasePatternCollection(*database_, 0).ok());
   database_.reset();
   database_ = OpenStore();
-  EXPECT_NE(StoreLife(*database_).value(), life);
+  EXPECT_NE(StoreIncarnation(*database_).value(), life);
   ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
 }
 

@@ -47,25 +47,25 @@ Pattern Varied(uint32_t n) {
 
 PatternFilter RandomFilter(Random& random) {
   PatternFilter filter;
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.bank = static_cast<uint32_t>(random.Below(5));  // there are four banks
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.task = "task " + std::to_string(random.Below(6));
   }
-  for (uint8_t tier = 1; random.Chance(0.3) && tier <= 4; ++tier) {
+  for (uint8_t tier = 1; random.Bernoulli(0.3) && tier <= 4; ++tier) {
     filter.tiers.push_back(static_cast<SharingTier>(1 + random.Below(4)));
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.origin = Sha256("node " + std::to_string(random.Below(4)));
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.min_quality = static_cast<float>(random.Uniform());
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.created_from_ms = 900 + static_cast<int64_t>(random.Below(700));
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.created_before_ms = 900 + static_cast<int64_t>(random.Below(700));
   }
   return filter;

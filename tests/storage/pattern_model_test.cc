@@ -35,7 +35,7 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
     Pattern pattern = MakePattern(n, n % 3);
     pattern.id = AnyId();
     pattern.task = "task " + std::to_string(n % 4);
-    if (random_.Chance(0.2)) {
+    if (random_.Bernoulli(0.2)) {
       pattern.expires_ms = clock_.WallMillis() + 1 + static_cast<int64_t>(random_.Below(3000));
     }
     ASSERT_TRUE(store_->Put(pattern).ok());
@@ -143,10 +143,10 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
   void CompareSearch() {
     const Pattern like = MakePattern(static_cast<uint32_t>(random_.Below(1000)));
     PatternFilter filter;
-    if (random_.Chance(0.5)) {
+    if (random_.Bernoulli(0.5)) {
       filter.bank = static_cast<uint32_t>(random_.Below(3));
     }
-    if (random_.Chance(0.3)) {
+    if (random_.Bernoulli(0.3)) {
       filter.task = "task " + std::to_string(random_.Below(5));
     }
     size_t matching = 0;

@@ -297,7 +297,7 @@ TEST_F(PolicyStoreTest, AgreesWithAModel) {
     const uint64_t what = random.Below(20);
     clock_.Advance(seconds(random.Below(20)));
     if (what < 10) {
-      Policy policy = random.Chance(0.5) ? MakePolicy(number) : MakePolicy(number, MakeRouter());
+      Policy policy = random.Bernoulli(0.5) ? MakePolicy(number) : MakePolicy(number, MakeRouter());
       policy.confidence = static_cast<float>(random.Uniform());
       const std::vector<float> fisher(random.Below(5), policy.confidence);
       ASSERT_TRUE(store_->Put(policy, fisher).ok());

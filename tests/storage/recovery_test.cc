@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 #include "storage/db/high_water.h"
 #include "storage/db/row_key.h"
 #include "storage/db/stored_value.h"
@@ -98,23 +98,23 @@ TEST_F(RecoveryTest, ACutLogIsReportedOnceWithTheNumberOfMissingChanges) {
 // A client that follows the log of changes would miss those that get the lost numbers.
 TEST_F(RecoveryTest, ALossBeginsANewLife) {
   auto database = OpenStore();
-  const uint64_t life = StoreLife(*database).value();
+  const uint64_t life = StoreIncarnation(*database).value();
   ASSERT_TRUE(PutSynced(*database, "a").ok());
   database.reset();
   database = OpenStore();
-  EXPECT_EQ(StoreLife(*database).value(), life);
+  EXPECT_EQ(StoreIncarnation(*database).value(), life);
   ASSERT_TRUE(PutSynced(*database, "b").ok());
   database.reset();
   fs::resize_file(Log(), fs::file_size(Log()) - 1);
   database = OpenStore();
   ASSERT_TRUE(database->recovery().loss());
-  EXPECT_NE(StoreLife(*database).value(), life);
+  EXPECT_NE(StoreIncarnation(*database).value(), life);
 }
 
 // A full disk prevents recording the loss, but the lost numbers are given again all the same.
 TEST_F(RecoveryTest, ALossOnAFullDiskEndsTheLifeAllTheSame) {
   auto database = OpenStore();
-  const uint64_t life = StoreLife(*database).value();
+  const uint64_t life = StoreIncarnation(*database).value();
   ASSERT_TRUE(PutSynced(*database, "a").ok());
   database.reset();
   fs::resize_file(Log(), fs::file_size(Log()) - 1);
@@ -122,28 +122,28 @@ TEST_F(RecoveryTest, ALossOnAFullDiskEndsTheLifeAllTheSame) {
   database = OpenStore();
   ASSERT_TRUE(database->recovery().loss());
   EXPECT_FALSE(database->recovery().remembered);
-  EXPECT_NE(StoreLife(*database).value(), life);
+  EXPECT_NE(StoreIncarnation(*database).value(), life);
   database.reset();
   free_bytes_ = uint64_t{1} << 40;
   database = OpenStore();
   EXPECT_TRUE(database->recovery().loss());
   EXPECT_TRUE(database->recovery().remembered);
-  EXPECT_NE(StoreLife(*database).value(), life);
+  EXPECT_NE(StoreIncarnation(*database).value(), life);
 }
 
 TEST_F(RecoveryTest, ADamagedLifeIsReplaced) {
   auto database = OpenStore();
-  const uint64_t life = StoreLife(*database).value();
+  const uint64_t life = StoreIncarnation(*database).value();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kDefault, kStoreLifeRow, "short").ok());
-  const uint64_t second = StoreLife(*database).value();
+  const uint64_t second = StoreIncarnation(*database).value();
   EXPECT_NE(second, life);
   database.reset();
   DamageRows(Options().path, {{ColumnFamily::kDefault, kStoreLifeRow}});
   database = OpenStore();
-  const auto third = StoreLife(*database);
+  const auto third = StoreIncarnation(*database);
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_NE(*third, second);
-  EXPECT_EQ(StoreLife(*database).value(), *third);
+  EXPECT_EQ(StoreIncarnation(*database).value(), *third);
 }
 
 TEST_F(RecoveryTest, EvenTheLastUnsyncedChangeIsMissedAfterAProperClose) {

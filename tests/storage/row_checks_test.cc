@@ -231,7 +231,7 @@ TEST_F(RowChecksTest, AnErasedUserIsNoProblem) {
   ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
   const StoreReport erased = Check();
   EXPECT_TRUE(erased.ok()) << erased.problems.front();
-  ASSERT_EQ(trajectories->ForgetErased().value(), 1U);
+  ASSERT_EQ(trajectories->PurgeErased().value(), 1U);
   ASSERT_TRUE(database_->Compact().ok());
   const StoreReport compacted = Check();
   EXPECT_TRUE(compacted.ok()) << compacted.problems.front();

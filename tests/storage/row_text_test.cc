@@ -156,8 +156,8 @@ TEST_F(UndecodableWitnessTest, QueriesPassOverItAndCountIt) {
 }
 
 TEST_F(UndecodableWitnessTest, ArchivingGoesOnWithoutIt) {
-  ASSERT_TRUE(log_->ExpireSome(20'000).ok());
-  EXPECT_FALSE(log_->ExpireSome(20'000)->more);
+  ASSERT_TRUE(log_->ExpireBatch(20'000).ok());
+  EXPECT_FALSE(log_->ExpireBatch(20'000)->more);
   EXPECT_EQ(log_->counts().stored, 0U);
   EXPECT_EQ(log_->counts().expired, 3U);
   EXPECT_EQ(log_->counts().undecodable, 1U);

@@ -217,10 +217,10 @@ TEST_F(SessionIndexTest, IdleSessionsExpireInBoundedSteps) {
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(index_->Put(MakeSession(fmt::format("s{}", i), 100 * i)).ok());
   }
-  EXPECT_EQ(index_->ExpireSome(1000, 3).value(), 0U);
-  EXPECT_EQ(index_->ExpireSome(1501, 3).value(), 3U);
-  EXPECT_EQ(index_->ExpireSome(1501, 3).value(), 3U);
-  EXPECT_EQ(index_->ExpireSome(1501, 3).value(), 0U);
+  EXPECT_EQ(index_->ExpireBatch(1000, 3).value(), 0U);
+  EXPECT_EQ(index_->ExpireBatch(1501, 3).value(), 3U);
+  EXPECT_EQ(index_->ExpireBatch(1501, 3).value(), 3U);
+  EXPECT_EQ(index_->ExpireBatch(1501, 3).value(), 0U);
   EXPECT_THAT(Find({}), ElementsAre("s9", "s8", "s7", "s6"));
   EXPECT_EQ(Search({1, 2}, 10).size(), 4U);
   Reopen();
@@ -267,7 +267,7 @@ TEST_F(SessionIndexTest, ItsOwnerHearsOfEverySessionThatGoes) {
   ASSERT_TRUE(index_->Delete("s2").ok());
   EXPECT_THAT(gone, ElementsAre("s0", "s2"));
   EXPECT_EQ(index_->ForgetUser("alice", 5).value(), 1U);
-  EXPECT_EQ(index_->ExpireSome(100'000, 5).value(), 2U);
+  EXPECT_EQ(index_->ExpireBatch(100'000, 5).value(), 2U);
   EXPECT_THAT(gone, ElementsAre("s0", "s2", "s3", "s1", "new"));
 }
 
@@ -308,7 +308,7 @@ TEST_F(SessionIndexTest, AgreesWithAModel) {
       session.context_embedding = {static_cast<float>(random.Normal()),
                                    static_cast<float>(random.Normal())};
       session.turn_count = static_cast<uint32_t>(random.Below(9));
-      if (random.Chance(0.7)) {
+      if (random.Bernoulli(0.7)) {
         session.user_id = fmt::format("u{}", random.Below(3));
       }
       ASSERT_TRUE(index_->Put(session).ok());
@@ -316,7 +316,7 @@ TEST_F(SessionIndexTest, AgreesWithAModel) {
     } else if (what < 17) {
       EXPECT_EQ(index_->Delete(id).ok(), model.erase(id) == 1);
     } else if (what < 19) {
-      while (index_->ExpireSome(now_ms + 900, 5).value() == 5) {
+      while (index_->ExpireBatch(now_ms + 900, 5).value() == 5) {
       }
       std::erase_if(model,
                     [&](const auto& item) { return item.second.last_active_ms < now_ms - 100; });

@@ -39,7 +39,7 @@ TEST(SimilarityIndexTest, AgreesWithComparingOneByOne) {
   std::map<std::string, Vector> model;
   for (int step = 0; step < 3000; ++step) {
     const std::string id = fmt::format("{}", random.Below(60));
-    if (random.Chance(0.7)) {
+    if (random.Bernoulli(0.7)) {
       model[id] = draw();  // mostly replaces: far more rows are removed than live
       ASSERT_TRUE(index->Put(id, model[id]).ok());
     } else {
@@ -80,7 +80,7 @@ TEST(SimilarityIndexTest, LinksWhatTheTailDoesNotHold) {
   std::map<std::string, Vector> model;
   for (int step = 0; step < 2000; ++step) {
     const std::string id = fmt::format("{}", random.Below(400));
-    if (random.Chance(0.2)) {
+    if (random.Bernoulli(0.2)) {
       index->Remove(id);
       model.erase(id);
       continue;

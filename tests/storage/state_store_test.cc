@@ -152,7 +152,7 @@ TEST_F(StateStoreTest, AnInterruptedWriteLeavesTheFormerValueAndIsRemoved) {
   EXPECT_EQ(Keys().size(), 2U);
 }
 
-TEST_F(StateStoreTest, APartThatIsMissingOrDamagedIsAnErrorUntilTheValueIsReplaced) {
+TEST_F(StateStoreTest, AMissingOrDamagedPartIsAnErrorUntilReplaced) {
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1, kLargeBytes)).ok());
   const std::vector<std::string> keys = Keys();
   Batch batch;

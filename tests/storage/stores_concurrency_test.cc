@@ -60,7 +60,7 @@ TEST_F(StoresConcurrencyTest, WitnessEntriesAreAppendedFlushedQueriedAndExpired)
                [&](int) { EXPECT_TRUE(log->Query({.limit = 10}).ok()); },
                [&](int) { EXPECT_TRUE(log->Stats({}).ok()); },
                [&](int round) { log->SetQuality(fmt::format("a{}", round), 1).IgnoreError(); },
-               [&](int) { EXPECT_TRUE(log->ExpireSome(0).ok()); }});
+               [&](int) { EXPECT_TRUE(log->ExpireBatch(0).ok()); }});
   ASSERT_TRUE(log->FlushAll().ok());
   const WitnessLogCounts counts = log->counts();
   EXPECT_EQ(counts.stored + counts.expired, 2U * kRounds);
@@ -89,7 +89,7 @@ TEST_F(StoresConcurrencyTest, SessionsAreReadSearchedChangedAndExpired) {
                [&](int round) { (void)index->Get(fmt::format("s{}", round % 9)); },
                [&](int) { EXPECT_TRUE(index->Search(query, 5).ok()); },
                [&](int) { EXPECT_TRUE(index->Search(query, 5, {.user_id = "u"}).ok()); },
-               [&](int round) { EXPECT_TRUE(index->ExpireSome(round, 2).ok()); }});
+               [&](int round) { EXPECT_TRUE(index->ExpireBatch(round, 2).ok()); }});
   EXPECT_EQ(index->Find({}, 100).size(), index->size());
 }
 
@@ -126,15 +126,15 @@ TEST_F(StoresConcurrencyTest, EdgesAreAddedNudgedWalkedAndRemoved) {
     return EdgeKey{node(round % 5), EdgeType::kSimilar, node(5 + round % 7)};
   };
   RunTogether({[&](int round) { graph->Put(key(round), 0.5F).IgnoreError(); },
-               [&](int round) { (void)graph->Nudge(key(round), 1); },
+               [&](int round) { (void)graph->AdjustWeight(key(round), 1); },
                [&](int round) { EXPECT_TRUE(graph->Neighbours(node(round % 5), {}).ok()); },
                [&](int round) {
                  if (round % 10 == 0) {
                    EXPECT_TRUE(graph->RemoveNode(node(round % 5)).ok());
                  }
-                 EXPECT_TRUE(graph->RemoveSome(3).ok());
+                 EXPECT_TRUE(graph->RemoveBatch(3).ok());
                }});
-  while (graph->RemoveSome(100).value() > 0) {
+  while (graph->RemoveBatch(100).value() > 0) {
   }
   EXPECT_EQ(graph->removals(), 0U);
 }

@@ -398,17 +398,17 @@ TEST_F(SmallStoresTest, ConsentIsKeptAndStillVerifies) {
 
 TEST_F(SmallStoresTest, WhatLeftIsKeptBesideEveryConsent) {
   ConsentStore store(*database_);
-  const LeftSoFar left{.plain = true, .bytes_sent = 5'000'000'000};
-  ASSERT_TRUE(store.NoteLeft(left).ok());
-  EXPECT_EQ(store.Left().value(), LeftSoFar()) << "without a consent nothing leaves";
+  const SharedTotals left{.plain = true, .bytes_sent = 5'000'000'000};
+  ASSERT_TRUE(store.StoreSharedTotals(left).ok());
+  EXPECT_EQ(store.LoadSharedTotals().value(), SharedTotals()) << "without a consent nothing leaves";
   const privacy::NodeKey key = privacy::NodeKey::Generate();
   ASSERT_TRUE(store.Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, 77, key)).ok());
-  EXPECT_EQ(store.Left().value(), LeftSoFar());
-  ASSERT_TRUE(store.NoteLeft(left).ok());
+  EXPECT_EQ(store.LoadSharedTotals().value(), SharedTotals());
+  ASSERT_TRUE(store.StoreSharedTotals(left).ok());
   ASSERT_TRUE(
       store.Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, 78, key)).ok());
   Reopen();
-  EXPECT_EQ(ConsentStore(*database_).Left().value(), left);
+  EXPECT_EQ(ConsentStore(*database_).LoadSharedTotals().value(), left);
   const auto record = ConsentStore(*database_).Get();
   ASSERT_TRUE(record.ok() && record->has_value());
   EXPECT_EQ((*record)->since_ms, 78);

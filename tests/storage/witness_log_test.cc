@@ -230,14 +230,14 @@ TEST_F(WitnessTest, QueriesAgreeWithAModel) {
     WitnessEntry entry = MakeEntry(fmt::format("{:03}", i), static_cast<int64_t>(random.Below(50)));
     entry.latency.total_ms = static_cast<float>(random.Below(10));
     entry.quality.reset();
-    if (random.Chance(0.7)) {
+    if (random.Bernoulli(0.7)) {
       entry.quality = static_cast<float>(random.Uniform());
     }
-    if (random.Chance(0.3)) {
-      entry.error = {random.Chance(0.5) ? "A" : "B", "m"};
+    if (random.Bernoulli(0.3)) {
+      entry.error = {random.Bernoulli(0.5) ? "A" : "B", "m"};
     }
-    entry.session_id = random.Chance(0.5) ? "s" : "t";
-    entry.model_used = random.Chance(0.5) ? "m" : "n";
+    entry.session_id = random.Bernoulli(0.5) ? "s" : "t";
+    entry.model_used = random.Bernoulli(0.5) ? "m" : "n";
     model.push_back(std::move(entry));
   }
   Store(model);
@@ -248,21 +248,21 @@ TEST_F(WitnessTest, QueriesAgreeWithAModel) {
   for (int round = 0; round < 60; ++round) {
     WitnessQuery query;
     query.filter.from_ms = static_cast<int64_t>(random.Below(40));
-    if (random.Chance(0.5)) {
+    if (random.Bernoulli(0.5)) {
       query.filter.to_ms = static_cast<int64_t>(random.Below(60));
     }
-    if (random.Chance(0.3)) {
+    if (random.Bernoulli(0.3)) {
       query.filter.min_quality = static_cast<float>(random.Uniform());
     }
-    if (random.Chance(0.3)) {
+    if (random.Bernoulli(0.3)) {
       query.filter.min_total_ms = static_cast<float>(random.Below(10));
     }
     query.filter.outcome = static_cast<WitnessOutcome>(random.Below(3));
-    query.filter.session_id = random.Chance(0.3) ? "s" : "";
-    query.filter.model = random.Chance(0.3) ? "m" : "";
-    query.filter.error_reason = random.Chance(0.2) ? "A" : "";
+    query.filter.session_id = random.Bernoulli(0.3) ? "s" : "";
+    query.filter.model = random.Bernoulli(0.3) ? "m" : "";
+    query.filter.error_reason = random.Bernoulli(0.2) ? "A" : "";
     query.limit = 1 + random.Below(40);
-    query.oldest_first = random.Chance(0.5);
+    query.oldest_first = random.Bernoulli(0.5);
     std::vector<std::string> want;
     for (const WitnessEntry& entry : model) {
       if (Meant(query.filter, entry)) {

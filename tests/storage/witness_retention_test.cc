@@ -35,7 +35,7 @@ class WitnessRetentionTest : public WitnessTest {
   }
   void ExpireAll(int64_t now_ms) {
     while (true) {
-      const auto step = log_->ExpireSome(now_ms);
+      const auto step = log_->ExpireBatch(now_ms);
       ASSERT_TRUE(step.ok()) << step.status();
       if (!step->more) {
         return;
@@ -70,12 +70,12 @@ TEST_F(WitnessRetentionTest, OldEntriesAreDeletedABatchAtATime) {
   options_.retention = {.retention = milliseconds(10'000), .batch = 3};
   Reopen();
   StoreMany(8);
-  EXPECT_EQ(log_->ExpireSome(10'000)->entries, 0U);
-  const auto step = log_->ExpireSome(14'000);
+  EXPECT_EQ(log_->ExpireBatch(10'000)->entries, 0U);
+  const auto step = log_->ExpireBatch(14'000);
   EXPECT_EQ(step->entries, 3U);
   EXPECT_TRUE(step->more);
-  EXPECT_EQ(log_->ExpireSome(14'000)->entries, 1U);
-  EXPECT_FALSE(log_->ExpireSome(14'000)->more);
+  EXPECT_EQ(log_->ExpireBatch(14'000)->entries, 1U);
+  EXPECT_FALSE(log_->ExpireBatch(14'000)->more);
   EXPECT_THAT(StoredIds(), ElementsAre("e4", "e5", "e6", "e7"));
   EXPECT_EQ(ReasonOf(log_->Get("e3").status()), reasons::kNotFound);
   Reopen();
@@ -109,8 +109,8 @@ TEST_F(WitnessRetentionTest, WithoutAClockToTrustOnlyTheSurplusLeaves) {
   options_.retention = {.retention = milliseconds(1), .capacity = 5};
   Reopen();
   StoreMany(8);
-  EXPECT_EQ(log_->ExpireSome(std::nullopt)->entries, 3U);
-  EXPECT_FALSE(log_->ExpireSome(std::nullopt)->more);
+  EXPECT_EQ(log_->ExpireBatch(std::nullopt)->entries, 3U);
+  EXPECT_FALSE(log_->ExpireBatch(std::nullopt)->more);
   EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
   EXPECT_EQ(log_->counts().crowded_out, 0U);
 }
@@ -159,7 +159,7 @@ TEST_F(WitnessRetentionTest, RemovesBelowTheSoftReserve) {
   EXPECT_EQ(ReasonOf(log_->FlushAll()), reasons::kDiskFull);
   for (int i = 0; i < 3; ++i) {
     clock_.Advance(std::chrono::seconds(10));  // the free space is measured again
-    const auto step = log_->ExpireSome(60'000);
+    const auto step = log_->ExpireBatch(60'000);
     ASSERT_TRUE(step.ok()) << step.status();
     EXPECT_EQ(step->entries, 1U);
   }
@@ -202,7 +202,7 @@ TEST_F(WitnessRetentionTest, ACrashAtAnyStageLosesAndDoublesNothing) {
   // An entry with an old time arrives while the batch is archived: it is in no archive and must
   // stay.
   Store({MakeEntry("late", 1500)});
-  ASSERT_TRUE(log_->ExpireSome(18'000).ok());
+  ASSERT_TRUE(log_->ExpireBatch(18'000).ok());
   EXPECT_THAT(ArchivedIds(), ElementsAre("e0", "e1", "e2", "e3"));
   EXPECT_TRUE(log_->Get("late").ok());
   EXPECT_FALSE(log_->Get("e1").ok());
@@ -233,7 +233,7 @@ TEST_F(WitnessRetentionTest, NoArchiveNoDeletion) {
   Archive();
   StoreMany(3);
   std::filesystem::remove_all(archive_);
-  EXPECT_EQ(ReasonOf(log_->ExpireSome(30'000).status()), reasons::kFileUnwritable);
+  EXPECT_EQ(ReasonOf(log_->ExpireBatch(30'000).status()), reasons::kFileUnwritable);
   EXPECT_EQ(StoredIds().size(), 3U);
   std::filesystem::create_directories(archive_);
   ExpireAll(30'000);

@@ -254,10 +254,10 @@ void MultiplyTypeByTiles(const PackedProduct& p) {
 }
 
 // With fewer rows than this, tiles gain nothing.
-constexpr size_t kLeastTileRows = 64;
+constexpr size_t kMinTileRows = 64;
 
 void MultiplyPackedByTiles(const PackedProduct& p) {
-  if (p.rows < kLeastTileRows) {
+  if (p.rows < kMinTileRows) {
     return MultiplyPacked<Avx512Isa>(p);
   }
   switch (p.w.type) {

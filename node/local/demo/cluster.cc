@@ -79,7 +79,7 @@ std::string Loopback(uint16_t port) {
 
 }  // namespace
 
-std::string EndOfLog(const DemoNode& node) {
+std::string LogTail(const DemoNode& node) {
   std::ifstream file(node.log_file, std::ios::ate);
   if (!file) {
     return "";
@@ -160,7 +160,7 @@ absl::Status DemoCluster::StartNode(DemoNode& node) {
   if (!line.ok()) {
     return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
                  "node {} did not start: {}; the end of its log: {}", node.name,
-                 MessageOf(line.status()), EndOfLog(node));
+                 MessageOf(line.status()), LogTail(node));
   }
   node.api = Field(*line, "api");
   node.federation = Field(*line, "federation");
@@ -189,7 +189,7 @@ absl::StatusOr<ExitReport> DemoCluster::AwaitEnd(DemoNode& node, std::chrono::se
   if (!report) {
     return Error(absl::StatusCode::kDeadlineExceeded, reasons::kProcessFailed,
                  "node {} did not stop within {} s; the end of its log: {}", node.name,
-                 timeout.count(), EndOfLog(node));
+                 timeout.count(), LogTail(node));
   }
   return *report;
 }
@@ -214,7 +214,7 @@ absl::Status DemoCluster::StopAll() {
     } else if (report->code != 0 || report->signal != 0) {
       result = Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
                      "node {} ended with {}; the end of its log: {}", node.name, report->Describe(),
-                     EndOfLog(node));
+                     LogTail(node));
     }
   }
   return result;

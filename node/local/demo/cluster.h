@@ -81,6 +81,6 @@ class DemoCluster {
 };
 
 // Returns the last lines of a node's log, for error messages.
-std::string EndOfLog(const DemoNode& node);
+std::string LogTail(const DemoNode& node);
 
 }  // namespace ruvd::cli

@@ -101,7 +101,7 @@ absl::Status WaitForEnd(const DemoCluster& cluster, int signal_fd) {
       const auto report = node.process->Wait(std::chrono::milliseconds(0));
       return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,
                    "node {} stopped by itself with {}; the end of its log: {}", node.name,
-                   report ? report->Describe() : "an unknown result", EndOfLog(node));
+                   report ? report->Describe() : "an unknown result", LogTail(node));
     }
   }
   return absl::OkStatus();

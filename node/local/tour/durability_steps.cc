@@ -141,7 +141,7 @@ absl::StatusOr<std::string> DrainOthers(Tour& tour) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     if (report.code != 0 || report.signal != 0) {
       return Unexpected(fmt::format("{} ended with {}; the end of its log: {}", tour.node(i).name,
-                                    report.Describe(), EndOfLog(tour.node(i))));
+                                    report.Describe(), LogTail(tour.node(i))));
     }
     result += fmt::format("{}{} exit code 0 after {:.2f} s", result.empty() ? "" : ", ",
                           tour.node(i).name, passed.count());

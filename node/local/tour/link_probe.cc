@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core/gossip_core.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/package/model_package.h"
 #include "node/admission/link_tls.h"
 #include "node/config/config.h"
@@ -27,7 +27,7 @@
 namespace ruvd::cli {
 namespace {
 
-using LinkFrame = federation::v1::Frame;
+using LinkFrame = federation::v1::WireFrame;
 using std::chrono::milliseconds;
 
 constexpr federation::LinkId kLink = 1;
@@ -43,7 +43,7 @@ absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAut
                                                        const std::string& model_path) {
   ASSIGN_OR_RETURN(const inference::ModelPackage package, inference::LoadModelPackage(model_path));
   const auto& model = package.model;
-  ASSIGN_OR_RETURN(const inference::Frame frame,
+  ASSIGN_OR_RETURN(const inference::ProjectionFrame frame,
                    inference::RandomFrame(*model, config::NodeConfig().federation.core_rank,
                                           limits::kFrameSeed));
   federation::GossipConfig config;

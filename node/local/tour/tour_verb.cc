@@ -69,7 +69,7 @@ absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
   }
   if (tour.cluster != nullptr) {
     for (const DemoNode& node : tour.cluster->nodes()) {
-      context.err << fmt::format("--- end of the log of {}\n{}\n", node.name, EndOfLog(node));
+      context.err << fmt::format("--- end of the log of {}\n{}\n", node.name, LogTail(node));
     }
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,

@@ -20,7 +20,7 @@ class GuidedRetrieval::Guided final : public RequestExtension {
 
   void BetweenSteps(ServedRequest& request, const inference::StepSignals& signals) override {
     const inference::StepUncertainty now = inference::UncertaintyOf(signals.positions, signals.t);
-    inference::TimestepStatistics& statistics = shared_.usual_entropy_[request.mode()];
+    inference::TimestepStatistics& statistics = shared_.entropy_baseline_[request.mode()];
     const float usual = statistics.ZScore(signals.t, now.entropy);
     statistics.Add(signals.t, now.entropy);
     const inference::DgrDecision decision =
@@ -34,14 +34,14 @@ class GuidedRetrieval::Guided final : public RequestExtension {
         AugmentedQuery(request.embedding(), signals.hidden, signals.positions, shared_.whitening_,
                        shared_.options_.uncertain_share);
     absl::StatusOr<ChosenAdapters> chosen =
-        shared_.adapters_.ChooseAgain(request.adapters(), query, inference::BankOf(signals.t),
-                                      decision.kind, request.pattern_factor());
+        shared_.adapters_.Reselect(request.adapters(), query, inference::BankOf(signals.t),
+                                   decision.kind, request.pattern_factor());
     if (!chosen.ok()) {
       LogWarning("response {} keeps its adapters: {}", request.response_id(),
                  MessageOf(chosen.status()));
       return;
     }
-    request.TakeAdapters(*std::move(chosen));
+    request.SetAdapters(*std::move(chosen));
   }
 
  private:

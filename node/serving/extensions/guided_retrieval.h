@@ -16,7 +16,7 @@
 namespace ruvd::serving {
 
 // The entropy that is usual at each t, by decoding mode, because entropy depends on the mode.
-using UsualEntropy = std::map<inference::DecodingMode, inference::TimestepStatistics>;
+using EntropyBaseline = std::map<inference::DecodingMode, inference::TimestepStatistics>;
 
 // Denoising-guided retrieval: a completion that is uncertain after a step gets the adapters of
 // other patterns, which are near to what it is uncertain about. It takes part in requests that use
@@ -31,7 +31,7 @@ class GuidedRetrieval final : public RequestExtensionFactory {
   std::unique_ptr<RequestExtension> Extend(const GenerationJob& job) override;
 
   // Returns what is usual so far.
-  const UsualEntropy& usual_entropy() const { return usual_entropy_; }
+  const EntropyBaseline& entropy_baseline() const { return entropy_baseline_; }
 
  private:
   class Guided;
@@ -39,7 +39,7 @@ class GuidedRetrieval final : public RequestExtensionFactory {
   const inference::DgrOptions options_;
   AdapterSource& adapters_;
   const inference::Whitening* const whitening_;
-  UsualEntropy usual_entropy_;
+  EntropyBaseline entropy_baseline_;
 };
 
 }  // namespace ruvd::serving

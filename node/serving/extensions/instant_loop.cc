@@ -15,15 +15,15 @@ namespace {
 
 // The effect of one feedback on a pattern's weight, bounded like GraphStore::Nudge bounds an edge.
 constexpr float kNudge = 0.05F;
-constexpr float kLeastWeight = 0.5F;
+constexpr float kMinWeight = 0.5F;
 constexpr float kMostWeight = 2.0F;
 
 size_t BytesOf(const std::shared_ptr<const inference::InstantMemory>& memory) {
   return memory == nullptr ? 0 : memory->bytes();
 }
 
-void Nudge(float direction, float* weight) {
-  *weight = std::clamp(*weight * (1 + kNudge * direction), kLeastWeight, kMostWeight);
+void AdjustWeight(float direction, float* weight) {
+  *weight = std::clamp(*weight * (1 + kNudge * direction), kMinWeight, kMostWeight);
 }
 
 absl::Status NotHeld(const std::string& response_id) {
@@ -53,12 +53,12 @@ std::shared_ptr<const inference::InstantMemory> InstantLoop::MemoryOf(
   return sessions_.contains(session) ? Use(session).memory : nullptr;
 }
 
-void InstantLoop::Keep(const std::string& response_id, InstantTrail trail) {
+void InstantLoop::StoreTrail(const std::string& response_id, InstantTrail trail) {
   if (trail.session.session_id.empty() || trail.commits.empty()) {
     return;
   }
   const MutexLock lock(mutex_);
-  if (forgotten_.Cover(trail.session.user_id, trail.admitted)) {
+  if (forgotten_.IsErased(trail.session.user_id, trail.admitted)) {
     return;
   }
   DropTrail(response_id);
@@ -69,7 +69,7 @@ void InstantLoop::Keep(const std::string& response_id, InstantTrail trail) {
   MakeRoom();
 }
 
-absl::StatusOr<InstantLoop::Kept*> InstantLoop::FindTrail(const std::string& response_id) {
+absl::StatusOr<InstantLoop::StoredTrail*> InstantLoop::FindTrail(const std::string& response_id) {
   DropIdle();
   const auto found = trails_.find(response_id);
   if (found == trails_.end()) {
@@ -80,7 +80,7 @@ absl::StatusOr<InstantLoop::Kept*> InstantLoop::FindTrail(const std::string& res
 
 absl::StatusOr<size_t> InstantLoop::LearnReward(const std::string& response_id, float reward) {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(const Kept* kept, FindTrail(response_id));
+  ASSIGN_OR_RETURN(const StoredTrail* kept, FindTrail(response_id));
   const std::vector<inference::CommittedPosition> positions = kept->trail.commits.Positions();
   const float direction = reward >= inference::kTeachingReward    ? 1.0F
                           : reward <= inference::kRejectingReward ? -1.0F
@@ -91,7 +91,7 @@ absl::StatusOr<size_t> InstantLoop::LearnReward(const std::string& response_id, 
 absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
                                               std::span<const inference::TokenId> edited) {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(const Kept* kept, FindTrail(response_id));
+  ASSIGN_OR_RETURN(const StoredTrail* kept, FindTrail(response_id));
   std::vector<inference::CommittedPosition> positions = kept->trail.commits.Positions();
   std::erase_if(positions, [kept](const inference::CommittedPosition& committed) {
     return committed.position == kept->trail.end_position;
@@ -100,7 +100,7 @@ absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
   return Learn(response_id, *kept, inference::LessonsOfEdit(positions, edited), 0);
 }
 
-size_t InstantLoop::Learn(const std::string& response_id, const Kept& kept,
+size_t InstantLoop::Learn(const std::string& response_id, const StoredTrail& kept,
                           std::span<const inference::InstantLesson> lessons, float direction) {
   Session& session = Use(kept.trail.session);
   Vote(&session, {response_id, direction, kept.trail.patterns});
@@ -120,7 +120,7 @@ size_t InstantLoop::Learn(const std::string& response_id, const Kept& kept,
 absl::Status InstantLoop::Undo(const std::string& response_id) {
   const MutexLock lock(mutex_);
   for (auto& [id, session] : sessions_) {
-    const bool voted = TakeBackVote(&session, response_id);
+    const bool voted = RevertVote(&session, response_id);
     if (session.memory != nullptr && session.memory->Has(response_id)) {
       memory_bytes_ -= BytesOf(session.memory);
       session.memory = session.memory->Without(response_id);
@@ -134,7 +134,7 @@ absl::Status InstantLoop::Undo(const std::string& response_id) {
   return NotHeld(response_id);
 }
 
-bool InstantLoop::Remembers(const InstantSession& session, const std::string& response_id) {
+bool InstantLoop::HasLessonsOf(const InstantSession& session, const std::string& response_id) {
   const MutexLock lock(mutex_);
   DropIdle();
   const auto found = sessions_.find(session);
@@ -155,14 +155,14 @@ float InstantLoop::PatternFactor(const InstantSession& session, const std::strin
   float weight = settled == found->second.settled_weights.end() ? 1.0F : settled->second;
   for (const PatternVote& vote : found->second.votes) {
     if (std::ranges::find(vote.patterns, pattern_id) != vote.patterns.end()) {
-      Nudge(vote.direction, &weight);
+      AdjustWeight(vote.direction, &weight);
     }
   }
   return std::pow(weight, kRoot);
 }
 
 void InstantLoop::Vote(Session* session, PatternVote vote) {
-  TakeBackVote(session, vote.response_id);
+  RevertVote(session, vote.response_id);
   if (vote.direction == 0 || vote.patterns.empty()) {
     return;
   }
@@ -170,13 +170,14 @@ void InstantLoop::Vote(Session* session, PatternVote vote) {
   if (session->votes.size() > limits::kMaxPatternVotes) {
     const PatternVote& oldest = session->votes.front();
     for (const std::string& pattern : oldest.patterns) {
-      Nudge(oldest.direction, &session->settled_weights.try_emplace(pattern, 1.0F).first->second);
+      AdjustWeight(oldest.direction,
+                   &session->settled_weights.try_emplace(pattern, 1.0F).first->second);
     }
     session->votes.pop_front();
   }
 }
 
-bool InstantLoop::TakeBackVote(Session* session, const std::string& response_id) {
+bool InstantLoop::RevertVote(Session* session, const std::string& response_id) {
   return std::erase_if(session->votes, [&response_id](const PatternVote& vote) {
            return vote.response_id == response_id;
          }) > 0;

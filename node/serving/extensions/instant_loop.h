@@ -82,7 +82,7 @@ class InstantLoop {
   // Keeps a completion's commits until newer ones displace them or the idle limit has passed. Drops
   // trails that are empty, whose session has no id, or whose user was forgotten after the request
   // arrived.
-  void Keep(const std::string& response_id, InstantTrail trail);
+  void StoreTrail(const std::string& response_id, InstantTrail trail);
 
   // Teaches the session of a response what the feedback says, in place of an earlier feedback on
   // the same response, and returns the number of lessons. An edited text says nothing about the
@@ -97,7 +97,7 @@ class InstantLoop {
   absl::Status Undo(const std::string& response_id);
 
   // Returns whether Undo would find something that the response taught this session.
-  bool Remembers(const InstantSession& session, const std::string& response_id);
+  bool HasLessonsOf(const InstantSession& session, const std::string& response_id);
 
   // Returns the factor for a pattern's similarity in a session: 1 at first, higher the more often
   // the pattern served completions that users liked. Each rated response changes a pattern's weight
@@ -124,21 +124,21 @@ class InstantLoop {
     TimePoint used{};
     std::list<InstantSession>::iterator order;
   };
-  struct Kept {
+  struct StoredTrail {
     InstantTrail trail;
     TimePoint ended{};
     std::list<std::string>::iterator order;
   };
 
-  absl::StatusOr<Kept*> FindTrail(const std::string& response_id)
+  absl::StatusOr<StoredTrail*> FindTrail(const std::string& response_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Session& Use(const InstantSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  size_t Learn(const std::string& response_id, const Kept& kept,
+  size_t Learn(const std::string& response_id, const StoredTrail& kept,
                std::span<const inference::InstantLesson> lessons, float direction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Replaces an earlier vote of the same response.
   static void Vote(Session* session, PatternVote vote);
-  static bool TakeBackVote(Session* session, const std::string& response_id);
+  static bool RevertVote(Session* session, const std::string& response_id);
   void DropTrail(const std::string& response_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropSession(const InstantSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,9 +148,9 @@ class InstantLoop {
   Mutex mutex_;
   std::map<InstantSession, Session> sessions_ ABSL_GUARDED_BY(mutex_);
   std::list<InstantSession> by_use_ ABSL_GUARDED_BY(mutex_);  // the least recently used first
-  std::map<std::string, Kept> trails_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, StoredTrail> trails_ ABSL_GUARDED_BY(mutex_);
   std::list<std::string> by_age_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  ForgottenUsers forgotten_ ABSL_GUARDED_BY(mutex_);
+  ErasedUsers forgotten_ ABSL_GUARDED_BY(mutex_);
   size_t trail_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t memory_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -62,7 +62,7 @@ absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, f
   if (!on_) {
     return false;
   }
-  ASSIGN_OR_RETURN(const bool before, TakeBack(trajectory.response_id));
+  ASSIGN_OR_RETURN(const bool before, RevertVote(trajectory.response_id));
   const float direction = DirectionOf(reward);
   std::vector<storage::GraphNode> patterns;
   for (const storage::PatternId& id : trajectory.patterns) {
@@ -83,7 +83,7 @@ absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, f
   for (const storage::GraphNode& pattern : patterns) {
     RETURN_IF_ERROR(graph_.Put(Used(response, pattern), direction > 0 ? 1 : 0));
   }
-  RETURN_IF_ERROR(MoveAll(trajectory.session_id, patterns, direction, /*back=*/false));
+  RETURN_IF_ERROR(AdjustEdges(trajectory.session_id, patterns, direction, /*back=*/false));
   if (!Owns({trajectory.user_id,
              trajectory.session_id})) {  // the session went while its edges were written
     RETURN_IF_ERROR(HideSession(trajectory.session_id));
@@ -92,7 +92,7 @@ absl::StatusOr<bool> PatternGraph::Vote(const storage::Trajectory& trajectory, f
   return true;
 }
 
-absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
+absl::StatusOr<bool> PatternGraph::RevertVote(const std::string& response_id) {
   const storage::GraphNode response = ResponseNode(response_id);
   ASSIGN_OR_RETURN(const storage::Neighbourhood said,
                    graph_.Neighbours(response, {.limit = limits::kMaxNeighbours}));
@@ -109,7 +109,7 @@ absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
   }
   std::ranges::sort(patterns);
   if (!session_id.empty()) {
-    RETURN_IF_ERROR(MoveAll(session_id, patterns, direction, /*back=*/true));
+    RETURN_IF_ERROR(AdjustEdges(session_id, patterns, direction, /*back=*/true));
   }
   for (const storage::GraphEdge& edge : said.edges) {
     absl::Status deleted = graph_.Delete(edge.key);
@@ -120,20 +120,20 @@ absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
   return !patterns.empty();
 }
 
-absl::Status PatternGraph::MoveAll(const std::string& session_id,
-                                   const std::vector<storage::GraphNode>& patterns, float direction,
-                                   bool back) {
+absl::Status PatternGraph::AdjustEdges(const std::string& session_id,
+                                       const std::vector<storage::GraphNode>& patterns,
+                                       float direction, bool back) {
   for (size_t i = 0; i < patterns.size(); ++i) {
-    RETURN_IF_ERROR(Move(Used(SessionNode(session_id), patterns[i]), direction, back));
+    RETURN_IF_ERROR(AdjustEdge(Used(SessionNode(session_id), patterns[i]), direction, back));
     for (size_t j = i + 1; j < patterns.size(); ++j) {
       RETURN_IF_ERROR(
-          Move({patterns[i], storage::EdgeType::kSimilar, patterns[j]}, direction, back));
+          AdjustEdge({patterns[i], storage::EdgeType::kSimilar, patterns[j]}, direction, back));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status PatternGraph::Move(const storage::EdgeKey& key, float direction, bool back) {
+absl::Status PatternGraph::AdjustEdge(const storage::EdgeKey& key, float direction, bool back) {
   const absl::StatusOr<storage::GraphEdge> edge = graph_.Get(key);
   if (back) {
     if (absl::IsNotFound(edge.status())) {
@@ -141,13 +141,14 @@ absl::Status PatternGraph::Move(const storage::EdgeKey& key, float direction, bo
     }
     RETURN_IF_ERROR(edge.status());
     // Dividing undoes the earlier nudge exactly; a nudge in the other direction would not.
-    return graph_.Put(key, std::clamp(edge->weight / (1 + storage::kMaxNudge * direction),
-                                      storage::kNudgeFloor, 1.0F));
+    return graph_.Put(key,
+                      std::clamp(edge->weight / (1 + storage::kMaxWeightAdjustment * direction),
+                                 storage::kMinEdgeWeight, 1.0F));
   }
   if (!edge.ok()) {  // there is no edge, or it is damaged
-    RETURN_IF_ERROR(graph_.Put(key, kUsualEdge));
+    RETURN_IF_ERROR(graph_.Put(key, kInitialEdgeWeight));
   }
-  return graph_.Nudge(key, storage::kMaxNudge * direction).status();
+  return graph_.AdjustWeight(key, storage::kMaxWeightAdjustment * direction).status();
 }
 
 float PatternGraph::Factor(const SessionOwner& owner, std::string_view pattern_id) const {
@@ -160,7 +161,8 @@ float PatternGraph::Factor(const SessionOwner& owner, std::string_view pattern_i
   if (!edge.ok()) {
     return 1;
   }
-  return 1 + storage::kMaxNudge * std::clamp((edge->weight - kUsualEdge) / kUsualEdge, -1.0F, 1.0F);
+  return 1 + storage::kMaxWeightAdjustment *
+                 std::clamp((edge->weight - kInitialEdgeWeight) / kInitialEdgeWeight, -1.0F, 1.0F);
 }
 
 absl::Status PatternGraph::RemoveNode(const storage::GraphNode& node) {
@@ -198,7 +200,7 @@ void PatternGraph::RemoveSession(const std::string& session_id) {
 
 // RemoveSession is called before the session leaves the index; edges that votes wrote in between
 // are hidden here.
-absl::Status PatternGraph::HideGone() {
+absl::Status PatternGraph::HideDeletedPatterns() {
   std::vector<std::string> leaving;
   {
     const MutexLock lock(leaving_mutex_);
@@ -280,11 +282,11 @@ absl::StatusOr<bool> PatternGraph::Walk() {
 
 absl::StatusOr<bool> PatternGraph::Maintain() {
   const MutexLock lock(mutex_);
-  const absl::Status hidden = HideGone();
+  const absl::Status hidden = HideDeletedPatterns();
   const absl::StatusOr<bool> walk = Walk();
   const absl::StatusOr<bool> follow = FollowPatterns();
   // Hidden rows are deleted even if the steps above failed, so that they do not stay on the disk.
-  ASSIGN_OR_RETURN(const size_t deleted, graph_.RemoveSome(kRowsAtOnce));
+  ASSIGN_OR_RETURN(const size_t deleted, graph_.RemoveBatch(kRowsAtOnce));
   RETURN_IF_ERROR(hidden);
   RETURN_IF_ERROR(walk.status());
   RETURN_IF_ERROR(follow.status());

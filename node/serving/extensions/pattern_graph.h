@@ -28,11 +28,12 @@ struct SessionOwner {
 
 // What feedback says about the patterns that served a session, stored as edges of the graph store
 // so that it survives a restart: session -> pattern (kUsed) and, between patterns that served one
-// completion, the one with the lower id -> the other (kSimilar). An edge starts at kUsualEdge, and
-// every rated response moves it by GraphStore's kMaxNudge. Each response's vote is kept in edges of
-// its own, so that it can be taken back: witness entry -> session (kInSession) and witness entry ->
-// pattern (kUsed, weight 1 for it, 0 against it). Edges live as long as the session in the index
-// and the pattern in its store. Thread-safe; votes must come from one thread.
+// completion, the one with the lower id -> the other (kSimilar). An edge starts at
+// kInitialEdgeWeight, and every rated response moves it by GraphStore's kMaxWeightAdjustment. Each
+// response's vote is kept in edges of its own, so that it can be taken back: witness entry ->
+// session (kInSession) and witness entry -> pattern (kUsed, weight 1 for it, 0 against it). Edges
+// live as long as the session in the index and the pattern in its store. Thread-safe; votes must
+// come from one thread.
 class PatternGraph {
  public:
   // All references are borrowed. `on`: whether feedback moves edges and searches read them.
@@ -48,11 +49,11 @@ class PatternGraph {
   absl::StatusOr<bool> Vote(const storage::Trajectory& trajectory, float reward);
   // Takes back the vote of a response; this is exact unless a weight reached its bounds meanwhile.
   // Returns whether there was a vote.
-  absl::StatusOr<bool> TakeBack(const std::string& response_id);
+  absl::StatusOr<bool> RevertVote(const std::string& response_id);
 
-  // Returns the factor for a pattern's similarity in a session: between 1 - kMaxNudge and 1 +
-  // kMaxNudge by the weight of their edge, and 1 if there is no edge or the graph is off.
-  // `pattern_id` is hexadecimal.
+  // Returns the factor for a pattern's similarity in a session: between 1 - kMaxWeightAdjustment
+  // and 1 + kMaxWeightAdjustment by the weight of their edge, and 1 if there is no edge or the
+  // graph is off. `pattern_id` is hexadecimal.
   float Factor(const SessionOwner& owner, std::string_view pattern_id) const;
 
   // Hides the edges of a session that leaves the index, and those of its responses, at once. If an
@@ -65,16 +66,17 @@ class PatternGraph {
   absl::StatusOr<bool> Maintain();
 
   // The weight of an edge before any feedback.
-  static constexpr float kUsualEdge = 0.5F;
+  static constexpr float kInitialEdgeWeight = 0.5F;
 
  private:
   bool Owns(const SessionOwner& owner) const;
   absl::Status HideSession(const std::string& session_id);
-  absl::Status HideGone();
+  absl::Status HideDeletedPatterns();
   absl::StatusOr<bool> Walk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MoveAll(const std::string& session_id,
-                       const std::vector<storage::GraphNode>& patterns, float direction, bool back);
-  absl::Status Move(const storage::EdgeKey& key, float direction, bool back);
+  absl::Status AdjustEdges(const std::string& session_id,
+                           const std::vector<storage::GraphNode>& patterns, float direction,
+                           bool back);
+  absl::Status AdjustEdge(const storage::EdgeKey& key, float direction, bool back);
   absl::Status RemoveNode(const storage::GraphNode& node);
   absl::StatusOr<bool> Reconcile(storage::GraphNodeKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> FollowPatterns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

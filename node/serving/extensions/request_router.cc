@@ -25,7 +25,7 @@ absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const inference
                    name);
     }
     numbers.at(i) = *number;
-    as_asked = as_asked || *number == kRouteAsAsked;
+    as_asked = as_asked || *number == kRouteUnchanged;
   }
   if (!as_asked) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -66,7 +66,7 @@ std::optional<inference::ScorerKind> RouterKindByName(std::string_view name) {
   return std::nullopt;
 }
 
-RoutedRequest RequestRouter::Choose(const inference::RequestFacts& facts,
+RoutedRequest RequestRouter::Choose(const inference::RequestFeatures& facts,
                                     const inference::RouteSet& open) {
   RoutedRequest routed{.open = open, .features = inference::RouterFeatures(facts)};
   const MutexLock lock(mutex_);
@@ -76,7 +76,7 @@ RoutedRequest RequestRouter::Choose(const inference::RequestFacts& facts,
   for (size_t i = 0; !blind && router_ != nullptr && i < router_->entries().size(); ++i) {
     known.set(i, open[node_routes_.at(i)]);
   }
-  inference::RoutingDecision best{.route = kRouteAsAsked};
+  inference::RoutingDecision best{.route = kRouteUnchanged};
   if (known.any()) {
     best = router_->Best(routed.features, known);
     best.route = node_routes_.at(best.route);

@@ -21,7 +21,7 @@ namespace ruvd::serving {
 // router learned that another route is better. No route changes the model or the precision: a node
 // loads one model, whose weights are packed in one precision for all completions, because
 // completions share forwards, keys and values.
-inline constexpr size_t kRouteAsAsked = 0;
+inline constexpr size_t kRouteUnchanged = 0;
 inline constexpr size_t kRouteHalfSteps = 1;  // two tokens per step
 inline constexpr size_t kRouteApproximateCache =
     2;  // approximate cache of keys and values, in diffusion mode
@@ -58,9 +58,9 @@ class RequestRouter {
 
   const RequestRouterOptions& options() const { return options_; }
 
-  // Chooses a route; `open` must contain kRouteAsAsked. A cascade without the features of a first
+  // Chooses a route; `open` must contain kRouteUnchanged. A cascade without the features of a first
   // forward serves as asked, except where it explores.
-  RoutedRequest Choose(const inference::RequestFacts& facts, const inference::RouteSet& open);
+  RoutedRequest Choose(const inference::RequestFeatures& facts, const inference::RouteSet& open);
 
   // Sets whether a share of the requests takes a random route (on at the start). It is off where no
   // learner uses the outcomes.
@@ -68,7 +68,7 @@ class RequestRouter {
 
   // Chooses by this router from now on; null: by no router. Its entries are matched to NodeRoutes
   // by name. Returns INVALID_ARGUMENT, and changes nothing, if an entry is not a route of this node
-  // or if kRouteAsAsked is missing.
+  // or if kRouteUnchanged is missing.
   absl::Status Serve(std::shared_ptr<const inference::Router> router);
 
  private:

@@ -22,8 +22,8 @@ class RoutedCompletion final : public RequestExtension {
   void AfterEnd(const ServedRequest& request, RequestEnd* end) override;
 
  private:
-  inference::RequestFacts FactsOf(const ServedRequest& request,
-                                  inference::Transformer& transformer) const;
+  inference::RequestFeatures FactsOf(const ServedRequest& request,
+                                     inference::Transformer& transformer) const;
 
   RequestRouter& router_;
   std::optional<RoutedRequest> routed_;  // the router's choice, if it made one
@@ -33,7 +33,7 @@ void RoutedCompletion::BeforeFirstForward(ServedRequest& request,
                                           inference::Transformer& transformer) {
   const inference::Model& model = transformer.model();
   const GenerationJob& job = request.job();
-  const inference::RouteSet open = OpenRoutes(job, request.mode(), request.AdaptersMayAct());
+  const inference::RouteSet open = AvailableRoutes(job, request.mode(), request.AdaptersMayAct());
   absl::StatusOr<inference::SamplingOptions> options = request.Options(model);
   if (open.count() == 1 || !options.ok()) {
     return;
@@ -50,27 +50,28 @@ void RoutedCompletion::BeforeFirstForward(ServedRequest& request,
     }
   }
   routed_ = routed;
-  request.trace().Routed(route.name, routed.decision.probability);
+  request.trace().RecordRoute(route.name, routed.decision.probability);
   if (route.adapters == false) {
     request.DropAdapters();
   }
 }
 
-inference::RequestFacts RoutedCompletion::FactsOf(const ServedRequest& request,
-                                                  inference::Transformer& transformer) const {
+inference::RequestFeatures RoutedCompletion::FactsOf(const ServedRequest& request,
+                                                     inference::Transformer& transformer) const {
   const GenerationJob& job = request.job();
   const inference::Generation& generation = request.generation();
   const inference::DecodingMode mode = request.mode();
-  inference::RequestFacts facts{.prompt_tokens = generation.prompt_length(),
-                                .max_tokens = TokensToGenerate(job),
-                                .diffusion = mode == inference::DecodingMode::kDiffusion,
-                                .block = mode == inference::DecodingMode::kBlock,
-                                .autoregressive = mode == inference::DecodingMode::kAutoregressive,
-                                .infill = !job.parts.empty(),
-                                .chat = !job.conversation.messages.empty(),
-                                .temperature = job.options.temperature,
-                                .queue_share = request.queue_share(),
-                                .kv_share = request.kv_share()};
+  inference::RequestFeatures facts{
+      .prompt_tokens = generation.prompt_length(),
+      .max_tokens = TokensToGenerate(job),
+      .diffusion = mode == inference::DecodingMode::kDiffusion,
+      .block = mode == inference::DecodingMode::kBlock,
+      .autoregressive = mode == inference::DecodingMode::kAutoregressive,
+      .infill = !job.parts.empty(),
+      .chat = !job.conversation.messages.empty(),
+      .temperature = job.options.temperature,
+      .queue_share = request.queue_share(),
+      .kv_share = request.kv_share()};
   for (const AdapterUse& use : request.adapters().uses) {
     facts.pattern_similarity = std::max(facts.pattern_similarity, use.similarity);
   }

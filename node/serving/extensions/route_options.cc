@@ -16,10 +16,10 @@ constexpr int kCacheSteps = 8;
 
 }  // namespace
 
-inference::RouteSet OpenRoutes(const GenerationJob& job, inference::DecodingMode mode,
-                               bool adapters_act) {
+inference::RouteSet AvailableRoutes(const GenerationJob& job, inference::DecodingMode mode,
+                                    bool adapters_act) {
   inference::RouteSet open;
-  open.set(kRouteAsAsked);
+  open.set(kRouteUnchanged);
   const inference::SamplingOptions& asked = job.options;
   const bool schedule = asked.steps == 0 && !asked.sampler.has_value() &&
                         asked.confidence_threshold == 0 && asked.approximate_cache_steps == 0;

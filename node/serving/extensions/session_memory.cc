@@ -21,7 +21,7 @@ class RememberedRequest final : public RequestExtension {
 
   void BeforeFirstForward(ServedRequest& request,
                           inference::Transformer& /*transformer*/) override {
-    request.Remember(loop_.MemoryOf(session_));
+    request.SetInstantMemory(loop_.MemoryOf(session_));
   }
 
   void AfterEnd(const ServedRequest& request, RequestEnd* end) override {
@@ -38,7 +38,7 @@ class RememberedRequest final : public RequestExtension {
     }
     end->leave.emplace_back(
         [loop = &loop_, id = request.response_id(), trail = std::move(trail)]() mutable {
-          loop->Keep(id, std::move(trail));
+          loop->StoreTrail(id, std::move(trail));
         });
   }
 

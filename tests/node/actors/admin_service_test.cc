@@ -42,7 +42,7 @@ class StoppedFederation final : public sharing::FederationActor {
     return 1;
   }
   void OnDialFailed(std::string) override {}
-  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::Frame>) override {
+  bool OnFrame(federation::LinkId, std::shared_ptr<const federation::v1::WireFrame>) override {
     return false;
   }
   void OnClosed(federation::LinkId) override {}
@@ -58,8 +58,7 @@ class StoppedFederation final : public sharing::FederationActor {
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
     done(Stopped());
   }
-  void OnConsentsChanged(
-      std::function<void(absl::StatusOr<sharing::ConsentsAnswer>)> done) override {
+  void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
     done(Stopped());
   }
   void Preview(

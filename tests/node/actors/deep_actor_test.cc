@@ -251,19 +251,19 @@ TEST(DeepRatingsTest, ARatingReplacesTheFormerOneOfItsResponse) {
     ratings.Add({.response_id = fmt::format("a{}", i), .version = 1, .rating = 0.9});
     ratings.Add({.response_id = fmt::format("b{}", i), .version = 2, .rating = 0.1});
   }
-  EXPECT_TRUE(ratings.Regressed(2, 1));
-  EXPECT_FALSE(ratings.Regressed(1, 2));
-  EXPECT_FALSE(ratings.Regressed(2, 7)) << "nothing to compare with";
+  EXPECT_TRUE(ratings.HasRegressed(2, 1));
+  EXPECT_FALSE(ratings.HasRegressed(1, 2));
+  EXPECT_FALSE(ratings.HasRegressed(2, 7)) << "nothing to compare with";
   for (int i = 0; i < 20; ++i) {
     ratings.Add({.response_id = fmt::format("b{}", i), .version = 2, .rating = 0.9});
   }
-  EXPECT_FALSE(ratings.Regressed(2, 1));
+  EXPECT_FALSE(ratings.HasRegressed(2, 1));
 }
 
 // Regression test: at one standard error, checked after every rating, half of the versions were
 // taken back. Most of the versions that nearly all users like were taken back as well, since twenty
 // equal ratings have no variance.
-TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks) {
+TEST(DeepRatingsTest, ManyLooksRarelyTakeBackAnEqualVersion) {
   Random random(7);
   constexpr int kVersions = 200;
   for (const double like : {0.5, 0.7, 0.9, 0.95, 0.98}) {
@@ -274,7 +274,7 @@ TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks
         const auto rate = [&](uint32_t version, int number) {
           ratings.Add({.response_id = fmt::format("{}/{}", version, number),
                        .version = version,
-                       .rating = random.Chance(like) ? 1.0 : 0.0});
+                       .rating = random.Bernoulli(like) ? 1.0 : 0.0});
         };
         for (int n = 0; n < before; ++n) {
           rate(1, n);
@@ -282,7 +282,7 @@ TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks
         bool worse = false;
         for (int n = 0; n < 150 && !worse; ++n) {
           rate(2, n);
-          worse = ratings.Regressed(2, 1);
+          worse = ratings.HasRegressed(2, 1);
         }
         regressed += worse ? 1 : 0;
       }
@@ -299,7 +299,7 @@ TEST(DeepRatingsTest, AVersionThatIsMuchWorseIsFound) {
         {.response_id = fmt::format("1/{}", n), .version = 1, .rating = n % 10 < 8 ? 1.0 : 0.0});
     ratings.Add(
         {.response_id = fmt::format("2/{}", n), .version = 2, .rating = n % 10 < 3 ? 1.0 : 0.0});
-    worse = worse || ratings.Regressed(2, 1);
+    worse = worse || ratings.HasRegressed(2, 1);
   }
   EXPECT_TRUE(worse);
 }

@@ -109,7 +109,7 @@ TEST_F(DeepGuardTest, TwoVersionsAtMostAreRemembered) {
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
   learning::DeepMemory old = memories_->Find(1).value();
   old.version = 0;
-  ASSERT_TRUE(memories_->Keep(old).ok());
+  ASSERT_TRUE(memories_->Store(old).ok());
   ASSERT_EQ(round->Finish()->outcome, learning::DeepOutcome::kPublished);
   EXPECT_FALSE(Remembers(0));
   EXPECT_TRUE(Remembers(1) && Remembers(2));
@@ -250,7 +250,7 @@ TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
 
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   config::NodeConfig config;
-  const inference::SimilarityScale& scale = inference::kPlainSimilarity;
+  const inference::SimilarityThresholds& scale = inference::kPlainSimilarity;
   const learning::DeepOptions usual = node::DeepOptionsOf(config, scale, {});
   EXPECT_EQ(usual.guard, learning::DeepGuard::kReplayKl);
   EXPECT_EQ(usual.banks, 0);

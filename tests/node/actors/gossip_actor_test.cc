@@ -64,13 +64,13 @@ class GossipActorTest : public FederatedModelTest {
     start_.dial = [](const std::string&) {};
     start_.trust = {
         .load_revocations = [this] { return revoked_; },
-        .keep_revocations =
+        .store_revocations =
             [this](const privacy::RevocationList& list) {
               revoked_ = list;
               return absl::OkStatus();
             },
         .load_evidence = [] { return std::vector<std::string>(); },
-        .keep_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); }};
+        .store_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); }};
     start_.round = std::chrono::seconds(1);
   }
   ManualClock& wall() { return executor_.manual_clock(); }
@@ -141,10 +141,10 @@ TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
 // started again. The next actor served what contained the update.
 TEST_F(GossipActorTest, WhatAFormerLifeDistrustedIsNotServedAndIsMadeAnew) {
   ServeASumOf({1, 2, 3, 4});
-  federated_->Distrust();
+  federated_->InvalidateSaved();
   Start();
   EXPECT_EQ(View().federated_adapter_version, 0u);
-  EXPECT_FALSE(federated_->distrusted());
+  EXPECT_FALSE(federated_->saved_is_invalid());
   EXPECT_EQ(federated_->adapter(), nullptr);
 }
 

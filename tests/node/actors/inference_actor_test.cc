@@ -110,7 +110,7 @@ class InferenceActorTest : public DatabaseTest {
     std::promise<void> blocked;
     std::future<void> is_blocked = blocked.get_future();
     blocker_ = std::async(std::launch::async, [this, blocked = std::move(blocked)]() mutable {
-      return trajectories_->WhileStill([&] {
+      return trajectories_->WithRewritesPaused([&] {
         blocked.set_value();
         release_.get_future().wait();
         return absl::OkStatus();
@@ -191,7 +191,7 @@ TEST_F(InferenceActorTest, AStopByForceLosesNoEnd) {
   EXPECT_EQ(trajectories_->size(), 2u);
 }
 
-TEST_F(InferenceActorTest, ACancelledRequestOfAnErasedUserDoesNotWaitOnTheComputeThread) {
+TEST_F(InferenceActorTest, ErasureDoesNotWaitForACancelledRequest) {
   BlockTheStore();
   const auto first = std::make_shared<Caller>();
   ASSERT_TRUE(Ask(first).ok());
@@ -200,7 +200,7 @@ TEST_F(InferenceActorTest, ACancelledRequestOfAnErasedUserDoesNotWaitOnTheComput
   cancelled->Cancel();
   ASSERT_TRUE(Ask(cancelled).ok());
   EXPECT_FALSE(cancelled->Told(std::chrono::milliseconds(50)));
-  auto erased = std::async(std::launch::async, [this] { fence_.Forget("ann"); });
+  auto erased = std::async(std::launch::async, [this] { fence_.FenceUser("ann"); });
   Release();
   erased.get();
   EXPECT_TRUE(first->End().ok());

@@ -48,7 +48,7 @@ class LearningActorTest : public DatabaseTest {
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = width}).value();
     trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
     changes_ = storage::ChangeStore::Open(*database_).value();
-    answers_ = storage::AnswerStore::Open(*database_).value();
+    answers_ = storage::FeedbackAnswerStore::Open(*database_).value();
     AddResponse("r", embedding_);
     Start();
   }
@@ -69,7 +69,7 @@ class LearningActorTest : public DatabaseTest {
     const std::array<float, 1> hidden = {1};
     const std::array<inference::TokenProbability, 1> candidates = {{{inference::TokenId{1}, 0.5F}}};
     trail.commits.Add(0, inference::TokenId{1}, 0.5F, hidden, candidates);
-    instant_->Keep(id, std::move(trail));
+    instant_->StoreTrail(id, std::move(trail));
   }
   // Starts the actor as a node does.
   void Start() {
@@ -124,10 +124,10 @@ class LearningActorTest : public DatabaseTest {
     EXPECT_TRUE(status.ok()) << status.status();
     return status.value_or(learning::LearningStatus{});
   }
-  absl::StatusOr<learning::RoundSummary> RunRound(bool replay) {
-    absl::StatusOr<learning::RoundSummary> summary = absl::UnknownError("no answer");
+  absl::StatusOr<learning::BackgroundRoundSummary> RunComputeRound(bool replay) {
+    absl::StatusOr<learning::BackgroundRoundSummary> summary = absl::UnknownError("no answer");
     learning_->RunBackground(
-        replay, [&](absl::StatusOr<learning::RoundSummary> given) { summary = given; });
+        replay, [&](absl::StatusOr<learning::BackgroundRoundSummary> given) { summary = given; });
     executor_.RunFor(std::chrono::seconds(1));
     return summary;
   }
@@ -178,7 +178,7 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::ChangeStore> changes_;
-  std::unique_ptr<storage::AnswerStore> answers_;
+  std::unique_ptr<storage::FeedbackAnswerStore> answers_;
   std::unique_ptr<serving::InstantLoop> instant_;
   std::unique_ptr<serving::RequestRouter> router_;
   std::optional<storage::StateStore> state_;
@@ -231,7 +231,7 @@ TEST_F(LearningActorTest, ANodeThatDoesNotLearnStartsNoRoundForWhatItFinds) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
-TEST_F(LearningActorTest, APatternThatIsDeletedWhileItTrainsIsNotToldAsOneThatDidNotHelp) {
+TEST_F(LearningActorTest, APatternDeletedWhileItTrainsIsNotReportedAsUseless) {
   ASSERT_TRUE(Accept().learned);
   on_training_ = [&] { ASSERT_TRUE(patterns_->Delete(learned_[0]).ok()); };
   EXPECT_NE(Accept().explanation.find("was deleted"), std::string::npos);
@@ -285,16 +285,16 @@ TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
 }
 
 // Regression test: only the queue forgot it, so the next start taught it anyway.
-TEST_F(LearningActorTest, WhatWasUndoneInASessionIsTaughtByNoRoundAlsoAfterARestart) {
+TEST_F(LearningActorTest, NoRoundTeachesWhatASessionUndidAfterARestart) {
   KeepCommits("r");
   const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   ASSERT_EQ(rated.changes.size(), 1u);
   ASSERT_EQ(rated.changes[0].kind, storage::ChangeKind::kSessionTaught);
   ASSERT_TRUE(Undo(storage::TokenOf(rated.changes[0])).ok());
-  EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(false)->patterns_kept, 0u);
   Start();
-  EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
-  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(false)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(true)->patterns_kept, 0u);
   EXPECT_TRUE(Accept().learned) << "new feedback counts";
 }
 
@@ -314,7 +314,7 @@ TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned
     Submit({.response_id = response, .copied = true});
   }
   ASSERT_TRUE(Undo(storage::TokenOf(merge)).ok());
-  EXPECT_GE(RunRound(false)->patterns_kept, 1u);
+  EXPECT_GE(RunComputeRound(false)->patterns_kept, 1u);
 }
 
 // Regression test: the undo of the first feedback took back what the second had taught, and the
@@ -327,7 +327,7 @@ TEST_F(LearningActorTest, OfTwoFeedbacksOfOneResponseTheSecondIsUndone) {
   ASSERT_EQ(second.changes.size(), 1u);
   EXPECT_EQ(ReasonOf(Undo(storage::TokenOf(first.changes[0])).status()), reasons::kCannotUndo);
   EXPECT_TRUE(Undo(storage::TokenOf(second.changes[0])).ok());
-  EXPECT_FALSE(instant_->Remembers({"", "session"}, "r"));
+  EXPECT_FALSE(instant_->HasLessonsOf({"", "session"}, "r"));
 }
 
 // Regression test: what a session had been taught stayed the last change for ever once the session
@@ -405,7 +405,7 @@ TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
   const learning::FeedbackAnswer answer = Accept();
   EXPECT_FALSE(answer.learned);
   EXPECT_NE(answer.explanation.find("paused"), std::string::npos) << answer.explanation;
-  EXPECT_EQ(ReasonOf(RunRound(false).status()), "LEARNING_PAUSED");
+  EXPECT_EQ(ReasonOf(RunComputeRound(false).status()), "LEARNING_PAUSED");
   Start();
   PassTheAgeOfARound();
   EXPECT_EQ(patterns_->size(), 0u);
@@ -418,14 +418,14 @@ TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
 TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
   AddResponse("s", other_);
   absl::StatusOr<learning::FeedbackAnswer> late = absl::UnknownError("no answer");
-  absl::StatusOr<learning::RoundSummary> asked = absl::UnknownError("no answer");
+  absl::StatusOr<learning::BackgroundRoundSummary> asked = absl::UnknownError("no answer");
   on_training_ = [&] {
     ASSERT_TRUE(learning_
                     ->Submit({.response_id = "s", .accepted = true},
                              [&](absl::StatusOr<learning::FeedbackAnswer> given) { late = given; })
                     .ok());
-    learning_->RunBackground(false,
-                             [&](absl::StatusOr<learning::RoundSummary> given) { asked = given; });
+    learning_->RunBackground(
+        false, [&](absl::StatusOr<learning::BackgroundRoundSummary> given) { asked = given; });
     learning_->SetPaused(true, [](const absl::StatusOr<learning::LearningStatus>&) {});
   };
   Accept();
@@ -441,15 +441,15 @@ TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
 TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
   const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   EXPECT_FALSE(rated.learned) << "waits for others";
-  absl::StatusOr<learning::RoundSummary> summary = RunRound(false);
+  absl::StatusOr<learning::BackgroundRoundSummary> summary = RunComputeRound(false);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->patterns_kept, 1u);
   ASSERT_EQ(summary->changes.size(), 1u);
   EXPECT_TRUE(summary->changes[0].on_demand);
-  summary = RunRound(false);
+  summary = RunComputeRound(false);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->patterns_kept, 0u) << "nothing waited";
-  summary = RunRound(true);
+  summary = RunComputeRound(true);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->patterns_kept, 1u);
 }
@@ -458,10 +458,10 @@ TEST_F(LearningActorTest, ARoundOfAllTeachesNothingThatWasUndoneOrDeleted) {
   const learning::FeedbackAnswer answer = Accept();
   ASSERT_EQ(answer.changes.size(), 1u);
   ASSERT_TRUE(Undo(storage::TokenOf(answer.changes[0])).ok());
-  ASSERT_EQ(RunRound(true)->patterns_kept, 0u);
+  ASSERT_EQ(RunComputeRound(true)->patterns_kept, 0u);
   ASSERT_TRUE(Accept().learned) << "new feedback counts";
   ASSERT_TRUE(patterns_->Delete(learned_.back()).ok());
-  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(true)->patterns_kept, 0u);
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
@@ -475,17 +475,17 @@ TEST_F(LearningActorTest, WhatUsersDoTeachesUnlessTheyDidOtherwise) {
   EXPECT_FLOAT_EQ(patterns_->Get(learned_[0])->quality, 0.5F);
   const learning::FeedbackAnswer regenerated = Submit({.response_id = "r", .regenerated = true});
   EXPECT_NE(regenerated.explanation.find("not liked"), std::string::npos);
-  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(true)->patterns_kept, 0u);
 }
 
 TEST_F(LearningActorTest, ABadRatingAfterAnAcceptanceTeachesNothing) {
   ASSERT_TRUE(Accept().learned);
   const learning::FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.0F});
   EXPECT_NE(rated.explanation.find("not liked"), std::string::npos) << rated.explanation;
-  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(true)->patterns_kept, 0u);
   ASSERT_FALSE(Submit({.response_id = "r", .rating = 1.0F}).learned) << "waits for others";
   EXPECT_FALSE(Submit({.response_id = "r", .accepted = false}).learned);
-  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(RunComputeRound(true)->patterns_kept, 0u);
 }
 
 TEST_F(LearningActorTest, TheRouterIsTrainedBesideTheRoundsAndUndoneLikePatterns) {
@@ -498,7 +498,7 @@ TEST_F(LearningActorTest, TheRouterIsTrainedBesideTheRoundsAndUndoneLikePatterns
   }
   Submit({.response_id = fmt::format("served-{}", ratings_.size() - 1), .accepted = false});
   EXPECT_FALSE(router_learner_->due());
-  const auto summary = RunRound(false);
+  const auto summary = RunComputeRound(false);
   ASSERT_TRUE(summary.ok()) << summary.status();
   ASSERT_EQ(summary->changes.size(), 1u) << "an operator's round does not wait until it is due";
   const storage::LearningChange change = summary->changes[0];

@@ -136,23 +136,23 @@ TEST_F(PatternServiceTest, SearchesObeyEveryConditionOfTheFilter) {
     auto& pattern = *request.mutable_pattern();
     pattern.mutable_embedding()->set_values(2, static_cast<float>(random.Normal()));
     pattern.set_bank(static_cast<uint32_t>(random.Below(3)));
-    pattern.set_task(random.Chance(0.5) ? "a" : "b");
-    pattern.set_tier(random.Chance(0.5) ? SHARING_TIER_PUBLIC : SHARING_TIER_PRIVATE);
+    pattern.set_task(random.Bernoulli(0.5) ? "a" : "b");
+    pattern.set_tier(random.Bernoulli(0.5) ? SHARING_TIER_PUBLIC : SHARING_TIER_PRIVATE);
     pattern.set_quality(static_cast<float>(random.Uniform()));
     pattern.set_created_ms(static_cast<int64_t>(1 + random.Below(1000)));
-    pattern.set_origin(ToHex(random.Chance(0.5) ? self_ : Sha256("other")));
+    pattern.set_origin(ToHex(random.Bernoulli(0.5) ? self_ : Sha256("other")));
     ASSERT_TRUE(Upsert(request).ok());
     all.push_back(pattern);
   }
   for (int trial = 0; trial < 60; ++trial) {
     pattern::v1::PatternFilter filter;
-    if (random.Chance(0.5)) filter.set_bank(static_cast<uint32_t>(random.Below(3)));
-    if (random.Chance(0.5)) filter.set_task("a");
-    if (random.Chance(0.5)) filter.add_tiers(SHARING_TIER_PUBLIC);
-    if (random.Chance(0.5)) filter.set_origin(ToHex(self_));
-    if (random.Chance(0.5)) filter.set_min_quality(0.25F);
-    if (random.Chance(0.5)) filter.set_created_from_ms(250);
-    if (random.Chance(0.5)) filter.set_created_before_ms(750);
+    if (random.Bernoulli(0.5)) filter.set_bank(static_cast<uint32_t>(random.Below(3)));
+    if (random.Bernoulli(0.5)) filter.set_task("a");
+    if (random.Bernoulli(0.5)) filter.add_tiers(SHARING_TIER_PUBLIC);
+    if (random.Bernoulli(0.5)) filter.set_origin(ToHex(self_));
+    if (random.Bernoulli(0.5)) filter.set_min_quality(0.25F);
+    if (random.Bernoulli(0.5)) filter.set_created_from_ms(250);
+    if (random.Bernoulli(0.5)) filter.set_created_before_ms(750);
     std::vector<std::string> expected;
     for (const auto& pattern : all) {
       if ((!filter.has_bank() || pattern.bank() == filter.bank()) &&

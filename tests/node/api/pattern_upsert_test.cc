@@ -80,7 +80,7 @@ class PatternUpsertTest : public DatabaseTest {
   bool Shareable() { return sharing::ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
 
   std::shared_ptr<const inference::Model> model_;
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<PatternUpsert> upsert_;
 };

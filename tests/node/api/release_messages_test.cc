@@ -33,7 +33,7 @@ sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
 // sums.
 TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kDp);
-  view.plain_left = true;
+  view.plain_shared = true;
   privacy::ResidualPrivacy residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 2u);
   EXPECT_EQ(residual.epsilon, 1.5);
@@ -43,7 +43,7 @@ TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
   view.centroids.emplace();
   view.centroids->set_enabled(true);
   view.centroids->set_spent_epsilon(9);
-  view.plain_left = false;
+  view.plain_shared = false;
   EXPECT_EQ(ResidualOf(view).epsilon, 1.5) << "none left";
   view.centroids->set_releases(3);
   residual = ResidualOf(view);
@@ -77,7 +77,7 @@ TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
   EXPECT_THAT(ResidualText(view),
               AllOf(HasSubstr("is not known"), HasSubstr("the ledger is broken"),
                     Not(HasSubstr("Nothing was")), Not(HasSubstr("Plain items"))));
-  view.plain_left = true;
+  view.plain_shared = true;
   EXPECT_THAT(ResidualText(view), HasSubstr("Plain items left"));
 }
 

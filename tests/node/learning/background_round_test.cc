@@ -22,7 +22,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
@@ -134,7 +134,7 @@ class BackgroundRoundTest : public DatabaseTest {
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::vector<float> embedding_;
   std::vector<float> other_;
-  std::optional<inference::Frame> frame_;             // none: nothing is prepared for sharing
+  std::optional<inference::ProjectionFrame> frame_;   // none: nothing is prepared for sharing
   std::unique_ptr<storage::ConsentBook> consents_;    // null: all users agree
   std::unique_ptr<serving::AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
   bool stale_patterns_ = false;
@@ -180,12 +180,12 @@ TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
   };
   const auto lesson_that = [](bool judges) {
     int number = 0;
-    while (JudgesUpdates(std::to_string(number)) != judges) {
+    while (IsEvaluationLesson(std::to_string(number)) != judges) {
       ++number;
     }
     return std::to_string(number);
   };
-  ASSERT_FALSE(JudgesUpdates("r"));
+  ASSERT_FALSE(IsEvaluationLesson("r"));
   ASSERT_TRUE(Run({"r"}).status.ok());
   const std::vector<float> alone = core();
   ASSERT_FALSE(alone.empty());
@@ -208,7 +208,7 @@ TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
     ASSERT_TRUE(patterns_->Put(pattern).ok());
     ASSERT_TRUE(patterns_->RecordUse(kId).ok());
   });
-  EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
+  EXPECT_EQ(learned.outcome, ClusterOutcome::kKept);
   const storage::Pattern stored = *patterns_->Get(kId);
   EXPECT_EQ(stored.task, "runs");
   EXPECT_EQ(stored.expires_ms, expires_ms);
@@ -221,7 +221,7 @@ TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
 
 TEST_F(BackgroundRoundTest, APatternThatIsDeletedWhileARoundTrainsStaysDeleted) {
   const LearnedPattern learned = Learn([&] { ASSERT_TRUE(patterns_->Delete(kId).ok()); });
-  EXPECT_EQ(learned.outcome, RoundOutcome::kDeleted);
+  EXPECT_EQ(learned.outcome, ClusterOutcome::kDeleted);
   EXPECT_TRUE(*patterns_->WasDeleted(kId));
   EXPECT_TRUE(waiting_.empty());
 }
@@ -234,16 +234,16 @@ TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
   const uint64_t before = patterns_->Stats().last_sequence;
   const LearnedPattern learned = Learn([&] {
     ASSERT_TRUE(database_->Erase(storage::KeyScope::User("alice")).ok());
-    ASSERT_TRUE(trajectories_->ForgetErased().ok());
+    ASSERT_TRUE(trajectories_->PurgeErased().ok());
   });
-  EXPECT_EQ(learned.outcome, RoundOutcome::kErased);
+  EXPECT_EQ(learned.outcome, ClusterOutcome::kErased);
   EXPECT_EQ(patterns_->Stats().last_sequence, before);
   EXPECT_TRUE(Run({"r"}).waiting.empty()) << "it is gone";
 }
 
 // Regression test: an embedding or an adapter that a user stored during the minutes of training was
 // overwritten.
-TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
+TEST_F(BackgroundRoundTest, APatternThatAUserChangesDuringARoundStaysAsItIs) {
   const LearnedPattern learned = Learn([&] {
     storage::Pattern pattern = *patterns_->Get(kId);
     pattern.embedding = other_;
@@ -251,7 +251,7 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
     pattern.payload = serving::EncodePatternPayload({.adapter = "a user's"});
     ASSERT_TRUE(patterns_->Put(pattern).ok());
   });
-  EXPECT_EQ(learned.outcome, RoundOutcome::kChanged);
+  EXPECT_EQ(learned.outcome, ClusterOutcome::kChanged);
   EXPECT_EQ(waiting_, std::set<std::string>{"r"}) << "a later round learns it";
   const storage::Pattern stored = *patterns_->Get(kId);
   EXPECT_EQ(stored.embedding, other_);
@@ -261,7 +261,7 @@ TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsSt
 
 // Regression test: the length was assumed to be one, so a pattern of length ten was near everything
 // and one of a tenth near nothing.
-TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLengths) {
+TEST_F(BackgroundRoundTest, ALessonGoesToThePatternNearestByAngle) {
   constexpr storage::PatternId kFar{9};
   storage::Pattern near = Known();
   storage::Pattern far = Known();
@@ -283,12 +283,12 @@ TEST_F(BackgroundRoundTest, APatternThatCompletionsDoNotFindLearnsNothing) {
   low.bank = 0;
   ASSERT_TRUE(patterns_->Put(low).ok());
   const LearnedPattern learned = Learn();
-  EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
+  EXPECT_EQ(learned.outcome, ClusterOutcome::kKept);
   EXPECT_NE(learned.id, kId);
   EXPECT_EQ(patterns_->Get(learned.id)->bank, static_cast<uint32_t>(inference::BankOf(1)));
 }
 
-TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearnedNearIt) {
+TEST_F(BackgroundRoundTest, LearningNearAClientsAdapterDoesNotReplaceIt) {
   storage::Pattern given = Known();
   given.adapter_name = "a client's";
   given.payload = serving::EncodePatternPayload({.adapter = "a client's"});
@@ -360,7 +360,7 @@ TEST_F(BackgroundRoundTest, LessonsOfARoundThatFailsWaitForTheNext) {
   EXPECT_EQ(ReasonOf(round.status), reasons::kStoreReadOnly);
   EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
   ASSERT_EQ(round.patterns.size(), 1u);
-  EXPECT_EQ(round.patterns[0].outcome, RoundOutcome::kFailed);
+  EXPECT_EQ(round.patterns[0].outcome, ClusterOutcome::kFailed);
   EXPECT_EQ(Run({"r"}, [] { return true; }).waiting, std::set<std::string>{"r"}) << "cancelled";
   free_bytes_ = uint64_t{1} << 40;
   clock_.Advance(limits::kReserveProbeInterval);
@@ -393,7 +393,7 @@ TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing
   ASSERT_TRUE(patterns_->Delete(kId).ok());
   ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
   options_.min_improvement = 100;
-  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  ASSERT_EQ(Learn().outcome, ClusterOutcome::kNoImprovement);
   options_.min_improvement = -100;
   AddLesson("s", embedding_);
   ASSERT_TRUE(Run({"s"}).status.ok());
@@ -405,7 +405,7 @@ TEST_F(BackgroundRoundTest, WhatIsRatedAnewAndAddsNothingStillGoesWithItsPattern
   ASSERT_EQ(Learn().id, kId);
   ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
   options_.min_improvement = 100;
-  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  ASSERT_EQ(Learn().outcome, ClusterOutcome::kNoImprovement);
   ASSERT_TRUE(patterns_->Delete(kId).ok());
   options_.min_improvement = -100;
   AddLesson("s", embedding_);
@@ -447,7 +447,7 @@ TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
   EXPECT_EQ(serving::DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
 }
 
-TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsForTheNext) {
+TEST_F(BackgroundRoundTest, AStoppedRoundLeavesItsLessonsForTheNext) {
   slice_ = Duration(0);
   bool stop = false;
   int yields = 0;
@@ -483,7 +483,7 @@ TEST_F(BackgroundRoundTest, OfFourLessonsOneIsHeldBack) {
 
 TEST_F(BackgroundRoundTest, QualityDecaysWithNewEvidence) {
   options_.quality_decay = 0.5F;
-  ASSERT_EQ(Learn().outcome, RoundOutcome::kKept);
+  ASSERT_EQ(Learn().outcome, ClusterOutcome::kKept);
   EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 1) << "the first evidence";
   AddLesson("s", embedding_);
   ASSERT_TRUE(trajectories_->SetFeedback("s", {.rating = 0.8F}).ok());
@@ -522,7 +522,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
 
 // Regression test: after a cancellation the round still read all patterns, twice and with their
 // adapters.
-TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
+TEST_F(BackgroundRoundTest, ACancelledRoundEndsWithThePageThatItReads) {
   for (uint16_t i = 0; i < 600; ++i) {
     storage::Pattern pattern = Known();
     pattern.id = {9, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};

@@ -62,13 +62,13 @@ TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
 
 TEST_F(DeepLessonsTest, NeverMoreThanHalfOfThoseHeldBackSayWhenToStop) {
   EXPECT_EQ(SelectionCount(0), 0u);
-  EXPECT_EQ(SelectionCount(2 * limits::kLeastSelection - 1), 0u);
-  EXPECT_EQ(SelectionCount(2 * limits::kLeastSelection), limits::kLeastSelection);
+  EXPECT_EQ(SelectionCount(2 * limits::kMinSelection - 1), 0u);
+  EXPECT_EQ(SelectionCount(2 * limits::kMinSelection), limits::kMinSelection);
   EXPECT_EQ(SelectionCount(limits::kMaxDeepHeldBack), limits::kMaxSelection);
 }
 
 TEST_F(DeepLessonsTest, ARoundEndsWhereItsLessonsGainNoMore) {
-  AddLessons(8 * limits::kLeastSelection - kDeepTestLessons);
+  AddLessons(8 * limits::kMinSelection - kDeepTestLessons);
   options_.steps = 12;
   options_.select_every = 2;
   options_.learning_rate = 1;  // every step is too long
@@ -76,8 +76,7 @@ TEST_F(DeepLessonsTest, ARoundEndsWhereItsLessonsGainNoMore) {
   EXPECT_LT(wild.steps, 12u);
   EXPECT_EQ(wild.outcome, DeepOutcome::kNoImprovement) << "what was best was where it began";
   EXPECT_EQ(wild.held_out_after, wild.held_out_before);
-  EXPECT_EQ(wild.held_back, limits::kLeastSelection)
-      << "those that said when to stop judge nothing";
+  EXPECT_EQ(wild.held_back, limits::kMinSelection) << "those that said when to stop judge nothing";
   options_.learning_rate = 1e-3;
   const DeepResult calm = Run();
   EXPECT_EQ(calm.steps, 12u);
@@ -85,7 +84,7 @@ TEST_F(DeepLessonsTest, ARoundEndsWhereItsLessonsGainNoMore) {
 }
 
 TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
-  for (size_t i = kDeepTestLessons; i < 8 * limits::kLeastSelection; ++i) {
+  for (size_t i = kDeepTestLessons; i < 8 * limits::kMinSelection; ++i) {
     AddLesson(fmt::format("more {:05}", i), fmt::format("user {}", i));
   }
   const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
@@ -105,7 +104,7 @@ TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
 }
 
 TEST_F(DeepLessonsTest, AnInterruptedRoundEndsWhereItWouldHave) {
-  AddLessons(8 * limits::kLeastSelection - kDeepTestLessons);
+  AddLessons(8 * limits::kMinSelection - kDeepTestLessons);
   options_.steps = 12;
   options_.select_every = 2;
   const DeepResult whole = Run(5);

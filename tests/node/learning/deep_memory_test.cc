@@ -64,12 +64,12 @@ TEST(DeepMemoryTest, NumbersThatNoRunLeavesAreRefused) {
 
 TEST_F(DeepMemoriesTest, AVersionFindsItsOwn) {
   EXPECT_FALSE(Memories().Find(3).has_value());
-  ASSERT_TRUE(Memories().Keep(Sample()).ok());
+  ASSERT_TRUE(Memories().Store(Sample()).ok());
   EXPECT_EQ(Memories().Find(3).value(), Sample());
 }
 
-TEST_F(DeepMemoriesTest, ADamagedMemoryOrThatOfAnotherVersionIsSaidOnceAndRemoved) {
-  ASSERT_TRUE(Memories().Keep(Sample()).ok());
+TEST_F(DeepMemoriesTest, ADamagedOrForeignMemoryIsSaidOnceAndRemoved) {
+  ASSERT_TRUE(Memories().Store(Sample()).ok());
   DamageState(storage::state::DeepMemory(3));
   EXPECT_FALSE(Memories().Find(3).has_value());
   EXPECT_FALSE(HasState(storage::state::DeepMemory(3)));

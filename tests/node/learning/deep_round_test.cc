@@ -49,7 +49,7 @@ class DeepRoundTest : public DeepRoundFixture {
   }
 };
 
-TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestart) {
+TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionForAllRequests) {
   const DeepResult result = Run();
   ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
   EXPECT_EQ(result.version, 1u);
@@ -264,11 +264,11 @@ TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
   ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
   ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
   const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
-  ASSERT_NE(served->reach, nullptr);
-  EXPECT_EQ(served->reach->centroids.size(), 1u) << "of equal prompts one is enough";
+  ASSERT_NE(served->scope, nullptr);
+  EXPECT_EQ(served->scope->centroids.size(), 1u) << "of equal prompts one is enough";
   options_.scope = std::nullopt;
   ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
-  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->reach, nullptr);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->scope, nullptr);
 }
 
 // The score counts the adapter as it is served: requests with general text never get it.
@@ -348,7 +348,7 @@ TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
 
 // Regression test: every later round continued from that checkpoint and failed, because its version
 // existed already.
-TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLaterRound) {
+TEST_F(DeepRoundTest, AKillAfterPublishingStopsNoLaterRound) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
   const DeepCheckpoint left = ReadDeepCheckpoint(*state_)->value();

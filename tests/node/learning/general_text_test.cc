@@ -78,7 +78,7 @@ TEST_F(GeneralTextTest, WhatMeasuresIsNeverReplayed) {
       EXPECT_FALSE(part->empty());
       for (const auto& passage : *part) {
         EXPECT_TRUE(all.insert(passage).second);
-        EXPECT_GE(passage.size(), limits::kLeastPassageTokens);
+        EXPECT_GE(passage.size(), limits::kMinPassageTokens);
         EXPECT_LE(passage.size(), limits::kGeneralPassageTokens);
       }
     }

@@ -55,7 +55,7 @@ class LearningThrottleTest : public ::testing::Test {
 
 TEST_F(LearningThrottleTest, LearningWaitsWhileStepsTakeAFifthLonger) {
   Steps(200, kUsual);
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   Steps(100, 1.19 * kUsual);
   EXPECT_FALSE(Waits());
   Steps(100, 1.21 * kUsual);
@@ -67,7 +67,7 @@ TEST_F(LearningThrottleTest, LearningWaitsWhileStepsTakeAFifthLonger) {
 
 TEST_F(LearningThrottleTest, NobodyIsWaitedForWithoutEnoughSteps) {
   Steps(200, kUsual);
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   Steps(49, 10 * kUsual);
   EXPECT_FALSE(Waits());
   EXPECT_EQ(throttle_.status().p99_learning, 0);
@@ -76,7 +76,7 @@ TEST_F(LearningThrottleTest, NobodyIsWaitedForWithoutEnoughSteps) {
 }
 
 TEST_F(LearningThrottleTest, AnUnknownLevelIsMeasuredInAPause) {
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   Steps(60, kUsual);
   while_waiting_ = [&] { throttle_.StepEnded(kUsual); };
   EXPECT_TRUE(Waits());
@@ -89,7 +89,7 @@ TEST_F(LearningThrottleTest, AnUnknownLevelIsMeasuredInAPause) {
 // Otherwise a machine with more load than this morning would never learn again.
 TEST_F(LearningThrottleTest, ALevelThatRoseWithoutLearningIsTheNewLevel) {
   Steps(200, kUsual);
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   Steps(100, 3 * kUsual);
   while_waiting_ = [&] { throttle_.StepEnded(3 * kUsual); };
   EXPECT_TRUE(Waits());
@@ -99,7 +99,7 @@ TEST_F(LearningThrottleTest, ALevelThatRoseWithoutLearningIsTheNewLevel) {
 
 TEST_F(LearningThrottleTest, AStepThatBeganBesideLearningIsNotTakenForOneWithout) {
   {
-    const LearningThrottle::Working working(throttle_);
+    const LearningThrottle::ScopedLearning working(throttle_);
   }
   clock_.Advance(std::chrono::milliseconds(5));
   throttle_.StepEnded(0.5);
@@ -109,7 +109,7 @@ TEST_F(LearningThrottleTest, AStepThatBeganBesideLearningIsNotTakenForOneWithout
 
 TEST_F(LearningThrottleTest, AWaitEndsWhenLearningIsStopped) {
   Steps(200, kUsual);
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   Steps(100, 10 * kUsual);
   const absl::Status waited =
       throttle_.Wait(storage::LearningLoop::kBackground, 0, [&] { return sleeps_ >= 3; });
@@ -118,7 +118,7 @@ TEST_F(LearningThrottleTest, AWaitEndsWhenLearningIsStopped) {
 }
 
 TEST_F(LearningThrottleTest, MemoryAboveTheBudgetIsWaitedForAMinute) {
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   session_bytes_ = 600;
   while_waiting_ = [&] { session_bytes_ = sleeps_ > 5 ? 400 : 600; };
   EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kDeep, 600, nullptr).ok())
@@ -132,7 +132,7 @@ TEST_F(LearningThrottleTest, MemoryAboveTheBudgetIsWaitedForAMinute) {
 
 // Otherwise each loop would wait a minute for the other's memory, and both would end.
 TEST_F(LearningThrottleTest, OfTwoLoopsThatDoNotFitTheDeepOneGoesOn) {
-  const LearningThrottle::Working working(throttle_);
+  const LearningThrottle::ScopedLearning working(throttle_);
   ASSERT_TRUE(throttle_.Wait(storage::LearningLoop::kBackground, 500, nullptr).ok());
   EXPECT_TRUE(throttle_.Wait(storage::LearningLoop::kDeep, 600, nullptr).ok());
   EXPECT_EQ(throttle_.status().memory_bytes, 1100u);
@@ -159,9 +159,9 @@ TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
     EXPECT_TRUE(throttle_.Wait(loop, 0, nullptr).ok());
   };
   {
-    const LearningThrottle::Working working(throttle_);
+    const LearningThrottle::ScopedLearning working(throttle_);
     std::thread deep([&] {
-      const LearningThrottle::Working own(throttle_);
+      const LearningThrottle::ScopedLearning own(throttle_);
       for (; deep_slices < kSlices; ++deep_slices) {
         slice(storage::LearningLoop::kDeep);
       }

@@ -20,7 +20,7 @@ std::vector<Lesson> Lessons(size_t old, size_t fresh) {
   std::vector<Lesson> lessons;
   for (size_t i = 0; i < old + fresh; ++i) {
     Lesson lesson{.trajectory = {.response_id = fmt::format("lesson {}", i)},
-                  .wanted = "text",
+                  .target = "text",
                   .fresh = i >= old};
     lessons.push_back(lesson);
   }
@@ -66,13 +66,13 @@ TEST(LessonClustersTest, TheSameLessonsAreHeldBackInWhateverOrderTheyCome) {
 
 TEST(LessonClustersTest, AnEditIsWantedBeforeWhatWasRatedAndALowRatingIsNot) {
   storage::Trajectory trajectory{.completion = "completion"};
-  EXPECT_EQ(WantedText(trajectory, 0.7F), "");
+  EXPECT_EQ(TargetText(trajectory, 0.7F), "");
   trajectory.rating = 0.6F;
-  EXPECT_EQ(WantedText(trajectory, 0.7F), "");
+  EXPECT_EQ(TargetText(trajectory, 0.7F), "");
   trajectory.rating = 0.7F;
-  EXPECT_EQ(WantedText(trajectory, 0.7F), "completion");
+  EXPECT_EQ(TargetText(trajectory, 0.7F), "completion");
   trajectory.edited_text = "edit";
-  EXPECT_EQ(WantedText(trajectory, 0.7F), "edit");
+  EXPECT_EQ(TargetText(trajectory, 0.7F), "edit");
 }
 
 }  // namespace

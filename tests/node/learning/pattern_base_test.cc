@@ -138,44 +138,44 @@ TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   Publish(deep);
   const LearnedPattern learned = Learn({.responses = {"r"}});
   EXPECT_LT(learned.held_out_before, bare - 0.1) << "of what is served";
-  ASSERT_EQ(learned.outcome, RoundOutcome::kKept);
+  ASSERT_EQ(learned.outcome, ClusterOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 1u);
   const auto on_top = AdapterOf(id);
   EXPECT_NE(inference::AdapterId(*on_top), inference::AdapterId(*alone));
   EXPECT_LT(Score({deep, on_top}), Score({deep}));
 }
 
-TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARollback) {
+TEST_F(PatternBaseTest, PatternsFollowThePublishedAndTheRestoredVersion) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
   Publish(TrainDeep(1, 5));
   EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
-  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 1u);
   EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
   Publish(TrainDeep(2, 6));
-  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 2u);
   ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 2).ok());
-  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 1u);
   ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
-  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
   EXPECT_EQ(PayloadOf(id).deep_version, 0u);
   EXPECT_EQ(trajectories_->Get("r")->learned_in, id);
 }
 
-TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItBack) {
+TEST_F(PatternBaseTest, UndoBringsBackAnAdapterThatWasNoLongerNeeded) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   const storage::Pattern before = *patterns_->Get(id);
   options_.min_improvement = 100;
-  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, RoundOutcome::kNoImprovement);
+  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kNoImprovement);
   EXPECT_EQ(patterns_->Get(id)->payload, before.payload) << "it stands on what is served";
   Publish(TrainDeep(1, 5));
   const LearnedPattern retired = Learn({.stale_patterns = true});
-  EXPECT_EQ(retired.outcome, RoundOutcome::kRetired);
+  EXPECT_EQ(retired.outcome, ClusterOutcome::kRetired);
   EXPECT_EQ(patterns_->Get(id)->adapter_name, "");
   EXPECT_TRUE(PayloadOf(id).adapter.empty());
   EXPECT_EQ(trajectories_->Get("r")->learned_in, id) << "and will be taught with others";
@@ -192,7 +192,7 @@ TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItB
   EXPECT_EQ(PayloadOf(id).deep_version, 0u);
 }
 
-TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotStored) {
+TEST_F(PatternBaseTest, TrainingOnAWithdrawnVersionIsNotStored) {
   Publish(TrainDeep(1, 5));
   const uint64_t before = patterns_->Stats().last_sequence;
   int calls = 0;
@@ -202,7 +202,7 @@ TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotSto
     }
     return false;
   };
-  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, RoundOutcome::kChanged);
+  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kChanged);
   EXPECT_EQ(patterns_->Stats().last_sequence, before);
 }
 

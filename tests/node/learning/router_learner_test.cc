@@ -227,19 +227,19 @@ TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
   EXPECT_EQ(round.change->version_before, 1u);
   EXPECT_EQ(changes_->Last().value(), *round.change);
   EXPECT_EQ(HalfSteps(), 0);
-  if (round.verdict == RouterVerdict::kTakenBack) {
+  if (round.verdict == RouterVerdict::kWithdrawn) {
     EXPECT_EQ(round.change->version, 0u);
     EXPECT_LT(round.gain, 0);
     EXPECT_EQ(ReasonOf(Undo(*round.change)), reasons::kCannotUndo);
     ASSERT_TRUE(Start().ok());
     EXPECT_EQ(learner_->status().version, 0u);
   }
-  EXPECT_EQ(round.verdict, RouterVerdict::kTakenBack);
+  EXPECT_EQ(round.verdict, RouterVerdict::kWithdrawn);
 }
 
 // Regression test: waiting was counted from the last version's training, so each start trained
 // again.
-TEST_F(RouterLearnerTest, WhatATrainingWithoutAVersionTookDoesNotWaitAfterARestart) {
+TEST_F(RouterLearnerTest, LessonsOfAVersionlessTrainingDoNotWaitAfterARestart) {
   Serve(RouterLearner::kNewOutcomes);
   EXPECT_EQ(Train().verdict, RouterVerdict::kTooFewOutcomes);
   ASSERT_TRUE(Start().ok());
@@ -318,7 +318,7 @@ TEST_F(RouterLearnerTest, WhatAnErasedUserSaidIsNotLearnedFrom) {
   ASSERT_TRUE(trajectories_->Put(hers).ok());
   EXPECT_EQ(Train().outcomes, 1201u);
   ASSERT_TRUE(database_->Erase(storage::KeyScope::User("ann")).ok());
-  ASSERT_TRUE(trajectories_->ForgetErased().ok());
+  ASSERT_TRUE(trajectories_->PurgeErased().ok());
   EXPECT_EQ(Train().outcomes, 1200u);
 }
 

@@ -59,24 +59,24 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   double best = 0;
   constexpr int kRequests = 1000;
   for (int i = 0; i < kRequests; ++i) {
-    const inference::RequestFacts facts = world.Request();
+    const inference::RequestFeatures facts = world.Request();
     const size_t route = greedy.Choose(facts, RouterWorld::Open()).decision.route;
     learned += RouterWorld::Worth(facts, route, kValue) / kRequests;
     for (const size_t fixed :
-         {serving::kRouteAsAsked, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
+         {serving::kRouteUnchanged, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
       alike.at(fixed) += RouterWorld::Worth(facts, fixed, kValue) / kRequests;
     }
-    best += std::max(RouterWorld::Worth(facts, serving::kRouteAsAsked, kValue),
+    best += std::max(RouterWorld::Worth(facts, serving::kRouteUnchanged, kValue),
                      RouterWorld::Worth(facts, serving::kRouteHalfSteps, kValue)) /
             kRequests;
   }
   for (const size_t fixed :
-       {serving::kRouteAsAsked, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
+       {serving::kRouteUnchanged, serving::kRouteHalfSteps, serving::kRouteNoAdapters}) {
     EXPECT_GT(learned, alike.at(fixed) + 0.5) << serving::NodeRoutes().at(fixed).name;
   }
   EXPECT_GT(learned, best - 0.3);
   // The estimate is close to the true gain.
-  EXPECT_NEAR(trained.gain.mean, learned - alike[serving::kRouteAsAsked],
+  EXPECT_NEAR(trained.gain.mean, learned - alike[serving::kRouteUnchanged],
               4 * trained.gain.standard_error);
 }
 
@@ -99,8 +99,8 @@ TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
   Random random(8);
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, 300);
   std::erase_if(outcomes,
-                [](const RouterOutcome& one) { return one.route != serving::kRouteAsAsked; });
-  ASSERT_GT(outcomes.size(), kLeastRouteOutcomes);
+                [](const RouterOutcome& one) { return one.route != serving::kRouteUnchanged; });
+  ASSERT_GT(outcomes.size(), kMinRouteOutcomes);
   EXPECT_EQ(TrainRequestRouter(outcomes, {}, random)->router, nullptr) << "all of one way";
   EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
 }
@@ -112,7 +112,7 @@ std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
   Random random(seed);
   std::vector<RouterOutcome> outcomes = Outcomes(world, router, count);
   for (RouterOutcome& outcome : outcomes) {
-    outcome.good = random.Chance(0.6);
+    outcome.good = random.Bernoulli(0.6);
     outcome.cost = 1;
   }
   return outcomes;
@@ -120,7 +120,7 @@ std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
 
 // Regression test: one standard error was required after each 64 outcomes, and three of four such
 // worlds got a router at some time.
-TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetterHoweverOftenOneLooks) {
+TEST(RouterTrainingTest, ManyLooksDoNotMakeAnEqualRouterBetter) {
   constexpr uint64_t kWorlds = 8;
   constexpr size_t kLooks = 12;
   size_t called_better = 0;
@@ -149,7 +149,7 @@ TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
   EXPECT_FALSE(RouterGain({.mean = -3, .standard_error = 1, .outcomes = 64}).negative());
 }
 
-TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
+TEST(RouterTrainingTest, RequestsSinceItsTrainingJudgeTheServingRouter) {
   RouterWorld world(14);
   serving::RequestRouter router({.exploration = 0.3, .seed = 15});
   const auto serving = test::RouterThatTakes(serving::kRouteNoAdapters);  // it is never better

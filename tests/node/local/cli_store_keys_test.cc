@@ -158,7 +158,7 @@ TEST_F(CliStoreKeysTest, ARestoreDuringAChangeOfTheKeyTriesBoth) {
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
 }
 
-TEST_F(CliStoreKeysTest, ABackupOfAPassphraseIsRestoredOnAnotherMachineWithThePassphraseAlone) {
+TEST_F(CliStoreKeysTest, APassphraseAloneRestoresABackupOnAnotherMachine) {
   UsePassphrase("a long enough phrase");
   Put("a", "1");
   const std::string backup = Backup();

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/bytes.h"
-#include "storage/counters/store_life.h"
+#include "storage/counters/store_incarnation.h"
 #include "storage/db/row_key.h"
 #include "storage/db/row_sweep.h"
 #include "storage/patterns/pattern_store.h"
@@ -122,13 +122,14 @@ TEST_F(CliStoreTest, BacksUpAndRestores) {
   Put("a", "after");
   EXPECT_EQ(Run({"store", "restore", "--verify", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "after");
-  const uint64_t life = storage::StoreLife(*Open()).value();
-  EXPECT_EQ(storage::StoreLife(*Open()).value(), life);
+  const uint64_t life = storage::StoreIncarnation(*Open()).value();
+  EXPECT_EQ(storage::StoreIncarnation(*Open()).value(), life);
   const json restored = RunJson({"store", "restore", "--from", backup});
   EXPECT_GT(Number(restored["node_boot_counter"]), 0u);
   EXPECT_EQ(restored["ledger_entries"], "0");
   EXPECT_EQ(Open()->Get(storage::ColumnFamily::kMeta, "a").value(), "before");
-  EXPECT_NE(storage::StoreLife(*Open()).value(), life) << "numbers of changes are given again";
+  EXPECT_NE(storage::StoreIncarnation(*Open()).value(), life)
+      << "numbers of changes are given again";
   fs::remove(folder_ / "backup" / "store" / "CURRENT");
   EXPECT_NE(Run({"store", "restore", "--verify", "--from", backup}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("BACKUP_INVALID"));

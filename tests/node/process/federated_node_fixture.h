@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "federation/daf/adapter_update.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/package/model_package.h"
 #include "node/process/limits.h"
 #include "tests/node/node_fixture.h"
@@ -107,7 +107,7 @@ class FederatedNodeTest : public NodeTest {
   // Returns an update of a peer that has almost no effect, so that every gate accepts it.
   federation::AdapterUpdate SmallDelta() const {
     const inference::ModelPackage package = inference::LoadModelPackage(config_.model.path).value();
-    const inference::Frame frame =
+    const inference::ProjectionFrame frame =
         inference::RandomFrame(*package.model, config_.federation.core_rank, limits::kFrameSeed)
             .value();
     const auto rank = static_cast<uint32_t>(frame.rank);

@@ -23,7 +23,7 @@ constexpr int kClients = 3;
 constexpr int kRequests = 8;  // of each client
 constexpr int kTeachers = 5;  // users whose lessons exist from the beginning
 // More undos would leave deep rounds too few lessons, since what was undone is not taught again.
-constexpr int kMostUndone = 3;
+constexpr int kMaxUndone = 3;
 
 using learning::v1::LearningService;
 
@@ -112,7 +112,7 @@ class LoopsUnderLoadTest : public NodeTest {
   // Undoes the newest change, reads everything, pauses and resumes.
   void Operate() {
     for (int i = 0; !ended_; ++i) {
-      if (undone_ < kMostUndone) {
+      if (undone_ < kMaxUndone) {
         UndoNewest();
       }
       learning::v1::ListChangesResponse changes;
@@ -165,7 +165,7 @@ class LoopsUnderLoadTest : public NodeTest {
   absl::Status unexpected_;
 };
 
-TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErased) {
+TEST_F(LoopsUnderLoadTest, AllLoopsLearnWhileTheNodeServesUndoesAndErases) {
   Start();
   // There are enough lessons for deep rounds from the beginning.
   learning::v1::PauseLearningResponse paused;

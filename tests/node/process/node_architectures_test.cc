@@ -67,7 +67,7 @@ TEST_F(NodeArchitecturesTest, AScoreWithoutAModeIsThatOfTheModelsBest) {
   EXPECT_NE(unspecified, score(inference::v1::DECODING_MODE_DIFFUSION));
 }
 
-TEST_F(NodeArchitecturesTest, AModelThatSeesBothDirectionsDoesNotDecodeTokenByToken) {
+TEST_F(NodeArchitecturesTest, ABidirectionalModelDoesNotDecodeTokenByToken) {
   test::FileContents contents;
   contents.architecture = "qwen2";
   contents.flags["qwen2.attention.causal"] = false;

@@ -67,7 +67,7 @@ class NodeBanksTest : public FederatedNodeTest {
 };
 
 // One node has three banks, the other has two.
-TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfterARestart) {
+TEST_F(NodeBanksTest, APeerOfOtherBanksServesWhatANodeLearnedByBank) {
   config_.experimental.banks = 3;
   Start();
   Teach("", kLesson);

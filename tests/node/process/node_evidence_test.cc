@@ -38,7 +38,7 @@ class NodeEvidenceTest : public FederatedNodeTest {
     return config;
   }
   // Returns two manifests of the liar under one number.
-  std::vector<federation::v1::Frame> TwoTales(const federation::GossipConfig& config) const {
+  std::vector<federation::v1::WireFrame> TwoTales(const federation::GossipConfig& config) const {
     federation::LocalNode local;
     local.key = &liar_key_;
     local.certificate = config.certificate;
@@ -46,7 +46,7 @@ class NodeEvidenceTest : public FederatedNodeTest {
     local.boot_counter = 77;
     federation::Sealer sealer(local, privacy::SecureRandomBytes);
     const int64_t now_ms = SystemClock().WallMillis();
-    std::vector<federation::v1::Frame> frames;
+    std::vector<federation::v1::WireFrame> frames;
     std::string header;
     for (const char* payload : {"one", "two"}) {
       federation::Manifest manifest;
@@ -100,7 +100,7 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
     bool told = false;
     EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
       if (liar.core().active_links() > 0 && !std::exchange(told, true)) {
-        for (const federation::v1::Frame& frame : TwoTales(config)) {
+        for (const federation::v1::WireFrame& frame : TwoTales(config)) {
           liar.Say(frame);
         }
       }
@@ -134,7 +134,7 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
           liar.Perform(liar.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().federated_adapter_version() > 0) {
           step = 2;
-          for (const federation::v1::Frame& tale : TwoTales(config)) {
+          for (const federation::v1::WireFrame& tale : TwoTales(config)) {
             liar.Say(tale);
           }
         }

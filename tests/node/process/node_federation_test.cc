@@ -159,14 +159,14 @@ TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
   auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
-  federation::v1::Frame frame;
+  federation::v1::WireFrame frame;
   frame.mutable_chunk()->set_data(std::string(100 << 10, 'x'));
   for (int link = 0; link < 3; ++link) {
     grpc::ClientContext context;
     auto stream = stub->Link(&context);
     for (int i = 0; i < 2000 && stream->Write(frame); ++i) {
     }
-    federation::v1::Frame answer;
+    federation::v1::WireFrame answer;
     while (stream->Read(&answer)) {
     }
     EXPECT_TRUE(answer.has_goaway());
@@ -188,7 +188,7 @@ TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
   stream->WaitForInitialMetadata();
   EXPECT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
-  federation::v1::Frame answer;
+  federation::v1::WireFrame answer;
   while (stream->Read(&answer)) {
   }
   (void)stream->Finish();
@@ -197,7 +197,8 @@ TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
 // Answers a link with nonsense and then neither reads nor ends the stream.
 class StuckPeer final : public federation::v1::FederationService::CallbackService {
  public:
-  struct Reactor final : grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame> {
+  struct Reactor final
+      : grpc::ServerBidiReactor<federation::v1::WireFrame, federation::v1::WireFrame> {
     Reactor(std::promise<void>& peer_cancelled, Mutex& peer_mutex)
         : cancelled(peer_cancelled), mutex(peer_mutex) {
       nonsense.mutable_ping()->set_seq(1);
@@ -211,14 +212,14 @@ class StuckPeer final : public federation::v1::FederationService::CallbackServic
       Finish(grpc::Status::CANCELLED);
     }
     void OnDone() override { delete this; }
-    federation::v1::Frame nonsense;
+    federation::v1::WireFrame nonsense;
     std::promise<void>& cancelled;
     Mutex& mutex;
   };
   // ThreadSanitizer does not see that gRPC passes this object to its threads; it does see the
   // mutex.
   StuckPeer() { const MutexLock lock(mutex); }
-  grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame>* Link(
+  grpc::ServerBidiReactor<federation::v1::WireFrame, federation::v1::WireFrame>* Link(
       grpc::CallbackServerContext*) override {
     return new Reactor(cancelled.at(std::min(links.fetch_add(1), cancelled.size() - 1)), mutex);
   }
@@ -250,7 +251,7 @@ TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
 // passes every frame on to the other node in both directions.
 class Relay final : public federation::v1::FederationService::Service {
  public:
-  using LinkFrame = federation::v1::Frame;
+  using LinkFrame = federation::v1::WireFrame;
 
   explicit Relay(std::shared_ptr<grpc::Channel> onward) : stub_(std::move(onward)) {}
 
@@ -365,7 +366,7 @@ TEST_F(TwoNodesTest, OneThatSpeaksPlainTextIsNotLinked) {
   });
   auto channel =
       grpc::CreateChannel(second_->federation_address(), grpc::InsecureChannelCredentials());
-  federation::v1::Frame answer;
+  federation::v1::WireFrame answer;
   grpc::ClientContext context;
   const auto stream = federation::v1::FederationService::NewStub(channel)->Link(&context);
   EXPECT_FALSE(stream->Read(&answer)) << "the node with TLS says nothing in plain text";

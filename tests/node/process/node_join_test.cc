@@ -21,7 +21,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/admission/admission_office.h"
+#include "node/admission/admission_controller.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
 #include "node/admission/link_tls.h"
@@ -375,7 +375,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   EXPECT_EQ(admission::RevocationFile(DataOf("data")).Load(authority_).value().number, 1u);
 }
 
-class AdmissionOfficeTest : public ::testing::Test {
+class AdmissionControllerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     fs::remove_all(folder_);
@@ -385,7 +385,7 @@ class AdmissionOfficeTest : public ::testing::Test {
     ASSERT_TRUE(authority.ok());
     cluster_ = authority->cluster_id();
     issuer_ = authority->public_key();
-    office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
+    office_ = admission::AdmissionController::Open(folder_, revocations_, clock_).value();
   }
   void TearDown() override { fs::remove_all(folder_); }
   privacy::JoinRequest Request(const admission::Invitation& invitation) const {
@@ -399,10 +399,10 @@ class AdmissionOfficeTest : public ::testing::Test {
   privacy::PublicKey issuer_{};
   privacy::ClusterId cluster_{};
   const privacy::NodeKey key_ = privacy::NodeKey::Generate();
-  std::unique_ptr<admission::AdmissionOffice> office_;
+  std::unique_ptr<admission::AdmissionController> office_;
 };
 
-TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
+TEST_F(AdmissionControllerTest, ATokenEndsWithItsTime) {
   const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   EXPECT_EQ(invitation.expires_ms, clock_.WallMillis() + kHour);
   clock_.StepWall(kHour);
@@ -413,7 +413,7 @@ TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
   EXPECT_EQ(certificate->roles, privacy::roles::kMember);
 }
 
-TEST_F(AdmissionOfficeTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
+TEST_F(AdmissionControllerTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
   const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   ASSERT_TRUE(office_->Revoke(key_.id()).ok());
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kNodeRevoked);
@@ -423,7 +423,7 @@ TEST_F(AdmissionOfficeTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
           .ok());
 }
 
-TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
+TEST_F(AdmissionControllerTest, AListIsSignedAnewBeforeItIsOld) {
   EXPECT_EQ(office_->RefreshRevocations().value().number, 0u) << "nobody was revoked";
   const privacy::RevocationList first = office_->Revoke(key_.id()).value();
   EXPECT_EQ(office_->RefreshRevocations().value(), first);
@@ -435,7 +435,7 @@ TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
   EXPECT_EQ(revocations_.Load(issuer_).value(), next);
 }
 
-TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
+TEST_F(AdmissionControllerTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
   const admission::Invitation invitation = office_->Invite(privacy::roles::kMember, kHour).value();
   const std::string before = ReadFile(folder_ / "join-tokens", 1 << 20).value();
   // The list cannot be replaced: a folder is in its place.
@@ -446,21 +446,21 @@ TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
   // After a crash before the write the token is unchanged: it has admitted no node.
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", before, 0600).ok());
-  office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  office_ = admission::AdmissionController::Open(folder_, revocations_, clock_).value();
   EXPECT_TRUE(office_->Admit(Request(invitation)).ok());
-  office_ = admission::AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  office_ = admission::AdmissionController::Open(folder_, revocations_, clock_).value();
   EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
 }
 
-TEST_F(AdmissionOfficeTest, DamagedFilesAreNamedAtTheStart) {
+TEST_F(AdmissionControllerTest, DamagedFilesAreNamedAtTheStart) {
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", "x", 0600).ok());
-  EXPECT_EQ(ReasonOf(admission::AdmissionOffice::Open(folder_, revocations_, clock_).status()),
+  EXPECT_EQ(ReasonOf(admission::AdmissionController::Open(folder_, revocations_, clock_).status()),
             reasons::kTokenInvalid);
   ASSERT_TRUE(WriteFileAtomically(folder_ / "revocations", "x").ok());
   EXPECT_EQ(ReasonOf(revocations_.Load(issuer_).status()), reasons::kRevocationInvalid);
 }
 
-TEST_F(AdmissionOfficeTest, ListsGrowAndOutliveTheProcess) {
+TEST_F(AdmissionControllerTest, ListsGrowAndOutliveTheProcess) {
   EXPECT_EQ(revocations_.Load(issuer_).value().number, 0u);
   EXPECT_EQ(office_->Revoke(privacy::NodeId{1}).value().number, 1u);
   EXPECT_EQ(office_->Revoke(privacy::NodeId{1}).value().number, 1u);
@@ -472,10 +472,10 @@ TEST_F(AdmissionOfficeTest, ListsGrowAndOutliveTheProcess) {
 }
 
 // The node's own federation receives a list after the office has made the next one.
-TEST_F(AdmissionOfficeTest, AnOlderListDoesNotTakeThePlaceOfANewerOne) {
+TEST_F(AdmissionControllerTest, AnOlderListDoesNotTakeThePlaceOfANewerOne) {
   const privacy::RevocationList first = office_->Revoke(privacy::NodeId{1}).value();
   const privacy::RevocationList second = office_->Revoke(privacy::NodeId{2}).value();
-  ASSERT_TRUE(revocations_.Keep(first, issuer_).ok());
+  ASSERT_TRUE(revocations_.Store(first, issuer_).ok());
   EXPECT_EQ(revocations_.Load(issuer_).value(), second);
 }
 

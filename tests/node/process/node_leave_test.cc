@@ -75,7 +75,7 @@ TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
     } else if (!stop.joinable() && Status().accepted_items_size() > 0) {
       stop = std::thread([&] { EXPECT_TRUE(node_->Drain(kDrain).ok()); });
     } else if (StateAt(peer) == federation::MemberState::kLeft && !std::exchange(asked, true)) {
-      federation::v1::Frame request;
+      federation::v1::WireFrame request;
       request.mutable_chunk_request()->set_item_id(std::string(AsText(*item)));
       peer.Say(request);
     }

@@ -15,7 +15,7 @@ namespace {
 TEST(PrivateMemoryTest, NoCoreIsDumpedAndNobodyAttaches) {
   const pid_t child = ::fork();
   if (child == 0) {
-    KeepMemoryPrivate();
+    ProtectProcessMemory();
     rlimit core = {};
     const bool hidden = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
     const bool none = ::getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur == 0;

@@ -22,7 +22,7 @@
 #include "base/mutex.h"
 #include "federation/core/gossip_core.h"
 #include "inference/adapter/bank.h"
-#include "inference/adapter/frame.h"
+#include "inference/adapter/projection_frame.h"
 #include "inference/package/model_package.h"
 #include "node/config/config.h"
 #include "node/process/limits.h"
@@ -35,7 +35,7 @@ namespace ruvd::node {
 inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
                                              privacy::AdmissionCert certificate) {
   const inference::ModelPackage package = inference::LoadModelPackage(node.model.path).value();
-  const inference::Frame frame =
+  const inference::ProjectionFrame frame =
       RandomFrame(*package.model, node.federation.core_rank, limits::kFrameSeed).value();
   federation::GossipConfig config;
   config.certificate = std::move(certificate);
@@ -68,7 +68,7 @@ class RecordingPeer {
     const TimePoint end = SystemClock().Now() + most;
     bool reached = false;
     while (!(reached = done()) && SystemClock().Now() < end) {
-      if (std::optional<federation::v1::Frame> frame = Next()) {
+      if (std::optional<federation::v1::WireFrame> frame = Next()) {
         Perform(core_->OnFrame(kLink, *frame, Now()));
       } else {
         Perform(core_->OnTick(Now()));
@@ -98,7 +98,7 @@ class RecordingPeer {
     }
   }
   // Sends a frame in the peer's name, past its core.
-  void Say(const federation::v1::Frame& frame) { stream_->Write(frame); }
+  void Say(const federation::v1::WireFrame& frame) { stream_->Write(frame); }
 
   // All frames, one after the other, each as it was sent.
   const std::string& received() const { return received_; }
@@ -116,27 +116,28 @@ class RecordingPeer {
   }
 
   void Read() {
-    federation::v1::Frame frame;
+    federation::v1::WireFrame frame;
     while (stream_->Read(&frame)) {
       const MutexLock lock(mutex_);
       waiting_.push_back(frame);
     }
   }
-  std::optional<federation::v1::Frame> Next() {
+  std::optional<federation::v1::WireFrame> Next() {
     const MutexLock lock(mutex_);
     if (waiting_.empty()) {
       return std::nullopt;
     }
-    federation::v1::Frame frame = std::move(waiting_.front());
+    federation::v1::WireFrame frame = std::move(waiting_.front());
     waiting_.pop_front();
     received_ += frame.SerializeAsString();
     return frame;
   }
 
   std::unique_ptr<federation::GossipCore> core_;
-  std::unique_ptr<grpc::ClientReaderWriter<federation::v1::Frame, federation::v1::Frame>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<federation::v1::WireFrame, federation::v1::WireFrame>>
+      stream_;
   Mutex mutex_;
-  std::deque<federation::v1::Frame> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<federation::v1::WireFrame> waiting_ ABSL_GUARDED_BY(mutex_);
   std::string received_;
   std::vector<federation::Item> accepted_;
 };

@@ -114,16 +114,16 @@ TEST_F(CliProcessTest, FreePortsAreFree) {
 TEST_F(CliProcessTest, TheLastResponseIsRemembered) {
   cli::CommandContext context{.out = std::cout, .err = std::cerr};
   context.environment = {{"XDG_STATE_HOME", folder_ / "state"}, {"HOME", "/absent"}};
-  EXPECT_EQ(ReasonOf(cli::LastResponse(context).status()), reasons::kUnknownResponse);
-  ASSERT_TRUE(cli::RememberResponse(context, "r-17").ok());
-  EXPECT_EQ(*LastResponse(context), "r-17");
-  ASSERT_TRUE(cli::RememberResponse(context, "r-18").ok());
-  EXPECT_EQ(*LastResponse(context), "r-18");
+  EXPECT_EQ(ReasonOf(cli::LoadLastResponse(context).status()), reasons::kUnknownResponse);
+  ASSERT_TRUE(cli::StoreLastResponse(context, "r-17").ok());
+  EXPECT_EQ(*LoadLastResponse(context), "r-17");
+  ASSERT_TRUE(cli::StoreLastResponse(context, "r-18").ok());
+  EXPECT_EQ(*LoadLastResponse(context), "r-18");
   context.environment = {{"HOME", folder_}};
-  ASSERT_TRUE(cli::RememberResponse(context, "r-19").ok());
+  ASSERT_TRUE(cli::StoreLastResponse(context, "r-19").ok());
   EXPECT_TRUE(std::filesystem::exists(folder_ / ".local/state/ruvd/last"));
   context.environment.clear();
-  EXPECT_FALSE(cli::RememberResponse(context, "r-20").ok());
+  EXPECT_FALSE(cli::StoreLastResponse(context, "r-20").ok());
 }
 
 std::string Details(const std::string& reason) {

@@ -32,14 +32,14 @@ class Gossiper final : public Actor<GossipMsg> {
     return absl::OkStatus();
   }
   absl::Status On(Token& token, Context& context) override {
-    if (context.Rng().Chance(0.01)) {
+    if (context.Rng().Bernoulli(0.01)) {
       return absl::InternalError("chance");
     }
     if (token.hops == 0 || friends_.empty()) {
       return absl::OkStatus();
     }
     const Token next{token.hops - 1};
-    if (context.Rng().Chance(0.5)) {
+    if (context.Rng().Bernoulli(0.5)) {
       return context.StartTimer(milliseconds(context.Rng().Below(20)), next).status();
     }
     // A full mailbox may refuse it: that must also be the same every time.

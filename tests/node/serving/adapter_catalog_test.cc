@@ -82,17 +82,17 @@ TEST_F(AdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
 TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
   AdapterCatalog catalog(*model_, {.budget = 1});  // nothing stays in memory
   ASSERT_TRUE(catalog.Load(File("unused"), 0).ok());
-  EXPECT_FALSE(catalog.ReadsFiles({}));
+  EXPECT_FALSE(catalog.NeedsFiles({}));
   ASSERT_TRUE(catalog.Load(File("used"), 1).ok());
-  EXPECT_TRUE(catalog.ReadsFiles({}));
+  EXPECT_TRUE(catalog.NeedsFiles({}));
   const std::vector<AdapterChoice> unused = {{.name = "unused"}};
   const std::vector<AdapterChoice> off = {{.name = "unused", .weight = 0}};
-  EXPECT_TRUE(catalog.ReadsFiles(unused));
-  EXPECT_FALSE(catalog.ReadsFiles(off));
+  EXPECT_TRUE(catalog.NeedsFiles(unused));
+  EXPECT_FALSE(catalog.NeedsFiles(off));
   const auto held = catalog.Choose(unused);
   ASSERT_TRUE(held.ok());
-  EXPECT_FALSE(catalog.ReadsFiles(unused));
-  EXPECT_TRUE(catalog.ReadsFiles({}));
+  EXPECT_FALSE(catalog.NeedsFiles(unused));
+  EXPECT_TRUE(catalog.NeedsFiles({}));
 }
 
 // Found by review: an imported adapter called deep was taken for what the deep loop had learned.

@@ -69,7 +69,7 @@ class AdapterSourceTest : public DatabaseTest {
   std::vector<std::string> Again(const ChosenAdapters& current, double degrees,
                                  inference::UncertaintyKind kind,
                                  const AdapterSource::PatternFactor& factor = nullptr) {
-    return Names(source_->ChooseAgain(current, At(degrees), inference::BankOf(1), kind, factor));
+    return Names(source_->Reselect(current, At(degrees), inference::BankOf(1), kind, factor));
   }
 
   const std::shared_ptr<const inference::Model> model_ = test::TinyTextModel();

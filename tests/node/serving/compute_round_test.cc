@@ -36,9 +36,9 @@ class CompletionTask final : public ComputeTask {
   }
   bool RunSlice(inference::Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
-  bool EndIfUnwanted() override { return cancelled; }
+  bool EndIfCancelled() override { return cancelled; }
   inference::Generation* generation() override { return generation_.get(); }
-  bool TakeRound(inference::RoundResult round) override {
+  bool OnForwardRound(inference::ForwardRoundResult round) override {
     RUVD_CHECK(round.ok());
     ++rounds;
     return generation_->done();
@@ -60,12 +60,12 @@ class SliceTask final : public ComputeTask {
 
 class ComputeRoundTest : public ::testing::Test {
  protected:
-  ComputeOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
-    std::vector<RoundTask> entries;
+  ComputeRoundOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
+    std::vector<ComputeRoundTask> entries;
     for (ComputeTask* task : tasks) {
       entries.push_back({.task = task, .number = entries.size()});
     }
-    return RunRound(entries, most_rows, transformer_, &scratch_);
+    return RunComputeRound(entries, most_rows, transformer_, &scratch_);
   }
 
   inference::CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
@@ -75,36 +75,38 @@ class ComputeRoundTest : public ::testing::Test {
 TEST_F(ComputeRoundTest, CompletionsShareAForward) {
   CompletionTask a(10);
   CompletionTask b(20);
-  const ComputeOutcome outcome = Run({&a, &b}, 100);
+  const ComputeRoundOutcome outcome = Run({&a, &b}, 100);
   EXPECT_EQ(outcome.batch, 2U);
   EXPECT_EQ(outcome.rows, 30U);
-  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kServed, Turn::kServed));
-  EXPECT_THAT(Run({&a, &b}, 100).turns, ElementsAre(Turn::kEnded, Turn::kEnded));
+  EXPECT_THAT(outcome.turns, ElementsAre(TaskProgress::kServed, TaskProgress::kServed));
+  EXPECT_THAT(Run({&a, &b}, 100).turns, ElementsAre(TaskProgress::kEnded, TaskProgress::kEnded));
 }
 
 TEST_F(ComputeRoundTest, TheFirstIsServedWhateverItsSizeAndOthersWhereTheyFit) {
   CompletionTask large(40);
   CompletionTask medium(20);
   CompletionTask little(5);
-  EXPECT_THAT(Run({&large, &little}, 30).turns, ElementsAre(Turn::kServed, Turn::kWaiting));
+  EXPECT_THAT(Run({&large, &little}, 30).turns,
+              ElementsAre(TaskProgress::kServed, TaskProgress::kWaiting));
   EXPECT_THAT(Run({&little, &large, &medium}, 30).turns,
-              ElementsAre(Turn::kServed, Turn::kWaiting, Turn::kServed));
+              ElementsAre(TaskProgress::kServed, TaskProgress::kWaiting, TaskProgress::kServed));
 }
 
 TEST_F(ComputeRoundTest, OneSliceARound) {
   SliceTask first;
   SliceTask second;
   CompletionTask completion(10);
-  const ComputeOutcome outcome = Run({&first, &second, &completion}, 100);
-  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded, Turn::kWaiting, Turn::kServed));
+  const ComputeRoundOutcome outcome = Run({&first, &second, &completion}, 100);
+  EXPECT_THAT(outcome.turns,
+              ElementsAre(TaskProgress::kEnded, TaskProgress::kWaiting, TaskProgress::kServed));
   EXPECT_EQ(outcome.batch, 1U);
 }
 
 TEST_F(ComputeRoundTest, TheUnwantedEndWithoutAForward) {
   CompletionTask a(10);
   a.cancelled = true;
-  const ComputeOutcome outcome = Run({&a}, 100);
-  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded));
+  const ComputeRoundOutcome outcome = Run({&a}, 100);
+  EXPECT_THAT(outcome.turns, ElementsAre(TaskProgress::kEnded));
   EXPECT_EQ(outcome.batch, 0U);
   EXPECT_EQ(a.rounds, 0);
 }

@@ -77,9 +77,9 @@ class GenerationTaskTest : public DatabaseTest {
     return std::make_unique<GenerationTask>(services_, "r", std::move(job));
   }
   void RunToEnd(GenerationTask* task) {
-    std::vector<RoundTask> tasks = {{.task = task}};
+    std::vector<ComputeRoundTask> tasks = {{.task = task}};
     inference::StepScratch scratch;
-    while (RunRound(tasks, 4096, *transformer_, &scratch).turns[0] != Turn::kEnded) {
+    while (RunComputeRound(tasks, 4096, *transformer_, &scratch).turns[0] != TaskProgress::kEnded) {
     }
     ASSERT_TRUE(task->NeedsConclusion());
     EXPECT_EQ(task->generation(), nullptr);

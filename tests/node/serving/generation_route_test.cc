@@ -103,7 +103,7 @@ TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
   Use(test::TinyTextModel());
   Run(diffusion_);
   const std::vector<inference::TokenId> without = Tokens();
-  Route(kRouteAsAsked);
+  Route(kRouteUnchanged);
   EXPECT_EQ(Run(diffusion_).route->name, "as_asked");
   EXPECT_EQ(Tokens(), without);
 }
@@ -134,7 +134,7 @@ TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
 TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
   Use(test::TinyTextModel());
   kind_ = inference::ScorerKind::kCascade;
-  Route(kRouteAsAsked);
+  Route(kRouteUnchanged);
   Run(diffusion_);
   ASSERT_TRUE(Taken().has_value());
   EXPECT_EQ(trajectory_.route->features[13], 1);

@@ -75,11 +75,11 @@ TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
   const inference::SamplingOptions options = {.mode = inference::DecodingMode::kAutoregressive,
                                               .max_tokens = 4};
   const auto task = Task(options);
-  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  std::vector<ComputeRoundTask> tasks = {{.task = task.get()}};
   inference::StepScratch scratch;
-  RunRound(tasks, 4096, *transformer_, &scratch);
+  RunComputeRound(tasks, 4096, *transformer_, &scratch);
   clock_.Advance(std::chrono::seconds(1));
-  fence.Forget("ann");
+  fence.FenceUser("ann");
   RunToEnd(task.get());
   EXPECT_TRUE(listener_->end.ok()) << "whoever waits for it gets it";
   EXPECT_EQ(trajectories_->size(), 0U);
@@ -103,10 +103,10 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
   services_.fence = &fence;
   services_.recorder = &recorder;
   const auto task = Task({.mode = inference::DecodingMode::kAutoregressive, .max_tokens = 4});
-  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  std::vector<ComputeRoundTask> tasks = {{.task = task.get()}};
   inference::StepScratch scratch;
-  RunRound(tasks, 4096, *transformer_, &scratch);
-  fence.Forget("ann");
+  RunComputeRound(tasks, 4096, *transformer_, &scratch);
+  fence.FenceUser("ann");
   task->Fail(absl::CancelledError("gone"));
   ASSERT_EQ(recorder.entries.size(), 1U);
   EXPECT_TRUE(recorder.entries.front().query_embedding.empty());
@@ -119,8 +119,8 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
                          *adapters_, nullptr);
   services_.extensions.push_back(&guided);
   const auto count = [&guided](inference::DecodingMode mode) {
-    const auto found = guided.usual_entropy().find(mode);
-    return found == guided.usual_entropy().end() ? 0 : found->second.Count(1);
+    const auto found = guided.entropy_baseline().find(mode);
+    return found == guided.entropy_baseline().end() ? 0 : found->second.Count(1);
   };
   Run({.mode = inference::DecodingMode::kAutoregressive,
        .max_tokens = 6,
@@ -146,9 +146,9 @@ TEST_F(GenerationTaskTest, AnUncertainCompletionGetsOtherAdaptersOnTheWay) {
   const auto task = Task({.mode = inference::DecodingMode::kAutoregressive,
                           .max_tokens = 12,
                           .ignore_end_of_text = true});
-  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  std::vector<ComputeRoundTask> tasks = {{.task = task.get()}};
   inference::StepScratch scratch;
-  RunRound(tasks, 4096, *transformer_, &scratch);  // chooses, and finds nothing
+  RunComputeRound(tasks, 4096, *transformer_, &scratch);  // chooses, and finds nothing
   const storage::PatternId id =
       PutPattern(inference::EmbedText(*inner_, PromptTokens(*model_, "once"), nullptr).value());
   RunToEnd(task.get());

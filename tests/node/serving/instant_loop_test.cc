@@ -49,7 +49,7 @@ class InstantLoopTest : public ::testing::Test {
 
 TEST_F(InstantLoopTest, FeedbackTeachesItsOwnSessionOnly) {
   InstantLoop loop = Make();
-  loop.Keep("r", Trail("ann", "s"));
+  loop.StoreTrail("r", Trail("ann", "s"));
   EXPECT_EQ(loop.MemoryOf({"ann", "s"}), nullptr);
   EXPECT_EQ(loop.LearnReward("r", 1).value(), 4U);
   ASSERT_NE(loop.MemoryOf({"ann", "s"}), nullptr);
@@ -60,8 +60,8 @@ TEST_F(InstantLoopTest, FeedbackTeachesItsOwnSessionOnly) {
 
 TEST_F(InstantLoopTest, AMemoryInUseDoesNotChange) {
   InstantLoop loop = Make();
-  loop.Keep("1", Trail("", "s"));
-  loop.Keep("2", Trail("", "s"));
+  loop.StoreTrail("1", Trail("", "s"));
+  loop.StoreTrail("2", Trail("", "s"));
   ASSERT_TRUE(loop.LearnReward("1", 1).ok());
   const auto before = loop.MemoryOf({"", "s"});
   ASSERT_TRUE(loop.LearnReward("2", 1).ok());
@@ -71,7 +71,7 @@ TEST_F(InstantLoopTest, AMemoryInUseDoesNotChange) {
 
 TEST_F(InstantLoopTest, ALaterFeedbackReplacesAnEarlierOne) {
   InstantLoop loop = Make();
-  loop.Keep("r", Trail("", "s"));
+  loop.StoreTrail("r", Trail("", "s"));
   ASSERT_TRUE(loop.LearnReward("r", 1).ok());
   EXPECT_EQ(loop.LearnEdit("r", std::vector<inference::TokenId>{0, 9, 2, 3}).value(), 5U);
   EXPECT_EQ(loop.MemoryOf({"", "s"})->steps(), 1U);
@@ -81,8 +81,8 @@ TEST_F(InstantLoopTest, ALaterFeedbackReplacesAnEarlierOne) {
 
 TEST_F(InstantLoopTest, UndoForgetsOneResponse) {
   InstantLoop loop = Make();
-  loop.Keep("1", Trail("", "s"));
-  loop.Keep("2", Trail("", "s"));
+  loop.StoreTrail("1", Trail("", "s"));
+  loop.StoreTrail("2", Trail("", "s"));
   ASSERT_TRUE(loop.LearnReward("1", 1).ok());
   ASSERT_TRUE(loop.LearnReward("2", 1).ok());
   ASSERT_TRUE(loop.Undo("1").ok());
@@ -95,7 +95,7 @@ TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
   InstantLoop loop = Make();
   InstantTrail trail = Trail("", "s");
   trail.end_position = 3;
-  loop.Keep("r", std::move(trail));
+  loop.StoreTrail("r", std::move(trail));
   // The user saw the text and left it unchanged: it is accepted as a whole.
   EXPECT_EQ(loop.LearnEdit("r", std::vector<inference::TokenId>{0, 1, 2}).value(), 3U);
   const auto memory = loop.MemoryOf({"", "s"});
@@ -106,8 +106,8 @@ TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
 
 TEST_F(InstantLoopTest, WhatHasNoSessionIsNotKept) {
   InstantLoop loop = Make();
-  loop.Keep("r", Trail("ann", ""));
-  loop.Keep("empty", {.session = {"ann", "s"}, .commits = inference::CommitTrail(3)});
+  loop.StoreTrail("r", Trail("ann", ""));
+  loop.StoreTrail("empty", {.session = {"ann", "s"}, .commits = inference::CommitTrail(3)});
   EXPECT_EQ(loop.status().trails, 0U);
   EXPECT_EQ(ReasonOf(loop.LearnReward("r", 1).status()), reasons::kUnknownResponse);
 }
@@ -115,7 +115,7 @@ TEST_F(InstantLoopTest, WhatHasNoSessionIsNotKept) {
 TEST_F(InstantLoopTest, IdleSessionsAreForgotten) {
   InstantLoop loop = Make();
   for (const char* session : {"a", "b"}) {
-    loop.Keep(session, Trail("", session));
+    loop.StoreTrail(session, Trail("", session));
     ASSERT_TRUE(loop.LearnReward(session, 1).ok());
   }
   clock_.Advance(limits::kInstantIdle);
@@ -128,9 +128,9 @@ TEST_F(InstantLoopTest, IdleSessionsAreForgotten) {
 
 TEST_F(InstantLoopTest, CompletionsThatNobodyRatesAreForgotten) {
   InstantLoop loop = Make();
-  loop.Keep("early", Trail("", "a"));
+  loop.StoreTrail("early", Trail("", "a"));
   clock_.Advance(std::chrono::minutes(1));
-  loop.Keep("late", Trail("", "b"));
+  loop.StoreTrail("late", Trail("", "b"));
   clock_.Advance(limits::kInstantIdle);
   EXPECT_EQ(ReasonOf(loop.LearnReward("early", 1).status()), reasons::kUnknownResponse);
   EXPECT_TRUE(loop.LearnReward("late", 1).ok());
@@ -142,7 +142,7 @@ TEST_F(InstantLoopTest, MemoryAndNumberAreBounded) {
   InstantLoop loop = Make(8 * trail, 5);
   for (int i = 0; i < 40; ++i) {
     const std::string id = std::to_string(i);
-    loop.Keep(id, Trail("", id, 64));
+    loop.StoreTrail(id, Trail("", id, 64));
     ASSERT_TRUE(loop.LearnReward(id, 1).ok());
     const InstantStatus status = loop.status();
     EXPECT_LE(status.bytes, 8 * trail);
@@ -157,7 +157,7 @@ TEST_F(InstantLoopTest, MemoryAndNumberAreBounded) {
 TEST_F(InstantLoopTest, ForgettingAUserLeavesNothingOfThem) {
   InstantLoop loop = Make();
   for (const char* user : {"ann", "bob"}) {
-    loop.Keep(user, Trail(user, "s"));
+    loop.StoreTrail(user, Trail(user, "s"));
     ASSERT_TRUE(loop.LearnReward(user, 1).ok());
   }
   loop.ForgetUser("ann");
@@ -173,7 +173,7 @@ TEST_F(InstantLoopTest, WhatWasUnderWayWhenItsUserWasForgottenIsNotKept) {
   const auto keep = [&](const std::string& id, const std::string& user, TimePoint admitted) {
     InstantTrail trail = Trail(user, "s");
     trail.admitted = admitted;
-    loop.Keep(id, std::move(trail));
+    loop.StoreTrail(id, std::move(trail));
   };
   const TimePoint before = clock_.Now();
   clock_.Advance(std::chrono::seconds(1));
@@ -193,16 +193,16 @@ TEST_F(InstantLoopTest, NoErasureIsForgottenForTheOnesThatFollow) {
   InstantLoop loop = Make();
   InstantTrail under_way = Trail("user 0", "s");
   under_way.admitted = clock_.Now();
-  for (size_t i = 0; i <= 2 * limits::kMaxForgottenUsers; ++i) {
+  for (size_t i = 0; i <= 2 * limits::kMaxErasedUsers; ++i) {
     clock_.Advance(std::chrono::milliseconds(1));
     loop.ForgetUser("user " + std::to_string(i));
   }
-  loop.Keep("r", std::move(under_way));
+  loop.StoreTrail("r", std::move(under_way));
   EXPECT_EQ(loop.status().trails, 0U);
   InstantTrail later = Trail("user 0", "s");
   clock_.Advance(std::chrono::milliseconds(1));
   later.admitted = clock_.Now();
-  loop.Keep("r", std::move(later));
+  loop.StoreTrail("r", std::move(later));
   EXPECT_EQ(loop.status().trails, 1U);
 }
 
@@ -211,7 +211,7 @@ TEST_F(InstantLoopTest, AResponseVotesOnceForItsPatternsAndCanTakeItBack) {
   const auto keep = [&](const std::string& id) {
     InstantTrail trail = Trail("", "s", 1);
     trail.patterns = {"p"};
-    loop.Keep(id, std::move(trail));
+    loop.StoreTrail(id, std::move(trail));
   };
   const auto factor = [&] { return loop.PatternFactor({"", "s"}, "p"); };
   const auto up = static_cast<float>(std::pow(1.05, 0.25));
@@ -241,7 +241,7 @@ TEST_F(InstantLoopTest, OldVotesStayInEffect) {
     const std::string id = std::to_string(i);
     InstantTrail trail = Trail("", "s", 1);
     trail.patterns = {i < 3 ? "old" : "new"};
-    loop.Keep(id, std::move(trail));
+    loop.StoreTrail(id, std::move(trail));
     ASSERT_TRUE(loop.LearnReward(id, 1).ok());
   }
   EXPECT_FLOAT_EQ(loop.PatternFactor({"", "s"}, "old"), static_cast<float>(std::pow(1.05, 0.75)));
@@ -254,7 +254,7 @@ TEST_F(InstantLoopTest, LikedPatternsComeForwardByBoundedSteps) {
   const auto rate = [&](int i, float reward) {
     InstantTrail trail = Trail("", "s", 1);
     trail.patterns = {"p"};
-    loop.Keep(std::to_string(i), std::move(trail));
+    loop.StoreTrail(std::to_string(i), std::move(trail));
     ASSERT_TRUE(loop.LearnReward(std::to_string(i), reward).ok());
   };
   EXPECT_EQ(loop.PatternFactor({"", "s"}, "p"), 1);

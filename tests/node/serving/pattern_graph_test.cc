@@ -128,8 +128,8 @@ TEST_F(PatternGraphTest, AVoteWhileItsSessionLeavesLeavesNothing) {
 TEST_F(PatternGraphTest, FeedbackMovesASessionsEdgesByFivePercent) {
   EXPECT_EQ(Factor(kFirst), 1);
   EXPECT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1));
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge * 0.05F);
-  EXPECT_FLOAT_EQ(Factor(kSecond), 1 + storage::kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxWeightAdjustment * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kSecond), 1 + storage::kMaxWeightAdjustment * 0.05F);
   EXPECT_FLOAT_EQ(Together(), 0.525F);
   EXPECT_TRUE(Vote(Served("q", {kSecond}), 0));
   EXPECT_LT(Factor(kSecond), 1);
@@ -142,9 +142,9 @@ TEST_F(PatternGraphTest, NoFactorLeavesFivePercent) {
     Vote(Served("good" + std::to_string(i), {kFirst}), 1);
     Vote(Served("bad" + std::to_string(i), {kSecond}), 0);
   }
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge);
-  EXPECT_GE(Factor(kSecond), 1 - storage::kMaxNudge);
-  EXPECT_LT(Factor(kSecond), 1 - 0.8F * storage::kMaxNudge);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxWeightAdjustment);
+  EXPECT_GE(Factor(kSecond), 1 - storage::kMaxWeightAdjustment);
+  EXPECT_LT(Factor(kSecond), 1 - 0.8F * storage::kMaxWeightAdjustment);
 }
 
 TEST_F(PatternGraphTest, OtherSessionsAndUsersAreNotMoved) {
@@ -174,19 +174,19 @@ TEST_F(PatternGraphTest, TakingBackLeavesWhatOthersSaid) {
   for (const float reward : {1.0F, 0.0F}) {
     Vote(Served("q", {kFirst, kSecond}), reward);
     EXPECT_NE(Factor(kFirst), before);
-    EXPECT_TRUE(relations_->TakeBack("q").value());
+    EXPECT_TRUE(relations_->RevertVote("q").value());
     EXPECT_FLOAT_EQ(Factor(kFirst), before);
     EXPECT_FLOAT_EQ(Together(), together);
-    EXPECT_FALSE(relations_->TakeBack("q").value()) << "once";
+    EXPECT_FALSE(relations_->RevertVote("q").value()) << "once";
   }
 }
 
 TEST_F(PatternGraphTest, ALaterFeedbackTakesThePlaceOfTheFormer) {
   Vote(Served("r", {kFirst}), 1);
   Vote(Served("r", {kFirst}), 1);
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 + storage::kMaxWeightAdjustment * 0.05F);
   Vote(Served("r", {kFirst}), 0);
-  EXPECT_FLOAT_EQ(Factor(kFirst), 1 - storage::kMaxNudge * 0.05F);
+  EXPECT_FLOAT_EQ(Factor(kFirst), 1 - storage::kMaxWeightAdjustment * 0.05F);
   EXPECT_TRUE(Vote(Served("r", {kFirst}), 0.5F));
   EXPECT_FLOAT_EQ(Factor(kFirst), 1);
 }
@@ -197,7 +197,7 @@ TEST_F(PatternGraphTest, RelationsOutliveARestartAndAreNotReadWhereItIsOff) {
   Start();
   MaintainToTheEnd();
   EXPECT_EQ(Factor(kFirst), before);
-  EXPECT_TRUE(relations_->TakeBack("r").value());
+  EXPECT_TRUE(relations_->RevertVote("r").value());
   EXPECT_FLOAT_EQ(Factor(kFirst), 1);
   Vote(Served("r", {kFirst}), 1);
   Start(/*on=*/false);
@@ -222,7 +222,7 @@ TEST_F(PatternGraphTest, AnErasedUsersEdgesGoAlsoWhereItIsOff) {
     EXPECT_TRUE(graph_->Neighbours(session, {.direction = storage::EdgeDirection::kBoth})
                     .value()
                     .edges.empty());
-    EXPECT_FALSE(relations_->TakeBack("r").value());
+    EXPECT_FALSE(relations_->RevertVote("r").value());
     Start();
     EXPECT_EQ(Factor(kFirst, "his", "bob"), his);
   }
@@ -249,7 +249,7 @@ TEST_F(PatternGraphTest, ADeletedPatternsEdgesGo) {
   EXPECT_EQ(Factor(kFirst), 1);
   EXPECT_EQ(Together(), 0);
   EXPECT_GT(Factor(kSecond), 1) << "the others stay";
-  EXPECT_TRUE(relations_->TakeBack("r").value()) << "and can be taken back";
+  EXPECT_TRUE(relations_->RevertVote("r").value()) << "and can be taken back";
   EXPECT_FLOAT_EQ(Factor(kSecond), 1);
 }
 
@@ -262,8 +262,8 @@ TEST_F(PatternGraphTest, FeedbackIsListedAndItsUndoTakesTheNudgeBack) {
                                             .trajectories = trajectories_.get(),
                                             .changes = changes_.get(),
                                             .graph = relations_.get()};
-  const learning::TakenFeedback taken =
-      learning::TakeFeedback(services, {.response_id = "r", .rating = 1}, /*teach=*/true).value();
+  const learning::StoredFeedback taken =
+      learning::StoreFeedback(services, {.response_id = "r", .rating = 1}, /*teach=*/true).value();
   EXPECT_TRUE(taken.relations_moved);
   EXPECT_GT(Factor(kFirst), 1);
   ASSERT_TRUE(taken.change.has_value());
@@ -278,8 +278,8 @@ TEST_F(PatternGraphTest, FeedbackIsListedAndItsUndoTakesTheNudgeBack) {
   EXPECT_FALSE(learning::UndoChange(undo, *taken.change).ok()) << "once";
   // Relations do not move while learning is paused, and a correction does not move them either.
   EXPECT_FALSE(
-      learning::TakeFeedback(services, {.response_id = "r", .rating = 1}, false)->relations_moved);
-  EXPECT_FALSE(learning::TakeFeedback(services, {.response_id = "r", .edited_text = "x"}, true)
+      learning::StoreFeedback(services, {.response_id = "r", .rating = 1}, false)->relations_moved);
+  EXPECT_FALSE(learning::StoreFeedback(services, {.response_id = "r", .edited_text = "x"}, true)
                    ->relations_moved);
   EXPECT_EQ(changes_->size(), 1u);
 }

@@ -36,7 +36,7 @@ std::shared_ptr<const inference::Router> Make(std::vector<inference::Router::Ent
 
 inference::RouteSet Open(std::initializer_list<size_t> others) {
   inference::RouteSet open;
-  open.set(kRouteAsAsked);
+  open.set(kRouteUnchanged);
   for (const size_t other : others) {
     open.set(other);
   }
@@ -50,7 +50,7 @@ TEST(RequestRouterTest, BeforeItLearnedItOnlyExplores) {
   for (int i = 0; i < kRequests; ++i) {
     const RoutedRequest routed = router.Choose({}, Open({kRouteHalfSteps, kRouteNoAdapters}));
     taken.at(routed.decision.route)++;
-    const bool as_asked = routed.decision.route == kRouteAsAsked;
+    const bool as_asked = routed.decision.route == kRouteUnchanged;
     EXPECT_NEAR(routed.decision.propensity, as_asked ? 0.8 + 0.2 / 3 : 0.2 / 3, 1e-12);
     EXPECT_EQ(routed.decision.probability, 0);
   }
@@ -61,7 +61,7 @@ TEST(RequestRouterTest, BeforeItLearnedItOnlyExplores) {
 
 TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
   RequestRouter router({.exploration = 0});
-  EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteAsAsked);
+  EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteUnchanged);
   ASSERT_TRUE(router
                   .Serve(Make({Entry("no_adapters", 0.9, 3), Entry("as_asked", 1, 1),
                                Entry("half_steps", 0.5, 1)}))
@@ -71,17 +71,17 @@ TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
   EXPECT_NEAR(best.decision.probability, inference::Sigmoid(3), 1e-6);
   EXPECT_EQ(best.decision.propensity, 1);
   EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteHalfSteps);
-  EXPECT_EQ(router.Choose({}, Open({kRouteApproximateCache})).decision.route, kRouteAsAsked)
+  EXPECT_EQ(router.Choose({}, Open({kRouteApproximateCache})).decision.route, kRouteUnchanged)
       << "a way that it knows nothing of is not taken";
   ASSERT_TRUE(router.Serve(nullptr).ok());
-  EXPECT_EQ(router.Choose({}, Open({kRouteNoAdapters})).decision.route, kRouteAsAsked);
+  EXPECT_EQ(router.Choose({}, Open({kRouteNoAdapters})).decision.route, kRouteUnchanged);
 }
 
 // Regression test: its calibration was taken for a confidence of 0 if the first forward had failed.
 TEST(RequestRouterTest, ACascadeWithoutAFirstForwardServesAsAsked) {
   RequestRouter router({.kind = inference::ScorerKind::kCascade, .exploration = 0});
   ASSERT_TRUE(router.Serve(Make({Entry("as_asked", 1, 0), Entry("half_steps", 0.5, 3)})).ok());
-  EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteAsAsked);
+  EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteUnchanged);
   EXPECT_EQ(
       router.Choose({.first_entropy = 0.5F, .first_confidence = 0.5F}, Open({kRouteHalfSteps}))
           .decision.route,
@@ -93,7 +93,7 @@ TEST(RequestRouterTest, WhereNobodyLearnsNothingIsExplored) {
   router.SetExploring(false);
   for (int i = 0; i < 100; ++i) {
     const inference::RoutingDecision decision = router.Choose({}, Open({kRouteHalfSteps})).decision;
-    EXPECT_EQ(decision.route, kRouteAsAsked);
+    EXPECT_EQ(decision.route, kRouteUnchanged);
     EXPECT_FALSE(decision.explored);
     EXPECT_EQ(decision.propensity, 1);
   }
@@ -127,18 +127,18 @@ GenerationJob Job(int tokens) {
   return job;
 }
 
-TEST(OpenRoutesTest, WhatARequestAskedForIsNotOpen) {
+TEST(AvailableRoutesTest, WhatARequestAskedForIsNotOpen) {
   using enum inference::DecodingMode;
   GenerationJob job = Job(32);
-  EXPECT_EQ(OpenRoutes(job, kDiffusion, true),
+  EXPECT_EQ(AvailableRoutes(job, kDiffusion, true),
             Open({kRouteHalfSteps, kRouteApproximateCache, kRouteNoAdapters}));
-  EXPECT_EQ(OpenRoutes(job, kBlock, true), Open({kRouteHalfSteps, kRouteNoAdapters}));
-  EXPECT_EQ(OpenRoutes(job, kAutoregressive, true), Open({kRouteNoAdapters}));
-  EXPECT_EQ(OpenRoutes(job, kAutoregressive, false), Open({}));
+  EXPECT_EQ(AvailableRoutes(job, kBlock, true), Open({kRouteHalfSteps, kRouteNoAdapters}));
+  EXPECT_EQ(AvailableRoutes(job, kAutoregressive, true), Open({kRouteNoAdapters}));
+  EXPECT_EQ(AvailableRoutes(job, kAutoregressive, false), Open({}));
   const auto asked = [](const auto& ask) {
     GenerationJob asking = Job(32);
     ask(asking);
-    return OpenRoutes(asking, kDiffusion, true);
+    return AvailableRoutes(asking, kDiffusion, true);
   };
   EXPECT_EQ(asked([](GenerationJob& j) { j.options.steps = 4; }), Open({kRouteNoAdapters}));
   EXPECT_EQ(asked([](GenerationJob& j) { j.options.approximate_cache_steps = 4; }),
@@ -153,8 +153,8 @@ TEST(OpenRoutesTest, WhatARequestAskedForIsNotOpen) {
             Open({kRouteHalfSteps, kRouteApproximateCache}));
 }
 
-TEST(OpenRoutesTest, OneTokenHasNoSteps) {
-  EXPECT_EQ(OpenRoutes(Job(1), inference::DecodingMode::kBlock, false), Open({}));
+TEST(AvailableRoutesTest, OneTokenHasNoSteps) {
+  EXPECT_EQ(AvailableRoutes(Job(1), inference::DecodingMode::kBlock, false), Open({}));
 }
 
 TEST(TokensToGenerateTest, AreThoseOfTheGapsWhereThereAreSome) {
@@ -168,7 +168,7 @@ TEST(TokensToGenerateTest, AreThoseOfTheGapsWhereThereAreSome) {
 TEST(WithRouteTest, ChangesOnlyWhatTheRouteNames) {
   const inference::SamplingOptions asked{.max_tokens = 33, .temperature = 0.5F};
   const inference::SamplingOptions same =
-      WithRoute(NodeRoutes()[kRouteAsAsked], asked, inference::DecodingMode::kDiffusion, 33, 0);
+      WithRoute(NodeRoutes()[kRouteUnchanged], asked, inference::DecodingMode::kDiffusion, 33, 0);
   EXPECT_EQ(same.steps, 0);
   EXPECT_EQ(same.approximate_cache_steps, 0);
   const inference::Route& half = NodeRoutes()[kRouteHalfSteps];

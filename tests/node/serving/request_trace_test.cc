@@ -45,9 +45,9 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   RequestTrace trace(&collector, clock,
                      {.request_id = "r", .session_id = "s", .embedded_by = "package"});
   clock.Advance(milliseconds(3));
-  trace.Begun(MakeModel(), {});
+  trace.RecordBegin(MakeModel(), {});
   clock.Advance(milliseconds(5));
-  trace.Embedded({1, 2}, 7);
+  trace.RecordEmbedding({1, 2}, 7);
   clock.Advance(milliseconds(1));
   AdapterUse use;
   use.name = "overlay";
@@ -56,11 +56,11 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   AdapterUse federated;
   federated.name = "core";
   federated.version = 1;
-  trace.Chose({use, federated});
+  trace.RecordAdapters({use, federated});
   clock.Advance(milliseconds(40));
-  trace.Finished(9);
+  trace.Finish(9);
   clock.Advance(milliseconds(7));  // until it is stored
-  trace.Failed(absl::InternalError("too late"));
+  trace.Fail(absl::InternalError("too late"));
   trace.Record();
   trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
@@ -97,10 +97,10 @@ TEST(RequestTraceTest, NamesAdaptersThatWereChosenOnTheWay) {
   second.name = "another";
   second.pattern_id = std::string(30, '0') + "ff";
   clock.Advance(milliseconds(2));
-  trace.Chose({first});
+  trace.RecordAdapters({first});
   clock.Advance(milliseconds(30));
-  trace.ChoseAgain({second, first});
-  trace.Finished(1);
+  trace.RecordReselection({second, first});
+  trace.Finish(1);
   trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   EXPECT_EQ(collector.entries[0].adapters, (std::vector<std::string>{"another@1", "overlay@1"}));
@@ -114,7 +114,7 @@ TEST(RequestTraceTest, AFailureBeforeTheStartHasNoTimesOfParts) {
   ManualClock clock;
   RequestTrace trace(&collector, clock, {.request_id = "r", .model = "m"});
   clock.Advance(milliseconds(3));
-  trace.Failed(Error(absl::StatusCode::kCancelled, reasons::kCancelled, "gone"));
+  trace.Fail(Error(absl::StatusCode::kCancelled, reasons::kCancelled, "gone"));
   trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   EXPECT_EQ(collector.entries[0].error->reason, reasons::kCancelled);
@@ -133,14 +133,14 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
   RequestTrace trace(&collector, clock, {.request_id = "r", .session_id = "\xFF"});
   inference::ModelConfig model = MakeModel();
   model.name = std::string(5000, 'm') + "\xC3";
-  trace.Begun(model, {});
+  trace.RecordBegin(model, {});
   std::vector<AdapterUse> uses(72);
   for (AdapterUse& use : uses) {
     use.name = std::string(255, 'a') + "\xC3";
   }
-  trace.Chose(uses);
-  trace.Failed(absl::InternalError(std::string(limits::kMaxWitnessMessageBytes - 1, 'x') +
-                                   "\xC3\xA9 and \xFE"));
+  trace.RecordAdapters(uses);
+  trace.Fail(absl::InternalError(std::string(limits::kMaxWitnessMessageBytes - 1, 'x') +
+                                 "\xC3\xA9 and \xFE"));
   trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   const storage::WitnessEntry& entry = collector.entries[0];
@@ -151,7 +151,7 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
 TEST(RequestTraceTest, NobodyMayWantToKnow) {
   ManualClock clock;
   RequestTrace trace(&DroppingRecorder(), clock, {.request_id = "r"});
-  trace.Finished(1);
+  trace.Finish(1);
   trace.Record();
 }
 

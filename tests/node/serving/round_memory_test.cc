@@ -53,9 +53,9 @@ class CountedTask final : public ComputeTask {
       : generation_(Begin(request, tree)) {}
   bool RunSlice(inference::Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
-  bool EndIfUnwanted() override { return cancelled; }
+  bool EndIfCancelled() override { return cancelled; }
   inference::Generation* generation() override { return generation_.get(); }
-  bool TakeRound(inference::RoundResult round) override {
+  bool OnForwardRound(inference::ForwardRoundResult round) override {
     status = round.status();
     return !status.ok() || generation_->done();
   }
@@ -87,10 +87,10 @@ class Rounds {
     tokens_.emplace_back();
     return *tasks_.back();
   }
-  ComputeOutcome RunOne() {
-    const ComputeOutcome outcome = RunRound(entries_, 512, transformer_, &scratch_);
-    std::vector<RoundTask> left;
-    for (const Turn turn : {Turn::kWaiting, Turn::kServed}) {
+  ComputeRoundOutcome RunOne() {
+    const ComputeRoundOutcome outcome = RunComputeRound(entries_, 512, transformer_, &scratch_);
+    std::vector<ComputeRoundTask> left;
+    for (const TaskProgress turn : {TaskProgress::kWaiting, TaskProgress::kServed}) {
       for (size_t i = 0; i < entries_.size(); ++i) {
         if (outcome.turns[i] == turn) {
           left.push_back(entries_[i]);
@@ -98,7 +98,7 @@ class Rounds {
       }
     }
     for (size_t i = 0; i < entries_.size(); ++i) {
-      if (outcome.turns[i] == Turn::kEnded) {
+      if (outcome.turns[i] == TaskProgress::kEnded) {
         End(entries_[i]);
       }
     }
@@ -118,13 +118,14 @@ class Rounds {
   const absl::Status& status(size_t task) const { return statuses_.at(task + 1); }
   size_t preempted() const { return preempted_; }
   size_t parked() const {
-    return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(),
-                                             [](const RoundTask& task) { return task.parked; }));
+    return static_cast<size_t>(
+        std::count_if(entries_.begin(), entries_.end(),
+                      [](const ComputeRoundTask& task) { return task.parked; }));
   }
   const inference::PrefixTree& tree() const { return *tree_; }
 
  private:
-  void End(const RoundTask& entry) {
+  void End(const ComputeRoundTask& entry) {
     std::unique_ptr<CountedTask>& task = tasks_[entry.number - 1];
     tokens_[entry.number - 1] = task->generation()->tokens();
     statuses_[entry.number] = task->status;
@@ -136,7 +137,7 @@ class Rounds {
   inference::StepScratch scratch_;
   const std::shared_ptr<inference::PrefixTree> tree_;
   std::vector<std::unique_ptr<CountedTask>> tasks_;
-  std::vector<RoundTask> entries_;
+  std::vector<ComputeRoundTask> entries_;
   std::vector<std::vector<inference::TokenId>> tokens_;
   std::map<uint64_t, absl::Status> statuses_;
   std::vector<uint64_t> order_;
@@ -173,7 +174,7 @@ TEST(RoundMemoryTest, AParkedCompletionMayBeCancelled) {
     rounds.RunOne();
   }
   young.cancelled = true;
-  EXPECT_THAT(rounds.RunOne().turns, ::testing::Contains(Turn::kEnded));
+  EXPECT_THAT(rounds.RunOne().turns, ::testing::Contains(TaskProgress::kEnded));
   rounds.RunAll();
   EXPECT_THAT(rounds.order(), ElementsAre(2, 1));
 }
@@ -199,7 +200,7 @@ RC_GTEST_PROP(RoundMemoryTest, AllEndWithTheResultsTheyHaveAlone, (uint64_t seed
     if (request.options.mode == inference::DecodingMode::kDiffusion) {
       request.options.approximate_cache_steps = 3;
       request.options.block_length = 8;
-    } else if (request.options.mode == inference::DecodingMode::kBlock && random.Chance(0.3)) {
+    } else if (request.options.mode == inference::DecodingMode::kBlock && random.Bernoulli(0.3)) {
       request.options.guidance_scale = 1;
     }
   }

@@ -124,7 +124,7 @@ class DpCentroidsTest : public DatabaseTest {
         *patterns_,
         UpdateLayout{.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash},
         key_.id(), book_.get(), 1, sources_.get());
-    removed_ = own_->RemoveTakenBack(&stored, tier_, Now());
+    removed_ = own_->RemoveWithdrawn(&stored, tier_, Now());
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   }
@@ -166,7 +166,7 @@ class DpCentroidsTest : public DatabaseTest {
   learning::CentroidLessons lessons_;
   int asked_ = 0;
   uint64_t boot_ = 0;
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::unique_ptr<storage::UserConsentStore> store_;
   std::unique_ptr<storage::ConsentBook> book_;
   std::unique_ptr<storage::PatternStore> patterns_;
@@ -262,7 +262,6 @@ TEST_F(DpCentroidsTest, MoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing
   const admin::v1::CentroidStatus refused = centroids_->View();
   EXPECT_EQ(refused.refusal_reason(), reasons::kSignalTooWeak);
   EXPECT_THAT(refused.refusal(), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
-  EXPECT_THAT(refused.refusal(), HasSubstr("privacy.centroid_examples"));
   EXPECT_THAT(refused.refusal(), HasSubstr("privacy.centroid_epsilon"));
   EXPECT_EQ(asked_, 0) << "nobody looked at the lessons";
   EXPECT_EQ(Spent().reservations, 0u);
@@ -323,7 +322,7 @@ TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
   }
 }
 
-TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefore) {
+TEST_F(DpCentroidsTest, EachReleaseReplacesTheLastAndWaitsTwiceAsLong) {
   Offer();
   const federation::SharedPattern first = Offered().at(0);
   Wait(kEvery - std::chrono::seconds(1));
@@ -450,7 +449,7 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
 
 // Regression test: after the former release had ended, a peer took the next release's centroid for
 // one that had been removed.
-TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
+TEST_F(DpCentroidsTest, APeerKeepsThemForSevenDays) {
   StartPeer();
   Offer();
   const federation::SharedPattern first = Offered().at(0);
@@ -474,11 +473,11 @@ TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterTha
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
   const auto preview = [&](privacy::ConsentTier tier) {
-    return PreviewNext({.tier = tier,
-                        .own = own_.get(),
-                        .release = update.get(),
-                        .centroids = centroids_.get(),
-                        .now = Now()})
+    return PreviewNextRelease({.tier = tier,
+                               .own = own_.get(),
+                               .release = update.get(),
+                               .centroids = centroids_.get(),
+                               .now = Now()})
         .value();
   };
   EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_centroids());

@@ -97,7 +97,7 @@ class DpReleaseTest : public DatabaseTest {
   uint64_t Spent() const { return ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32; }
 
   const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::string user_;               // empty: the operator
   std::vector<float> boundaries_;  // none: one bank
   std::unique_ptr<storage::UserConsentStore> store_;
@@ -147,7 +147,7 @@ TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
   EXPECT_EQ(release_->View().predicted_snr(), update.predicted_snr());
 }
 
-TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
+TEST_F(DpReleaseTest, MoreNoiseThanSignalIsRefusedAndCostsNothing) {
   Open({.epsilon = 1});
   const absl::Status refused = Release().status();
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);

@@ -32,7 +32,7 @@ TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) 
   options_.gate.max_general_loss = 1;  // the lessons decide
   AddFive({Times(Learned()[0], -1), Learned()[1]});
   const FederatedOutcome outcome = Run();
-  EXPECT_EQ(outcome.judges, 8u);
+  EXPECT_EQ(outcome.evaluation_lessons, 8u);
   ASSERT_THAT(Verdicts(outcome), ElementsAre(federation::BankVerdict::kRolledBack,
                                              federation::BankVerdict::kCommitted));
   EXPECT_TRUE(federation::ShowsHarm(outcome.banks[0].score, options_.gate));
@@ -52,7 +52,7 @@ TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) 
 TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
   AddFive({Small(1e-4F), std::vector<float>(kModelValues, 2.5F)});
   const FederatedOutcome outcome = Run();
-  EXPECT_EQ(outcome.judges, 0u);
+  EXPECT_EQ(outcome.evaluation_lessons, 0u);
   ASSERT_THAT(Verdicts(outcome), ElementsAre(federation::BankVerdict::kCommitted,
                                              federation::BankVerdict::kRolledBack));
   EXPECT_LE(outcome.banks[0].score.general_loss, 0.005);
@@ -107,9 +107,9 @@ TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
   Add(1, {Small(1e-3F), Small(1e-3F)});
   AddPayload(2, "no update");
   Run();
-  EXPECT_TRUE(federated_->MayHold(IdOf(1)));
-  EXPECT_FALSE(federated_->MayHold(IdOf(2)));
-  EXPECT_FALSE(federated_->MayHold(IdOf(3)));
+  EXPECT_TRUE(federated_->MayContain(IdOf(1)));
+  EXPECT_FALSE(federated_->MayContain(IdOf(2)));
+  EXPECT_FALSE(federated_->MayContain(IdOf(3)));
   Open();
   EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1)));
   items_.clear();
@@ -130,8 +130,8 @@ TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) 
   ASSERT_TRUE(Run({SumOf({1, 2, 3, 4})}).changed);
   EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1), IdOf(2), IdOf(3), IdOf(4), IdOf(9)));
   Open();
-  EXPECT_TRUE(federated_->MayHold(IdOf(3)));
-  EXPECT_FALSE(federated_->MayHold(IdOf(5)));
+  EXPECT_TRUE(federated_->MayContain(IdOf(3)));
+  EXPECT_FALSE(federated_->MayContain(IdOf(5)));
 }
 
 // Regression test: a round that ran while one of its updates was withdrawn saved what it had made
@@ -139,7 +139,7 @@ TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) 
 TEST_F(FederatedModelTest, WhatIsNotTrustedIsNotThereAfterARestart) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
-  federated_->Distrust();
+  federated_->InvalidateSaved();
   AddFive({Small(5e-4F), Small(-5e-4F)});
   EXPECT_TRUE(Run().changed);
   Open();
@@ -235,7 +235,7 @@ TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew
   EXPECT_GT(outcome.peers[0].reputation, 0.5);
   EXPECT_LT(outcome.peers[1].reputation, 0.5);
   EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
-  federated_->Distrust();
+  federated_->InvalidateSaved();
   Open();
   ASSERT_EQ(federated_->adapter(), nullptr);
   outcome = Run();
@@ -294,7 +294,7 @@ TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
   AddFive(Learned());
   Open();
   cancelled_ = true;
-  EXPECT_TRUE(absl::IsCancelled(federated_->RunRound(Services(), items_).status()));
+  EXPECT_TRUE(absl::IsCancelled(federated_->RunFederatedRound(Services(), items_).status()));
   EXPECT_EQ(federated_->adapter(), nullptr);
   EXPECT_FALSE(HasState(storage::state::GlobalAdapter()));
   cancelled_ = false;

@@ -57,8 +57,8 @@ TEST(MaskedMeans, GoWithTheirTimeAndTheirMembers) {
   MaskedMeans means;
   ASSERT_TRUE(means.Add(MeanOfMembers(1, 5, 10)));
   ASSERT_TRUE(means.Add(MeanOfMembers(2, 5, 20)));
-  EXPECT_FALSE(means.RemoveThoseOf({30}));
-  EXPECT_TRUE(means.RemoveThoseOf({11}));
+  EXPECT_FALSE(means.RemoveMember({30}));
+  EXPECT_TRUE(means.RemoveMember({11}));
   EXPECT_EQ(NamesOf(means), std::vector<uint8_t>{2});
   EXPECT_FALSE(means.Expire(999));
   EXPECT_TRUE(means.Expire(1000));
@@ -115,7 +115,7 @@ TEST_F(SavedMaskedMeansTest, LastAcrossAStart) {
   EXPECT_TRUE(LoadMaskedMeans(state)->empty()) << "none is stored yet";
   MaskedMeans means;
   ASSERT_TRUE(means.Add(MeanOfMembers(1, 5, 10)));
-  ASSERT_TRUE(KeepMaskedMeans(state, means.all()).ok());
+  ASSERT_TRUE(StoreMaskedMeans(state, means.all()).ok());
   const auto read = LoadMaskedMeans(state);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->size(), 1u);

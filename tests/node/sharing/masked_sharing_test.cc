@@ -246,7 +246,7 @@ class MaskedSharingTest : public ::testing::Test {
       fmt::format("masked-sharing-{}-{}",
                   ::testing::UnitTest::GetInstance()->current_test_info()->name(), ::getpid());
   ManualClock clock_{test::kWallStart};
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   std::unique_ptr<test::Swarm> swarm_;
   std::vector<Node> nodes_;
   std::map<Digest, federation::Item> said_;
@@ -452,7 +452,7 @@ TEST_F(MaskedSharingTest, ASumOfAnotherFrameIsForgottenAtTheStart) {
   ExpectMean({0, 1, 2, 3});
   MaskedMean other = *nodes_[0].sharing->means().front();
   other.update.frame_id.fill(0x33);
-  ASSERT_TRUE(KeepMaskedMeans(*nodes_[0].state, {std::make_shared<const MaskedMean>(other)}).ok());
+  ASSERT_TRUE(StoreMaskedMeans(*nodes_[0].state, {std::make_shared<const MaskedMean>(other)}).ok());
   nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
   EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
 }

@@ -48,7 +48,7 @@ class OwnPatternsTest : public DatabaseTest {
     SetTier(tier_);
     own_ =
         std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), book_.get(), 1, &releases());
-    removed_ = own_->RemoveTakenBack(&stored, tier_, now_);
+    removed_ = own_->RemoveWithdrawn(&stored, tier_, now_);
     core_->Restore(std::move(stored), now_);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
     if (own_->delta_changed()) {
@@ -115,7 +115,7 @@ class OwnPatternsTest : public DatabaseTest {
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPublic;
   std::unique_ptr<storage::ConsentBook> book_;      // null: patterns have no contributors
   std::vector<privacy::Contributor> contributors_;  // of the patterns that are put
-  inference::Frame frame_;
+  inference::ProjectionFrame frame_;
   uint64_t boot_ = 0;
   uint64_t round_ = 0;
   int64_t updated_ = 1;

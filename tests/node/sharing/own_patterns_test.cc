@@ -141,7 +141,7 @@ TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
   OfferDelta();
   std::vector<federation::Item> stored = core_->Items();
   ASSERT_EQ(stored.size(), 2u);
-  EXPECT_EQ(own_->RemoveTakenBack(&stored, privacy::ConsentTier::kPrivate, now_).size(), 2u);
+  EXPECT_EQ(own_->RemoveWithdrawn(&stored, privacy::ConsentTier::kPrivate, now_).size(), 2u);
   EXPECT_THAT(stored, IsEmpty());
 }
 
@@ -156,7 +156,7 @@ TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
     item.payload = std::make_shared<const std::string>("said");
     stored.push_back(item);
   }
-  EXPECT_THAT(own_->RemoveTakenBack(&stored, privacy::ConsentTier::kPublic, now_), IsEmpty());
+  EXPECT_THAT(own_->RemoveWithdrawn(&stored, privacy::ConsentTier::kPublic, now_), IsEmpty());
   EXPECT_EQ(stored.size(), 3u);
 }
 
@@ -183,7 +183,7 @@ TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
 
 // Items end after seven days. Regression test: peers kept the pattern, and a withdrawal after that
 // named nothing.
-TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTakenBack) {
+TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEnds) {
   constexpr Duration kDay = std::chrono::hours(24);
   Put(kOwnFirst, 1);
   Follow();

@@ -62,8 +62,8 @@ TEST_F(OwnWithdrawalsTest, WhatIsTakenBackIsSignedAndStoredOnce) {
   EXPECT_EQ(own_->total().updates, 2u);
   EXPECT_EQ(own_->total().patterns, 1u);
   EXPECT_THAT(store_->All().value(), ElementsAre(records[0]));
-  EXPECT_THAT(own_->Stored(10), ElementsAre(records[0]));
-  EXPECT_THAT(own_->Stored(9 + limits::kWithdrawalLifeMillis), IsEmpty());
+  EXPECT_THAT(own_->LoadStored(10), ElementsAre(records[0]));
+  EXPECT_THAT(own_->LoadStored(9 + limits::kWithdrawalLifeMillis), IsEmpty());
 }
 
 TEST_F(OwnWithdrawalsTest, ARecordSaysWhatTheOneBeforeSaid) {

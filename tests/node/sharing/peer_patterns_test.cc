@@ -76,7 +76,7 @@ class PeerPatternsTest : public DatabaseTest {
   }
   int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
 
-  const inference::Frame frame_;
+  const inference::ProjectionFrame frame_;
   std::unique_ptr<storage::PatternStore> store_;
   std::unique_ptr<PeerPatterns> peers_;
 };
@@ -105,7 +105,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
 }
 
 // Regression test: a newer centroid of one name ended with the former.
-TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
+TEST_F(PeerPatternsTest, ANewerCentroidLastsAsItSaysUnlessTheOperatorDecided) {
   federation::SharedPattern shared =
       NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
   ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());

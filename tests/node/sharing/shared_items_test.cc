@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kRank = 4;
 
-inference::Frame TestFrame() {
-  inference::Frame frame;
+inference::ProjectionFrame TestFrame() {
+  inference::ProjectionFrame frame;
   frame.id.fill(7);
   frame.target = "blk.0.attn_output.weight";
   frame.rank = kRank;
@@ -28,7 +28,7 @@ inference::Frame TestFrame() {
 }
 
 // Returns a pattern whose core has sixteen equal values and this norm.
-storage::Pattern PatternOfNorm(const inference::Frame& frame, double norm) {
+storage::Pattern PatternOfNorm(const inference::ProjectionFrame& frame, double norm) {
   serving::PatternPayload payload;
   payload.frame_id = frame.id;
   payload.core.assign(kRank * kRank, static_cast<float>(norm / kRank));
@@ -39,14 +39,14 @@ storage::Pattern PatternOfNorm(const inference::Frame& frame, double norm) {
   return pattern;
 }
 
-federation::UpdateRules Rules(const inference::Frame& frame) {
+federation::UpdateRules Rules(const inference::ProjectionFrame& frame) {
   federation::UpdateRules rules;
   rules.rank_of_target[frame.target] = kRank;
   return rules;
 }
 
 TEST(SharedItemsTest, ACoreAboveTheBoundIsScaledToItBeforeItLeaves) {
-  const inference::Frame frame = TestFrame();
+  const inference::ProjectionFrame frame = TestFrame();
   const auto shared = ShareablePattern(PatternOfNorm(frame, 17.8), frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
   EXPECT_TRUE(federation::CheckCores(shared->cores, Rules(frame)).ok());
@@ -57,15 +57,15 @@ TEST(SharedItemsTest, ACoreAboveTheBoundIsScaledToItBeforeItLeaves) {
 }
 
 TEST(SharedItemsTest, ACoreWithinTheBoundLeavesUnchanged) {
-  const inference::Frame frame = TestFrame();
+  const inference::ProjectionFrame frame = TestFrame();
   const auto shared = ShareablePattern(PatternOfNorm(frame, 8), frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
   EXPECT_EQ(shared->cores.front().values, std::vector<float>(kRank * kRank, 2.0F));
 }
 
 TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
-  const inference::Frame frame = TestFrame();
-  inference::Frame other = frame;
+  const inference::ProjectionFrame frame = TestFrame();
+  inference::ProjectionFrame other = frame;
   other.id.fill(8);
   EXPECT_EQ(ReasonOf(ShareablePattern(PatternOfNorm(frame, 8), other).status()),
             reasons::kFrameMismatch);
@@ -73,7 +73,7 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
 
 // At every t, the served part of a global adapter is the core of the bank that t is in.
 TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
-  inference::Frame frame = TestFrame();
+  inference::ProjectionFrame frame = TestFrame();
   frame.in = kRank;
   frame.out = kRank;
   frame.p.assign(kRank * kRank, 0.0F);
@@ -103,7 +103,7 @@ TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
 // A core that was trained for other banks has the same effect at t, however the node is configured
 // now.
 TEST(SharedItemsTest, ACoreOfOtherBanksIsBroughtToThoseOfTheNode) {
-  const inference::Frame frame = TestFrame();
+  const inference::ProjectionFrame frame = TestFrame();
   serving::PatternPayload payload;
   payload.frame_id = frame.id;
   payload.core_boundaries = {0.5F};

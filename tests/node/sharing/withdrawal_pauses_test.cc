@@ -21,11 +21,11 @@ TEST(WithdrawalPauses, LeaveOutOneNodeForAWhile) {
   WithdrawalPauses pauses;
   const TimePoint start{};
   EXPECT_EQ(pauses.NextEnd(start), std::nullopt);
-  pauses.Note(kGiver, start);
-  EXPECT_TRUE(pauses.Paused(kGiver, start));
-  EXPECT_FALSE(pauses.Paused(kOther, start));
+  pauses.RecordWithdrawal(kGiver, start);
+  EXPECT_TRUE(pauses.IsPaused(kGiver, start));
+  EXPECT_FALSE(pauses.IsPaused(kOther, start));
   EXPECT_EQ(pauses.NextEnd(start), start + kFirst);
-  EXPECT_FALSE(pauses.Paused(kGiver, start + kFirst));
+  EXPECT_FALSE(pauses.IsPaused(kGiver, start + kFirst));
   EXPECT_EQ(pauses.NextEnd(start + kFirst), std::nullopt);
 }
 
@@ -34,22 +34,22 @@ TEST(WithdrawalPauses, GetLongerForWhoeverDoesItAgainAndFade) {
   TimePoint now{};
   Duration expected = kFirst;
   for (int i = 0; i < 20; ++i) {
-    pauses.Note(kGiver, now);
+    pauses.RecordWithdrawal(kGiver, now);
     EXPECT_EQ(pauses.NextEnd(now), now + expected);
     now += expected;
     expected = std::min(2 * expected, kLongest);
   }
   EXPECT_EQ(expected, kLongest);
   now += kLongest;
-  pauses.Note(kGiver, now);
+  pauses.RecordWithdrawal(kGiver, now);
   EXPECT_EQ(pauses.NextEnd(now), now + kFirst);
 }
 
 TEST(WithdrawalPauses, TheFirstThatEndsIsNext) {
   WithdrawalPauses pauses;
   const TimePoint start{};
-  pauses.Note(kGiver, start);
-  pauses.Note(kOther, start + kFirst / 2);
+  pauses.RecordWithdrawal(kGiver, start);
+  pauses.RecordWithdrawal(kOther, start + kFirst / 2);
   EXPECT_EQ(pauses.NextEnd(start + kFirst / 2), start + kFirst);
   EXPECT_EQ(pauses.NextEnd(start + kFirst), start + kFirst + kFirst / 2);
 }

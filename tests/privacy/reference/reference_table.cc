@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "base/reasons.h"
-#include "base/shown.h"
+#include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
@@ -107,7 +107,7 @@ class RowReader {
     return BadLine(line_,
                    "unknown method \"{}\"; write rdp, rdp_integer, pld, analytic_sigma or "
                    "rdp_at_order",
-                   Shown(Cell(kMethod)));
+                   SanitizeForDisplay(Cell(kMethod)));
   }
 
   absl::StatusOr<double> ReadNumber(Column column) const {
@@ -115,7 +115,7 @@ class RowReader {
       return *number;
     }
     return BadLine(line_, "{} is \"{}\"; write a finite number such as 0.01 or 1e-5",
-                   kNames[column], Shown(Cell(column)));
+                   kNames[column], SanitizeForDisplay(Cell(column)));
   }
 
   absl::StatusOr<uint64_t> ReadSteps() const {
@@ -123,7 +123,7 @@ class RowReader {
     if (steps != std::floor(steps) || steps < 1 ||
         steps > static_cast<double>(limits::kMaxPrivacySteps)) {
       return BadLine(line_, "steps is \"{}\"; write a whole number from 1 to {}",
-                     Shown(Cell(kSteps)), limits::kMaxPrivacySteps);
+                     SanitizeForDisplay(Cell(kSteps)), limits::kMaxPrivacySteps);
     }
     return static_cast<uint64_t>(steps);
   }

@@ -28,7 +28,7 @@ RC_GTEST_PROP(BitColumnTest, ComparesAsNumbersDo, ()) {
   ASSERT_TRUE(column.Grow(kNodes).ok());
   std::vector<uint64_t> values(kNodes);
   for (uint32_t i = 0; i < kNodes; ++i) {
-    values[i] = random.Chance(0.5) ? random.Next() & all : random.Below(4) & all;
+    values[i] = random.Bernoulli(0.5) ? random.Next() & all : random.Below(4) & all;
     column.Set(i, random.Next() & all);  // overwritten
     column.Set(i, values[i]);
     RC_ASSERT(column.Get(i) == values[i]);
@@ -55,24 +55,24 @@ HnswAttributes RandomAttributes(Random& random) {
 
 HnswFilter RandomFilter(Random& random) {
   HnswFilter filter;
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.banks = random.Below(8);
   }
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.tiers = static_cast<uint32_t>(random.Below(16));
   }
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.tasks = {static_cast<uint32_t>(random.Below(5)), static_cast<uint32_t>(random.Below(5)),
                     70000};
   }
-  if (random.Chance(0.3)) {
+  if (random.Bernoulli(0.3)) {
     filter.owner = static_cast<uint32_t>(random.Below(3) * 1000000);
   }
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.min_time_ms = static_cast<int64_t>(1700000000000 + random.Below(100));
     filter.max_time_ms = filter.min_time_ms + static_cast<int64_t>(random.Below(80));
   }
-  if (random.Chance(0.4)) {
+  if (random.Bernoulli(0.4)) {
     filter.min_quality = static_cast<float>(random.Below(10)) / 10.0F;
     filter.max_quality = filter.min_quality + 0.3F;
   }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
@@ -24,7 +23,7 @@ constexpr float kAny = std::numeric_limits<float>::infinity();
 std::vector<float> Signs(Random& random) {
   std::vector<float> row(kDimension);
   for (float& value : row) {
-    value = random.Chance(0.5) ? 1.0F : -1.0F;
+    value = random.Bernoulli(0.5) ? 1.0F : -1.0F;
   }
   return row;
 }
@@ -78,7 +77,7 @@ class DistancesTest : public testing::TestWithParam<Kind> {
       std::vector<float> row = centres[random.Below(centres.size())];
       const std::vector<float> other = GetParam().draw(random);
       for (size_t i = 0; i < kDimension; ++i) {
-        row[i] = random.Chance(GetParam().change) ? other[i] : row[i];
+        row[i] = random.Bernoulli(GetParam().change) ? other[i] : row[i];
       }
       return row;
     };
@@ -97,7 +96,7 @@ class DistancesTest : public testing::TestWithParam<Kind> {
   // Returns the 8-bit distances of all rows.
   std::vector<float> All(const EncodedQuery& query) {
     DistanceBuffers buffers;
-    const size_t n = Distances(nodes_, query, buffers).Within(ids_, kAny);
+    const size_t n = Distances(nodes_, query, buffers).FilterWithin(ids_, kAny);
     EXPECT_EQ(n, ids_.size());
     return {buffers.distances.begin(), buffers.distances.begin() + static_cast<ptrdiff_t>(n)};
   }
@@ -130,7 +129,7 @@ TEST_P(DistancesTest, FewOfTheNearestAreRejectedByTheHighPlaneAlone) {
       std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(rank), sorted.end());
       const float bound = sorted[rank];
       DistanceBuffers buffers;
-      const size_t n = Distances(nodes_, query, buffers).Within(ids_, bound);
+      const size_t n = Distances(nodes_, query, buffers).FilterWithin(ids_, bound);
       std::vector<bool> kept(kCount, false);
       for (size_t i = 0; i < n; ++i) {
         kept[buffers.kept[i]] = true;
@@ -158,7 +157,7 @@ TEST_P(DistancesTest, FewBoundsAreMisjudgedByTheHighPlaneAlone) {
       bound = all[random.Below(kCount)];
     }
     DistanceBuffers buffers;
-    const size_t n = Distances(nodes_, query, buffers).NotBelow(ids_, bounds);
+    const size_t n = Distances(nodes_, query, buffers).FindNotBelow(ids_, bounds);
     std::vector<bool> kept(kCount, false);
     for (size_t i = 0; i < n; ++i) {
       kept[buffers.kept[i]] = true;
@@ -170,7 +169,7 @@ TEST_P(DistancesTest, FewBoundsAreMisjudgedByTheHighPlaneAlone) {
   EXPECT_LE(wrong, 60 * kCount / 100);
 }
 
-TEST_P(DistancesTest, ARowIsAtDistanceNothingFromItselfAndFarRowsAreAsFarAsTheirCodes) {
+TEST_P(DistancesTest, RowsAreAsFarAsTheirCodes) {
   for (uint32_t node = 0; node < 20; ++node) {
     EncodedQuery query;
     QueryFromRow(nodes_.high(node), nodes_.low(node), nodes_.header(node), nodes_.layout(),
@@ -220,8 +219,8 @@ TEST(DistancesOfMixedRowsTest, RowsRoundedToOneSideAreAsFarFromOthersAsTheyAre) 
       DistanceBuffers buffers;
       const Distances distances(nodes, query, buffers);
       std::vector<float> fine(ids.size());
-      distances.Fine(ids, fine);
-      ASSERT_EQ(distances.Within(ids, kAny), ids.size());
+      distances.FineDistances(ids, fine);
+      ASSERT_EQ(distances.FilterWithin(ids, kAny), ids.size());
       for (size_t i = 0; i < ids.size(); ++i) {
         const double right = -hnsw_test::Similarity(rows[i], values, metric);
         EXPECT_NEAR(buffers.distances[i], right, 1e-2) << i;
@@ -234,8 +233,7 @@ TEST(DistancesOfMixedRowsTest, RowsRoundedToOneSideAreAsFarFromOthersAsTheyAre) 
 INSTANTIATE_TEST_SUITE_P(All, DistancesTest,
                          testing::Values(Kind{"ordinary", Ordinary, 0.3}, Kind{"signs", Signs, 0.1},
                                          Kind{"one_hot", OneHot, 0.1}, Kind{"sparse", Sparse, 0.3},
-                                         Kind{"outlier", WithOutlier, 0.5}),
-                         [](const auto& of) { return std::string(of.param.name); });
+                                         Kind{"outlier", WithOutlier, 0.5}));
 
 }  // namespace
 }  // namespace ruvd::storage::hnsw

@@ -89,7 +89,7 @@ TEST_F(HnswCheckpointTest, ARestoredIndexSearchesAsTheOldOne) {
   }
   // Later changes have equal effects as well.
   PutRow(*again, 5000, queries_[0]);
-  EXPECT_EQ(again->LinkSome(10), 1U);
+  EXPECT_EQ(again->LinkBatch(10), 1U);
   EXPECT_TRUE(again->Remove(17));
   Settle(*again);
 }
@@ -147,14 +147,14 @@ TEST_F(HnswCheckpointTest, ACheckpointLeavesOutNodesThatItDoesNotHoldBack) {
   for (uint32_t i = 0; i < rows_.size(); i += 3) {
     index->Remove(i);
   }
-  while (index->RepairSome(1000)) {
+  while (index->RepairBatch(1000)) {
   }
   EXPECT_EQ(index->Counts().removed, rows_.size() / 3);  // the old reader holds them
   HnswCheckpointWriter writer(*index, kCollection, kEpoch);
   std::vector<HnswChunk> chunks = {*writer.Next(), *writer.Next()};
   old_reader.reset();
   PutRow(*index, 5000, queries_[0]);  // frees them, in steps
-  while (index->RepairSome(1000)) {
+  while (index->RepairBatch(1000)) {
   }
   EXPECT_EQ(index->Counts().removed, 0U);
   while (auto chunk = writer.Next()) {
@@ -201,7 +201,7 @@ TEST_F(HnswCheckpointTest, EveryFlippedBitIsNoticed) {
   }
 }
 
-TEST_F(HnswCheckpointTest, ChunksOfOtherPlacesMissingOnesAndOtherOptionsAreRefused) {
+TEST_F(HnswCheckpointTest, MisplacedAndMissingChunksAndOtherOptionsAreRefused) {
   const auto index = WithRows(rows_);
   Settle(*index);
   const std::vector<HnswChunk> chunks = Cut(*index);
@@ -279,7 +279,7 @@ TEST(CheckpointChunkTest, TheWorkedExample) {
 
 RC_GTEST_PROP(CheckpointChunkTest, RecordsComeBackAsTheyWere, ()) {
   Random random(*rc::gen::arbitrary<uint64_t>());
-  const bool of_level_0 = random.Chance(0.5);
+  const bool of_level_0 = random.Bernoulli(0.5);
   std::string payload;
   std::vector<hnsw::NodeRecord> records;
   for (uint32_t node = 0; node < 20; ++node) {
@@ -289,7 +289,7 @@ RC_GTEST_PROP(CheckpointChunkTest, RecordsComeBackAsTheyWere, ()) {
       record.generation = static_cast<uint32_t>(random.Next());
       record.level = static_cast<uint8_t>(random.Below(4));
       record.bank = static_cast<uint8_t>(random.Below(limits::kMaxBanks));
-      record.live = random.Chance(0.5);
+      record.live = random.Bernoulli(0.5);
     }
     for (uint64_t i = random.Below(9); i > 0; --i) {
       record.links.push_back(static_cast<uint32_t>(random.Below(100)));

@@ -65,9 +65,9 @@ TEST(HnswChurnTest, RemovedRowsAreGoneAtOnceAndRecallStaysDuringRepairs) {
   }
   const auto live = [](uint32_t label) { return label % 3 != 0; };
   EXPECT_GE(Recall(*index, rows, queries, Walk(64), live), 0.95);
-  EXPECT_TRUE(index->RepairSome(100));  // a third is more than a fifth
+  EXPECT_TRUE(index->RepairBatch(100));  // a third is more than a fifth
   EXPECT_GE(Recall(*index, rows, queries, Walk(64), live), 0.95);
-  while (index->RepairSome(500)) {
+  while (index->RepairBatch(500)) {
   }
   EXPECT_EQ(index->Counts().removed, 0U);
   Settle(*index);
@@ -80,11 +80,11 @@ TEST(HnswChurnTest, FewRemovedRowsWaitForAVacuum) {
   for (uint32_t i = 0; i < 200; ++i) {
     index->Remove(i);
   }
-  EXPECT_FALSE(index->RepairSome(1000));  // not more than a fifth
+  EXPECT_FALSE(index->RepairBatch(1000));  // not more than a fifth
   EXPECT_EQ(index->Counts().removed, 200U);
   index->Remove(200);
-  EXPECT_TRUE(index->RepairSome(10));
-  EXPECT_FALSE(index->RepairSome(5000));
+  EXPECT_TRUE(index->RepairBatch(10));
+  EXPECT_FALSE(index->RepairBatch(5000));
   EXPECT_EQ(index->Counts().removed, 0U);
 }
 
@@ -96,7 +96,7 @@ TEST(HnswChurnTest, RemovingAllAndStartingAnew) {
   }
   EXPECT_TRUE(index->Search({.vector = rows[0]})->empty());
   PutRow(*index, 3, rows[3]);  // its graph has removed rows only
-  index->LinkSome(1);
+  index->LinkBatch(1);
   for (int settled = 0; settled < 2; ++settled) {
     HnswTrace trace;
     EXPECT_EQ(index->Search({.vector = rows[0], .path = HnswPath::kWalk}, &trace)->size(), 1U);
@@ -160,11 +160,11 @@ TEST(HnswChurnTest, AnErasedRowLeavesMemoryWithTheNextPass) {
   const Rows rows = Clustered(1000, kDimension, 1, 44);
   const std::unique_ptr<HnswIndex> index = Build(rows, kOptions);
   EXPECT_TRUE(index->Remove(4));
-  EXPECT_FALSE(index->RepairSome(5000));  // one row in a thousand can wait
+  EXPECT_FALSE(index->RepairBatch(5000));  // one row in a thousand can wait
   EXPECT_EQ(index->Counts().removed, 1U);
   EXPECT_TRUE(index->Erase(5));
   EXPECT_FALSE(index->Erase(5));
-  while (index->RepairSome(100)) {
+  while (index->RepairBatch(100)) {
   }
   EXPECT_EQ(index->Counts().removed, 0U);
 }
@@ -196,7 +196,7 @@ TEST(HnswChurnTest, ARowPutAgainAndAgainWithoutLinkingKeepsTheTailShort) {
   }
   EXPECT_LE(index->Counts().tail_places, 2000U);
   EXPECT_EQ(index->Counts().pending, kKept);
-  EXPECT_EQ(index->LinkSome(2 * kKept), kKept);  // no row was left out
+  EXPECT_EQ(index->LinkBatch(2 * kKept), kKept);  // no row was left out
   EXPECT_EQ(index->Counts().pending, 0U);
   EXPECT_EQ(index->Counts().tail_places, 0U);
 }
@@ -220,12 +220,12 @@ TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
       } else if (kind < 8) {
         EXPECT_EQ(index->Remove(label), rows.erase(label) == 1);
       } else if (kind == 8) {
-        index->LinkSome(random.Below(20));
+        index->LinkBatch(random.Below(20));
       } else {
-        index->RepairSome(random.Below(60), random.Chance(0.5));
+        index->RepairBatch(random.Below(60), random.Bernoulli(0.5));
       }
       if (step % 50 == 0) {
-        const HnswPath path = random.Chance(0.5) ? HnswPath::kWalk : HnswPath::kAuto;
+        const HnswPath path = random.Bernoulli(0.5) ? HnswPath::kWalk : HnswPath::kAuto;
         HnswTrace trace;
         const auto hits = index->Search({.vector = pool[0], .k = 1000, .path = path}, &trace);
         walked += trace.walked ? 1 : 0;

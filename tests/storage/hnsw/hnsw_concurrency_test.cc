@@ -33,7 +33,7 @@ class HnswConcurrencyTest : public testing::Test {
     for (uint32_t i = 0; i < kStable + kVolatile; ++i) {
       PutRow(*index_, i, rows_[i], {.owner = i % 2});
     }
-    index_->LinkSome(kStable + kVolatile);
+    index_->LinkBatch(kStable + kVolatile);
   }
 
   // The one writer: replaces, removes, links and repairs.
@@ -41,7 +41,7 @@ class HnswConcurrencyTest : public testing::Test {
     Random random(1);
     for (uint32_t step = 0; step < kSteps; ++step) {
       const auto label = kStable + static_cast<uint32_t>(random.Below(kVolatile));
-      if (random.Chance(0.4)) {
+      if (random.Bernoulli(0.4)) {
         index_->Remove(label);
       } else {
         PutRow(*index_, label, rows_[label], {.owner = label % 2}, step);
@@ -49,8 +49,8 @@ class HnswConcurrencyTest : public testing::Test {
       if (step % 16 == 0) {
         ASSERT_TRUE(index_->SetAttributes(step % kStable, {.owner = step % kStable % 2}).ok());
       }
-      index_->LinkSome(1);
-      index_->RepairSome(64, step % 512 == 0);
+      index_->LinkBatch(1);
+      index_->RepairBatch(64, step % 512 == 0);
     }
     done_ = true;
   }
@@ -155,7 +155,7 @@ TEST(HnswMovesTest, EverySearchFindsRowsThatAreReplacedAndMovedMeanwhile) {
       index->Remove(i);
     }
     for (int step = 0; step < 30; ++step) {
-      index->RepairSome(1000, true);
+      index->RepairBatch(1000, true);
     }
   }
   done = true;

@@ -118,7 +118,7 @@ TEST_F(HnswFilterTest, TheTailIsFilteredToo) {
   for (uint32_t i = 0; i < 3000; ++i) {
     PutRow(*index, i, (*rows_)[i], AttributesOf(i));
   }
-  index->LinkSome(2000);
+  index->LinkBatch(2000);
   EXPECT_EQ(index->Counts().pending, 1000U);
   const HnswQuery how{.ef = 100, .filter = {.tasks = {1}}};
   const Rows rows(rows_->begin(), rows_->begin() + 3000);
@@ -194,7 +194,7 @@ TEST_F(HnswLargeBankTest, AWalkGivesUpBeforeItCostsMoreThanAScan) {
 }
 
 // Rows of the tail count for a walk only if the filter admits them.
-TEST_F(HnswLargeBankTest, PendingRowsThatTheFilterRefusesDoNotMakeAnAnswerComplete) {
+TEST_F(HnswLargeBankTest, FilteredPendingRowsDoNotMakeAnAnswerComplete) {
   for (uint32_t i = 0; i < 10; ++i) {
     PutRow(*index_, kCount + i, FarLeft()[i], {.owner = 2, .quality = 1.0F});
   }

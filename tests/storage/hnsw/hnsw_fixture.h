@@ -22,6 +22,19 @@ namespace ruvd::storage::hnsw_test {
 using Rows = std::vector<std::vector<float>>;
 using Admits = std::function<bool(uint32_t)>;
 
+// Returns the name of a metric for the test runner's output.
+inline const char* NameOf(HnswMetric metric) {
+  switch (metric) {
+    case HnswMetric::kCosine:
+      return "cosine";
+    case HnswMetric::kDot:
+      return "dot";
+    case HnswMetric::kL2:
+      return "l2";
+  }
+  return "unknown";
+}
+
 inline std::vector<float> Normal(Random& random, size_t dimension, double scale) {
   std::vector<float> row(dimension);
   for (float& value : row) {
@@ -111,9 +124,9 @@ inline void PutRow(HnswIndex& index, uint32_t label, const std::vector<float>& r
 inline void Settle(HnswIndex& index) {
   constexpr size_t kStep = 512;
   do {
-    while (index.RepairSome(kStep, true)) {
+    while (index.RepairBatch(kStep, true)) {
     }
-  } while (index.LinkSome(kStep) > 0);
+  } while (index.LinkBatch(kStep) > 0);
 }
 
 inline std::unique_ptr<HnswIndex> Build(const Rows& rows, const HnswOptions& options) {
@@ -187,8 +200,8 @@ inline double TiedRecall(const HnswIndex& index, const Rows& rows, const Rows& q
 inline bool SettlesWithin(HnswIndex& index, size_t steps, bool now = true) {
   constexpr size_t kStep = 512;
   for (size_t step = 0; step < steps; ++step) {
-    const bool in_pass = index.RepairSome(kStep, now);
-    if (index.LinkSome(in_pass ? 0 : kStep) == 0 && !in_pass) {
+    const bool in_pass = index.RepairBatch(kStep, now);
+    if (index.LinkBatch(in_pass ? 0 : kStep) == 0 && !in_pass) {
       return true;
     }
   }

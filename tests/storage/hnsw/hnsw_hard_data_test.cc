@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "storage/hnsw/hnsw_index.h"
 #include "tests/storage/hnsw/hnsw_fixture.h"
 
@@ -41,7 +43,7 @@ Rows Signs(size_t count, size_t dimension, uint64_t seed) {
   for (size_t i = 0; i < count; ++i) {
     std::vector<float> row = centres[random.Below(centres.size())];
     for (float& value : row) {
-      value = (value > 0) != random.Chance(0.05) ? 1.0F : -1.0F;
+      value = (value > 0) != random.Bernoulli(0.05) ? 1.0F : -1.0F;
     }
     rows.push_back(std::move(row));
   }
@@ -61,6 +63,11 @@ struct OffsetCase {
   uint32_t dimension;
   float offset;
   double tolerance;
+
+  // Names the case in the test runner's output.
+  friend void PrintTo(const OffsetCase& value, std::ostream* out) {
+    *out << hnsw_test::NameOf(value.metric) << "_" << value.dimension;
+  }
 };
 
 class HnswOffsetTest : public testing::TestWithParam<OffsetCase> {};
@@ -195,9 +202,9 @@ TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
     PutRow(*index, i, rows[i]);
   }
   PutRow(*index, 100, rows[0], {.bank = 1});
-  EXPECT_EQ(index->LinkSome(100), rows.size() + 1);
+  EXPECT_EQ(index->LinkBatch(100), rows.size() + 1);
   EXPECT_TRUE(index->Remove(100));  // makes a pass necessary
-  while (index->RepairSome(100, true)) {
+  while (index->RepairBatch(100, true)) {
   }
   EXPECT_LE(index->Counts().pending, 1U);
 }

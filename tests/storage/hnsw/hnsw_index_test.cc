@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <ostream>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -144,6 +145,12 @@ struct MetricCase {
   HnswMetric metric;
   uint32_t dimension;
   bool clustered;
+
+  // Names the case in the test runner's output.
+  friend void PrintTo(const MetricCase& value, std::ostream* out) {
+    *out << hnsw_test::NameOf(value.metric) << "_" << value.dimension
+         << (value.clustered ? "_clustered" : "");
+  }
 };
 
 class HnswMetricTest : public testing::TestWithParam<MetricCase> {};
@@ -207,7 +214,7 @@ TEST(HnswSmallTest, EmptyAndTinyIndexes) {
   const std::vector<float> x = {1, 0};
   const std::vector<float> y = {0, 2};
   EXPECT_TRUE(index->Search({.vector = x})->empty());
-  EXPECT_EQ(index->LinkSome(10), 0U);
+  EXPECT_EQ(index->LinkBatch(10), 0U);
   PutRow(*index, 7, x);
   PutRow(*index, 9, y);
   for (int linked = 0; linked < 2; ++linked) {
@@ -215,7 +222,7 @@ TEST(HnswSmallTest, EmptyAndTinyIndexes) {
     ASSERT_EQ(hits->size(), 2U);
     EXPECT_EQ((*hits)[0].label, 7U);
     EXPECT_NEAR((*hits)[0].similarity, 3 / std::sqrt(10.0), 1e-4);
-    EXPECT_EQ(index->LinkSome(10), linked == 0 ? 2U : 0U);
+    EXPECT_EQ(index->LinkBatch(10), linked == 0 ? 2U : 0U);
   }
   EXPECT_TRUE(index->Remove(7));
   EXPECT_FALSE(index->Remove(7));
@@ -288,7 +295,7 @@ TEST(HnswSmallTest, ManyEqualRowsAreAllFound) {
   for (uint32_t i = 0; i < 3000; ++i) {
     PutRow(*index, i, {1, 1});
   }
-  index->LinkSome(3000);
+  index->LinkBatch(3000);
   HnswTrace trace;
   const std::vector<float> vector = {1, 1};
   const HnswQuery query{.vector = vector, .k = 1000, .path = HnswPath::kWalk};
@@ -300,7 +307,7 @@ TEST(HnswSmallTest, ManyEqualRowsAreAllFound) {
 TEST(HnswSmallTest, AReplacedRowIsFoundOnceAndWithItsNewGeneration) {
   const auto index = MakeIndex({.dimension = 2});
   PutRow(*index, 5, {1, 0});
-  index->LinkSome(1);
+  index->LinkBatch(1);
   PutRow(*index, 5, {0, 1}, {}, 2);
   const auto hits = index->Search({.vector = std::vector<float>{1, 1}});
   ASSERT_EQ(hits->size(), 1U);

@@ -64,12 +64,12 @@ TEST(HnswRemovedRowsTest, RowsAreLinkedAfterRepairsWhereMostWereRemoved) {
   for (uint32_t i = 0; i < others.size(); ++i) {
     PutRow(*index, i, others[i], {}, 2);
   }
-  EXPECT_EQ(index->LinkSome(1), 0U);
+  EXPECT_EQ(index->LinkBatch(1), 0U);
   EXPECT_EQ(index->Counts().pending, others.size());
-  EXPECT_TRUE(index->RepairSome(1));  // it is due without being asked for
-  while (index->RepairSome(512)) {
+  EXPECT_TRUE(index->RepairBatch(1));  // it is due without being asked for
+  while (index->RepairBatch(512)) {
   }
-  EXPECT_EQ(index->LinkSome(others.size()), others.size());
+  EXPECT_EQ(index->LinkBatch(others.size()), others.size());
   EXPECT_EQ(
       Recall(*index, others, others, {.k = 1, .ef = 32, .path = HnswPath::kWalk}, hnsw_test::All),
       1.0);
@@ -82,7 +82,7 @@ TEST(HnswRemovedRowsTest, ErasingARowThatWasPutAgainTakesItsFormerSelfToo) {
   PutRow(*index, 5, rows[5], {}, 2);
   EXPECT_TRUE(index->Erase(5));
   EXPECT_GT(index->Counts().removed, 0U);
-  while (index->RepairSome(512)) {
+  while (index->RepairBatch(512)) {
   }
   EXPECT_EQ(index->Counts().removed, 0U);
 }
@@ -123,7 +123,7 @@ TEST(HnswRemovedRowsTest, RowsThatArePutAgainAmongRemovedOnesKeepTheirLinks) {
     for (uint32_t i = 0; i < rows.size(); ++i) {
       if ((i + 9 - round) % 10 < 3) {
         PutRow(*index, i, rows[i], {}, round + 2);
-        ASSERT_EQ(index->LinkSome(1), 1U);
+        ASSERT_EQ(index->LinkBatch(1), 1U);
       }
     }
     for (uint32_t i = round; i < rows.size(); i += 10) {
@@ -143,7 +143,7 @@ TEST(HnswRemovedRowsTest, MemoryIsGivenBackInSteps) {
   }
   size_t removed = index->Counts().removed;
   EXPECT_EQ(removed, rows.size());
-  while (index->RepairSome(rows.size())) {
+  while (index->RepairBatch(rows.size())) {
     const size_t now = index->Counts().removed;
     EXPECT_LE(removed - now, 2 * kFreedAtOnce);
     removed = now;

@@ -76,13 +76,13 @@ TEST(HnswRepairTest, ARowEqualToRemovedOnesIsNotLinkedToThoseThatThePassFrees) {
   for (uint32_t i = 0; i < kEqual; i += 3) {
     EXPECT_TRUE(index->Remove(i));
   }
-  EXPECT_TRUE(index->RepairSome(1, true));  // a pass begins
+  EXPECT_TRUE(index->RepairBatch(1, true));  // a pass begins
   constexpr uint32_t kNew = 5000;
   for (uint32_t i = 0; i < 100; ++i) {
     PutRow(*index, kNew + i, same);
   }
-  EXPECT_EQ(index->LinkSome(100), 100U);
-  while (index->RepairSome(64, true)) {
+  EXPECT_EQ(index->LinkBatch(100), 100U);
+  while (index->RepairBatch(64, true)) {
   }
   EXPECT_EQ(LinksOutOfTheGraph(*index), 0U);
 }
@@ -94,7 +94,7 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
     for (uint32_t i = begin; i < end; ++i) {
       EXPECT_TRUE(index->Remove(i));
     }
-    while (index->RepairSome(512, true)) {
+    while (index->RepairBatch(512, true)) {
     }
   };
   remove_and_free(0, 600);
@@ -103,18 +103,18 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
     PutRow(*index, i, rows[i]);
   }
   EXPECT_TRUE(index->Remove(2999));
-  EXPECT_TRUE(index->RepairSome(rows.size(), true));  // all is relinked
+  EXPECT_TRUE(index->RepairBatch(rows.size(), true));  // all is relinked
   for (size_t linked = 0; linked < 500; ++linked) {
-    EXPECT_EQ(index->LinkSome(1), 1U);
-    EXPECT_TRUE(index->RepairSome(4, true));
+    EXPECT_EQ(index->LinkBatch(1), 1U);
+    EXPECT_TRUE(index->RepairBatch(4, true));
   }
   EXPECT_EQ(index->Counts().pending, 0U);
-  while (index->RepairSome(64, true)) {
+  while (index->RepairBatch(64, true)) {
   }
   EXPECT_LE(index->Counts().pending, 3U);
 }
 
-TEST(HnswRepairTest, RowsPutAgainAndAgainTakeTheirFormerPlacesAndAreFoundAsWell) {
+TEST(HnswRepairTest, RowsPutAgainTakeTheirFormerPlacesAndAreFound) {
   const Rows rows = Clustered(3000, 16, 1, 84);
   const Rows queries = Clustered(60, 16, 1, 85);
   const auto index = Build(rows, {.dimension = 16, .m = 8, .ef_construction = 60});
@@ -122,11 +122,11 @@ TEST(HnswRepairTest, RowsPutAgainAndAgainTakeTheirFormerPlacesAndAreFoundAsWell)
   for (uint32_t round = 0; round < 6; ++round) {
     for (uint32_t i = 0; i < rows.size(); ++i) {
       PutRow(*index, i, rows[i], {}, 2 + round);
-      EXPECT_EQ(index->LinkSome(1), 1U);
-      index->RepairSome(16);
+      EXPECT_EQ(index->LinkBatch(1), 1U);
+      index->RepairBatch(16);
     }
   }
-  while (index->RepairSome(512, true)) {
+  while (index->RepairBatch(512, true)) {
   }
   EXPECT_EQ(LinksOutOfTheGraph(*index), 0U);
   EXPECT_LE(index->Counts().pending, 3U);
@@ -139,9 +139,9 @@ TEST(HnswRepairTest, ErasingARowOfTheTailNeedsNoPass) {
   PutRow(*index, 5000, rows[0]);
   EXPECT_TRUE(index->Erase(5000));
   EXPECT_EQ(index->Counts().removed, 0U);
-  EXPECT_FALSE(index->RepairSome(1));
+  EXPECT_FALSE(index->RepairBatch(1));
   EXPECT_TRUE(index->Erase(5));
-  EXPECT_TRUE(index->RepairSome(1));
+  EXPECT_TRUE(index->RepairBatch(1));
 }
 
 TEST(HnswRepairTest, MarksOfAnIndexThatWasLargerAreGivenBack) {

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/admission/revocation_file.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/certificate_renewal.h"
+#include "privacy/identity/join_invitation.h"
+#include "privacy/identity/join_token.h"
+#include "privacy/identity/revocation_list.h"
+#include "privacy/identity/signing_key.h"
+
+namespace ruvd::admission {
+
+// An invitation for a node that may join, and its end time.
+struct Invitation {
+  privacy::JoinInvitation text;
+  int64_t expires_ms = 0;  // Unix time
+};
+
+// The work of the node that holds the cluster authority's key: it invites, admits and revokes
+// nodes. The hashes of its tokens are in DATA_DIR/join-tokens; these and the revocation list are
+// fsynced before a call returns. Methods wait for the disk. Thread-safe.
+class AdmissionController {
+ public:
+  // Opens the office for the key DATA_DIR/authority.key. Returns FILE_NOT_FOUND, KEY_FILE_MODE,
+  // KEY_INVALID, or TOKEN_INVALID for a damaged list of tokens. `revocations` and `clock` are
+  // borrowed.
+  static absl::StatusOr<std::unique_ptr<AdmissionController>> Open(const std::string& data_dir,
+                                                                   RevocationFile& revocations,
+                                                                   const Clock& clock);
+
+  // Makes an invitation for one node, valid for `lifetime_ms`. Returns the errors of
+  // JoinTokens::Issue.
+  absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
+  // Returns the signed statement that a caller who sees the TLS certificate `certificate` talks to
+  // this authority.
+  privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,
+                               const Digest& certificate) const;
+  // Admits a node and uses up its token. Returns NODE_REVOKED and the errors of JoinTokens::Redeem
+  // and of reading the revocation list.
+  absl::StatusOr<privacy::AdmissionCert> Admit(const privacy::JoinRequest& request);
+  // Issues a new certificate to replace one that is still valid. Returns the errors of
+  // RenewCertificate and of RevocationFile::Load.
+  absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::CertificateRenewal& renewal,
+                                               const privacy::JoinWelcome::Nonce& nonce);
+  // Renews the certificate of the authority's own node.
+  absl::StatusOr<privacy::AdmissionCert> RenewOwn(const privacy::AdmissionCert& certificate,
+                                                  const privacy::NodeKey& key);
+  // Revokes a node and returns the new revocation list. Returns the errors of RevocationFile::Add.
+  absl::StatusOr<privacy::RevocationList> Revoke(const privacy::NodeId& node);
+  // Returns the revocation list, signed again if it is older than kRevocationsRefreshedMillis.
+  // Returns the errors of RevocationFile::Refresh.
+  absl::StatusOr<privacy::RevocationList> RefreshRevocations();
+
+ private:
+  AdmissionController(privacy::ClusterAuthority authority, privacy::SigningKey key,
+                      privacy::JoinGrants grants, const std::string& data_dir,
+                      RevocationFile& revocations, const Clock& clock);
+
+  const Clock& clock_;
+  const privacy::ClusterAuthority authority_;
+  const privacy::SigningKey key_;  // the authority's key, for signatures other than certificates
+  privacy::JoinTokens tokens_;
+  RevocationFile& revocations_;
+};
+
+}  // namespace ruvd::admission
