@@ -351,7 +351,7 @@ TEST_F(DpReleaseTest, SeveralBanksAreClippedJointlyAndChargedOnce) {
   }
   EXPECT_NE(four->banks[0].values, four->banks[1].values);
   EXPECT_EQ(Spent(), 2 * spent);
-  EXPECT_EQ(release_->View().values, 16u);
+  EXPECT_EQ(release_->View().values(), 16u);
   const std::string payload = federation::EncodeAdapterUpdate(*four);
   const DpRelease::Layout layout = release_->LayoutOfPayload();
   EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);

@@ -347,7 +347,7 @@ TEST_F(MaskedSharingTest, AConsentThatIsTakenBackDuringARoundKeepsTheShareHere) 
   EXPECT_EQ(Charges(0), 2u) << "one share for each set";
   EXPECT_EQ(nodes_[2].release->View(privacy::ConsentTier::kMasked).refusal_reason(),
             reasons::kConsentMissing);
-  EXPECT_EQ(nodes_[0].sharing->View().last_attempt, 1u);
+  EXPECT_EQ(nodes_[0].sharing->View().last_attempt(), 2u);
 }
 
 TEST_F(MaskedSharingTest, WhatNobodyAgreedToIsNotAnnounced) {
@@ -377,7 +377,7 @@ TEST_F(MaskedSharingTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
   RunToRound(4);
   EXPECT_EQ(Charges(2), 1u);
   EXPECT_EQ(nodes_[2].sharing->means().front()->members.size(), 4u);
-  EXPECT_TRUE(nodes_[2].sharing->View().last_own);
+  EXPECT_TRUE(nodes_[2].sharing->View().last_own());
 }
 
 TEST_F(MaskedSharingTest, WhoIsOfAnotherTierFollowsAndGivesNothing) {
