@@ -56,7 +56,7 @@ class BlockGeneration final : public MaskedBase {
   bool PrepareScope() override {
     filled_.clear();
     for (int branch = 0; branch < branches(); ++branch) {
-      if (auto missing = prefixes_[static_cast<size_t>(branch)].Missing(
+      if (auto missing = prefixes_[static_cast<size_t>(branch)].MissingForward(
               PrefixOf(branch), BranchTokens(branch).first(static_cast<size_t>(scope_begin_)))) {
         inputs_.push_back(*std::move(missing));
         filled_.push_back(branch);
