@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
