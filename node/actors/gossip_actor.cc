@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/actors/federated_rounds.h"
+#include "node/actors/masked_options.h"
 #include "node/log/log.h"
 #include "node/sharing/link_sinks.h"
 #include "node/sharing/masked_sharing.h"
@@ -30,23 +31,6 @@
 
 namespace ruvd::actors {
 namespace {
-
-// `own` must outlive the result.
-sharing::MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& options,
-                                              const sharing::OwnPatterns& own) {
-  return {.period = options.masked_period,
-          .cluster = privacy::ClusterIdOf(options.gossip.certificate.issuer),
-          .self = options.key->id(),
-          .layout = options.model->layout(),
-          .next_update =
-              [&own](federation::Instant now) {
-                return own.NextDelta(privacy::ConsentTier::kMasked, now);
-              },
-          .release = options.release,
-          .consents = options.consents,
-          .state = options.state,
-          .random = privacy::SecureRandomBytes};
-}
 
 using Message = GossipMessage;
 

@@ -4,7 +4,6 @@
 // The part of OwnPatterns that offers noised centroids.
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -16,11 +15,6 @@
 
 namespace ruvd::sharing {
 namespace {
-
-void MoveTo(federation::Actions more, federation::Actions* actions) {
-  actions->insert(actions->end(), std::make_move_iterator(more.begin()),
-                  std::make_move_iterator(more.end()));
-}
 
 const federation::Item* AcceptedOf(const federation::Actions& actions) {
   for (const federation::Action& action : actions) {
@@ -42,7 +36,7 @@ void OwnPatterns::WithdrawCentroids(federation::GossipCore& core, federation::Ac
       gone.push_back(item.id);
     }
   }
-  MoveTo(core.WithdrawItems(gone), actions);
+  Append(core.WithdrawItems(gone), actions);
   releases_.Forget(gone);
 }
 
@@ -60,7 +54,7 @@ absl::Status OwnPatterns::OfferCentroid(federation::SharedPattern pattern,
                    core.OfferPattern(pattern, now, privacy::ShareableKind::kDpPattern));
   const federation::Item* const item = AcceptedOf(offer);
   if (item == nullptr) {
-    MoveTo(std::move(offer), actions);
+    Append(std::move(offer), actions);
     return absl::OkStatus();
   }
   const Digest id = item->id;
@@ -71,9 +65,9 @@ absl::Status OwnPatterns::OfferCentroid(federation::SharedPattern pattern,
       return std::holds_alternative<federation::SendFrame>(action) ||
              std::holds_alternative<federation::ItemAccepted>(action);
     });
-    MoveTo(core.WithdrawItems({{id}}), &offer);
+    Append(core.WithdrawItems({{id}}), &offer);
   }
-  MoveTo(std::move(offer), actions);
+  Append(std::move(offer), actions);
   return noted;
 }
 

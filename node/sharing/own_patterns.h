@@ -97,6 +97,7 @@ class OwnPatterns {
       const std::function<void(const federation::SharedPattern&)>& visit) const;
 
  private:
+  static void Append(federation::Actions more, federation::Actions* actions);
   bool MayShare(const std::vector<privacy::Contributor>& contributors, privacy::ConsentTier tier,
                 federation::Instant now) const;
   bool MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,

@@ -14,6 +14,7 @@
 #include "inference/kernels/integer/direct-inl.h"
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/integer/isa_avx512-inl.h"
+#include "inference/kernels/integer/panel-inl.h"
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize_avx512-inl.h"
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "inference/kernels/integer/panel-inl.h"
 #include "inference/kernels/integer/product-inl.h"
 
 namespace ruvd::inference {

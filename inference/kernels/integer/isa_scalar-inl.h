@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Provides vectors on a machine without vector instructions. This class also documents what
-// product-inl.h needs from `Isa`.
+// product-inl.h and panel-inl.h need from `Isa`.
 #pragma once
 
 #include <cstddef>
