@@ -93,7 +93,7 @@ TEST(NoisedCentroids, MoreNoiseThanSignalIsRefusedWithTheFigureAndTheWaysOut) {
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
   const std::string text = MessageOf(refused);
   EXPECT_NE(text.find("0.12"), std::string::npos) << text;
-  EXPECT_NE(text.find("at least 81 examples"), std::string::npos) << text;
+  EXPECT_NE(text.find("a centroid of 81 examples"), std::string::npos) << text;
   EXPECT_NE(text.find("centroid_epsilon"), std::string::npos) << text;
 }
 

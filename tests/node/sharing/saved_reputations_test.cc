@@ -27,7 +27,7 @@ class SavedReputationsTest : public DatabaseTest {};
 TEST_F(SavedReputationsTest, LastAcrossAStart) {
   storage::StateStore state(*database_);
   EXPECT_TRUE(LoadReputations(state)->empty()) << "none is stored yet";
-  ASSERT_TRUE(KeepReputations(state, TwoPeers()).ok());
+  ASSERT_TRUE(StoreReputations(state, TwoPeers()).ok());
   EXPECT_EQ(LoadReputations(state).value(), TwoPeers());
   DamageState(storage::state::PeerReputations());
   EXPECT_FALSE(LoadReputations(state).ok());
