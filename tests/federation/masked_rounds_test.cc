@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -276,6 +277,10 @@ struct BackdatedKey {
   size_t liar;
   bool takes_part;
   bool answers;
+
+  friend void PrintTo(const BackdatedKey& key, std::ostream* out) {
+    *out << key.liar << " of " << key.members;
+  }
 };
 
 class MaskedRoundsBackdatedTest : public MaskedRoundsTest,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -303,6 +304,10 @@ TEST(Relay, ANodeThatDoesNotRelayIsNotAsked) {
 struct Cluster {
   size_t nodes;
   size_t relays;
+
+  friend void PrintTo(const Cluster& cluster, std::ostream* out) {
+    *out << cluster.relays << " of " << cluster.nodes;
+  }
 };
 
 class RelayClusterTest : public testing::TestWithParam<Cluster> {};

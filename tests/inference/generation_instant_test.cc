@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ostream>
 #include <set>
 #include <vector>
 
@@ -59,6 +60,8 @@ std::vector<TokenId> Window(const Recorded& run) {
 struct Mode {
   const char* name;
   SamplingOptions options;
+
+  friend void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 };
 
 class GenerationInstantTest : public ::testing::TestWithParam<Mode> {
