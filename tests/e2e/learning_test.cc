@@ -30,7 +30,7 @@ TEST_F(Learning, UndoTakesACorrectionBack) {
   const double before = Loss(0, lesson);
   ASSERT_FALSE(Teach(0, lesson).empty());
   ASSERT_LT(Loss(0, lesson), before);
-  const Output undo = Ruvd(0, {"undo"});
+  const Output undo = Ruvd(0, {"undo", "--last"});
   ASSERT_EQ(undo.code, 0) << undo.errors;
   EXPECT_DOUBLE_EQ(Loss(0, lesson), before);
 }

@@ -31,7 +31,7 @@ TEST_F(Sharing, APeerLearnsAfterConsentAndForgetsAfterIt) {
   const TourLesson& lesson = TourLessons()[0];
   const double before = Loss(1, lesson);
   ASSERT_FALSE(Teach(0, lesson).empty());
-  const Output grant = Ruvd(0, {"consent", "grant", "public"});
+  const Output grant = Ruvd(0, {"consent", "grant", "--tier", "public"});
   ASSERT_EQ(grant.code, 0) << grant.errors;
   const auto arrived =
       WaitUntil("the pattern at the peer", kEventually, [&]() -> absl::StatusOr<bool> {
