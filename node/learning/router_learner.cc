@@ -97,10 +97,11 @@ absl::Status RouterLearner::FindWaiting(const storage::TrajectoryStore& trajecto
   std::deque<std::string> newest;
   uint64_t count = 0;
   uint64_t created_since = 0;
+  const int64_t trained_ms = state_.trained_ms;
   const auto look = [&](const storage::Trajectory& trajectory) {
     if (OutcomeOf(trajectory, min_rating_)) {
       ++count;
-      created_since += trajectory.created_ms > state_.trained_ms ? 1 : 0;
+      created_since += trajectory.created_ms > trained_ms ? 1 : 0;
       newest.push_back(trajectory.response_id);
       if (newest.size() > kMaxRouterOutcomes) {
         newest.pop_front();
