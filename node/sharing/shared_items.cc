@@ -25,7 +25,6 @@
 namespace ruvd::sharing {
 namespace {
 
-constexpr uint32_t kPage = 256;
 constexpr float kCoreScale = 1.0F;
 
 // Scales a core down to the largest norm that peers accept, which a long training run on one lesson
