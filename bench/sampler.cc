@@ -49,7 +49,7 @@ inference::ProposerOptions Drawn() {
 void Summaries(benchmark::State& state) {
   const std::vector<float> row = Rows(1);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(Summarise(row, kMask));
+    benchmark::DoNotOptimize(inference::Summarise(row, kMask));
   }
 }
 BENCHMARK(Summaries);

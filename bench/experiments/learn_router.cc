@@ -103,7 +103,7 @@ absl::StatusOr<PromptReading> ReadPrompt(inference::Transformer& small,
   PromptReading reading;
   for (size_t i = 0; i < prompt.size(); ++i) {
     const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
-    const inference::RowSummary summary = Summarise(row, inference::kNoToken);
+    const inference::RowSummary summary = inference::Summarise(row, inference::kNoToken);
     reading.entropy += summary.entropy / std::log(static_cast<double>(vocabulary));
     reading.confidence += summary.Probability(row[summary.best]);
   }

@@ -81,7 +81,7 @@ absl::StatusOr<RevealedText::Reading> RevealedText::Read(
   Reading reading;
   for (size_t i = 0; i < masked.size(); ++i) {
     const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
-    const inference::RowSummary summary = Summarise(row, rules.mask);
+    const inference::RowSummary summary = inference::Summarise(row, rules.mask);
     const double nats = -static_cast<double>(summary.LogProbability(row[text.targets[i]]));
     reading.open_nats += nats / static_cast<double>(masked.size());
     reading.next_nats += std::ranges::count(next, masked[i]) > 0 ? nats : 0;

@@ -230,10 +230,10 @@ TEST_F(ServingGateTest, AskingAgainKeepsToTheKindOfUncertainty) {
   const auto second = gate_->Choose(queries_[1]);
   for (const inference::UncertaintyKind kind :
        {inference::UncertaintyKind::kDiffuse, inference::UncertaintyKind::kContested}) {
-    EXPECT_EQ(gate_->ChooseAgain(queries_[0], kind, second), first);
-    EXPECT_EQ(gate_->ChooseAgain(queries_[0], kind, first), std::nullopt) << "it is in use";
+    EXPECT_EQ(gate_->Reselect(queries_[0], kind, second), first);
+    EXPECT_EQ(gate_->Reselect(queries_[0], kind, first), std::nullopt) << "it is in use";
   }
-  EXPECT_EQ(gate_->ChooseAgain(queries_[0], inference::UncertaintyKind::kContested, std::nullopt),
+  EXPECT_EQ(gate_->Reselect(queries_[0], inference::UncertaintyKind::kContested, std::nullopt),
             first);
 }
 
