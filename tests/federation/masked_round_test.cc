@@ -133,8 +133,8 @@ TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
        {Stage{federation::ItemKind::kMaskKey, 0, 1}, Stage{federation::ItemKind::kMaskSet, 1, 1},
         Stage{federation::ItemKind::kMaskShare, 1, 2}}) {
     MaskedBus bus(6);
-    bus.intercept = [&bus, before = before](size_t from, const federation::Item& item) {
-      bus.node(2).stopped |= from == 2 && item.kind == before;
+    bus.intercept = [&bus, kind = before](size_t from, const federation::Item& item) {
+      bus.node(2).stopped |= from == 2 && item.kind == kind;
       return bus.node(from).stopped;
     };
     bus.Run();
