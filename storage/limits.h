@@ -165,10 +165,11 @@ inline constexpr size_t kMaxLedgerSubjectBytes = 256;
 // ten years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
-// Values of the node's state (storage/state). The largest one is an adapter of 1 GiB with the
-// prompts that it was learned for, and protobuf reads at most 2 GiB. A value is stored in chunks,
-// which are written a few at a time, so that other writers do not wait for all of it.
-inline constexpr size_t kMaxStateBytes = size_t{5} << 28;
+// Values of the node's state (storage/state). The largest one is the checkpoint of a deep round: 32
+// bytes for each trained parameter, so up to 67 million of them fit. Protobuf reads less than 2 GiB
+// of a message, whose length is an int. A value is stored in chunks, which are written a few at a
+// time, so that other writers do not wait for all of it.
+inline constexpr size_t kMaxStateBytes = (size_t{2} << 30) - (size_t{1} << 20);
 inline constexpr size_t kMaxStateChunkBytes = 4 << 20;
 inline constexpr size_t kStateBatchBytes = 16 << 20;
 // The longest name is that of a learned adapter, which holds the adapter's name and version.

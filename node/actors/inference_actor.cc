@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
+#include "node/runtime/limits.h"
 #include "node/serving/compute_round.h"
 #include "node/serving/generation_task.h"
 #include "node/serving/score_task.h"
@@ -101,6 +102,11 @@ void Run(inference::Transformer& transformer, Visit* visit) {
   }
 }
 
+// Leaves room for the two other jobs that the scheduler may have under way: a visit to the compute
+// thread and a conclusion. If one of these were refused, the actor would restart and lose all
+// tasks.
+constexpr size_t kMaxPreparations = limits::kMaxOutstandingPerActor - 2;
+
 // Lets admitted tasks take turns on the compute thread, with the completions in one batch.
 class Scheduler final : public runtime::Actor<SchedulerMessage> {
  public:
@@ -114,15 +120,19 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
 
   absl::Status On(Admit& message, Context& context) override {
     const std::shared_ptr<AdmittedTask> task = message.task;
-    if (task->round().task->NeedsPreparation()) {
+    if (preparing_ < kMaxPreparations && task->round().task->NeedsPreparation()) {
       const absl::Status begun = context.Offload(
           files_, [task] { task->round().task->Prepare(); },
-          [this, task](Context& own) { return Enqueue(task, own); });
+          [this, task](Context& own) {
+            --preparing_;
+            return Enqueue(task, own);
+          });
       if (begun.ok()) {
+        ++preparing_;
         return absl::OkStatus();
       }
-      // Too many preparations are under way; the first slice then reads the files itself.
     }
+    // If too many preparations are under way, the first slice reads the files itself.
     return Enqueue(task, context);
   }
 
@@ -223,6 +233,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   bool busy_ = false;
   std::vector<std::shared_ptr<AdmittedTask>> ended_;  // wait to be concluded
   bool concluding_ = false;
+  size_t preparing_ = 0;  // tasks whose preparation is under way
   uint64_t next_number_ = 0;
 };
 
@@ -289,8 +300,14 @@ class InferenceActorImpl final : public serving::InferenceActor {
     services.queue_share = [running = running_, queue = static_cast<float>(options_.queue)] {
       return static_cast<float>(running->load()) / queue;
     };
-    return Admitted(
-        std::make_unique<serving::GenerationTask>(std::move(services), ToHex(id), std::move(job)));
+    const std::string user_id = job.user_id;
+    RETURN_IF_ERROR(Admitted(
+        std::make_unique<serving::GenerationTask>(std::move(services), ToHex(id), std::move(job))));
+    // Not for refused requests, so that the queue also bounds the keys that are being made.
+    if (!user_id.empty()) {
+      options_.services.prepare_user_key(user_id);
+    }
+    return absl::OkStatus();
   }
   absl::Status Score(serving::ScoreJob job,
                      std::function<void(absl::StatusOr<serving::ScoreAnswer>)> done) override {

@@ -26,14 +26,17 @@ absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& se
   const size_t dimension = services.patterns->dimension();
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
-        const bool here = trajectory.embedded_by == AsText(services.package_id);
-        if (!here || trajectory.embedding.size() != dimension ||
-            TargetText(trajectory, min_rating).empty()) {
+        if (TargetText(trajectory, min_rating).empty()) {
           return CheckCancelled(services).ok();
         }
         const privacy::Contributor whose = consents.ContributorOf(trajectory);
         if (!consents.MayShare({&whose, 1}, privacy::ConsentTier::kDp, now_ms)) {
           ++lessons.left_out;
+          return CheckCancelled(services).ok();
+        }
+        const bool here = trajectory.embedded_by == AsText(services.package_id);
+        if (!here || trajectory.embedding.size() != dimension) {
+          ++lessons.not_embedded;
           return CheckCancelled(services).ok();
         }
         contributors.insert(whose);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/serving/late_embedding.h"
 
 namespace ruvd::learning {
 namespace {
@@ -36,15 +37,15 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
   return lesson;
 }
 
-// Returns the prompt's embedding, computed again if it came from another model.
-absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
-                                            const inference::TrainingExample& example) {
-  const storage::Trajectory& trajectory = lesson.trajectory;
-  if (trajectory.embedded_by == AsText(services.package_id) && !trajectory.embedding.empty()) {
-    return trajectory.embedding;
+// Returns the prompt's embedding as its request computes it, which is not that of the example,
+// because training cuts long prompts.
+absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services,
+                                            const storage::Trajectory& trajectory) {
+  if (trajectory.embedded_by != AsText(services.package_id) || trajectory.embedding.empty()) {
+    RETURN_IF_ERROR(YieldBetweenPieces(services));
   }
-  RETURN_IF_ERROR(YieldBetweenPieces(services));
-  return EmbedText(EmbedderOf(services), example.prompt, services.whitening);
+  return serving::EmbeddingOf(trajectory, EmbedderOf(services), services.whitening,
+                              services.package_id);
 }
 
 }  // namespace
@@ -112,7 +113,7 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
     const Lesson* const one = &*lesson;
     auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
     if (out.prompts != nullptr) {
-      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, *lesson, made.front()));
+      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, lesson->trajectory));
     }
     out.examples->push_back(std::move(made.front()));
     if (!lesson->trajectory.user_id.empty()) {

@@ -302,7 +302,10 @@ absl::StatusOr<DeepResult> DeepRound::Finish() {
     ASSIGN_OR_RETURN(result, EvaluateCandidate());
   }
   result.least_lessons = static_cast<uint32_t>(options_.least_lessons);
-  RETURN_IF_ERROR(RemoveDeepCheckpoint(*services_.state));
+  // The round has its result. A checkpoint that stays is not resumed once a version is published.
+  if (const absl::Status removed = RemoveDeepCheckpoint(*services_.state); !removed.ok()) {
+    LogWarning("the checkpoint of deep@{} stays: {}", plan_.version, MessageOf(removed));
+  }
   return result;
 }
 
@@ -390,7 +393,7 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
   if (scope_) {
     applies = [&](std::span<const inference::TokenId> tokens) -> absl::StatusOr<bool> {
       ASSIGN_OR_RETURN(const std::vector<float> prompt,
-                       inference::EmbedText(*learning.transformer, tokens, learning.whitening));
+                       inference::EmbedText(EmbedderOf(learning), tokens, learning.whitening));
       return services_.catalog->InScope(*scope_, prompt);
     };
   }

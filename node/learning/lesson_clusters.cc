@@ -47,6 +47,7 @@ absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* le
     if (same_package && !trajectory.embedding.empty()) {
       continue;
     }
+    RETURN_IF_ERROR(YieldBetweenPieces(services));
     absl::StatusOr<std::vector<float>> embedding = serving::EmbeddingOf(
         trajectory, EmbedderOf(services), services.whitening, services.package_id);
     RETURN_IF_ERROR(CheckCancelled(services));

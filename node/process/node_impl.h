@@ -180,7 +180,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<serving::AdapterSource> adapters_;
 
-  ThreadPool io_pool_{{.name = "io", .threads = 2}};
+  // Two actors, the witness actor and the gossip actor, may wait for a store in their turns. The
+  // turns of all others must go on meanwhile.
+  ThreadPool io_pool_{{.name = "io", .threads = 4}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
   ThreadPool record_pool_{{.name = "records", .threads = 1}};
   ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};

@@ -41,7 +41,8 @@ class ErasureFence {
   // stored. Must be called before the user's keys are destroyed.
   void FenceUser(std::string_view user_id);
   // Runs `store`, which keeps something that the user began at `begun`, unless it is fenced off.
-  // Returns whether it ran. `store` must be short and must not call this object.
+  // Returns whether it ran. `store` must be short and must not call this object. Only one runs at a
+  // time, except those of the empty id (no user), which is never erased.
   bool RunUnlessErased(std::string_view user_id, TimePoint begun,
                        const std::function<void()>& store);
 

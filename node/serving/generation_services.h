@@ -36,8 +36,8 @@ struct GenerationServices {
   std::optional<inference::SamplerKind> sampler = std::nullopt;
   int max_tokens_limit = 0;  // new tokens per completion; 0: as many as fit the context
   RequestRecorder* recorder = &DroppingRecorder();
-  // Called with the request's user at admission, so that the user's key is made meanwhile. Must not
-  // block.
+  // Called with the request's user once the request is admitted, so that the user's key is made
+  // while it runs. Must not block.
   std::function<void(const std::string& user_id)> prepare_user_key = [](const std::string&) {};
   // Returns the share of the queue in use, in [0, 1].
   std::function<float()> queue_share = [] { return 0.0F; };

@@ -20,9 +20,6 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
       extensions_.push_back(std::move(extension));
     }
   }
-  if (!request_.job().user_id.empty()) {
-    services_.prepare_user_key(request_.job().user_id);
-  }
 }
 
 bool GenerationTask::RunSlice(inference::Transformer& transformer) {

@@ -163,6 +163,10 @@ absl::StatusOr<NoisedPatterns> DpCentroids::ChargeAndRelease(
     const privacy::ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
   ASSIGN_OR_RETURN(learning::CentroidLessons lessons, NextLessons());
+  if (lessons.not_embedded > 0) {
+    LogInfo("{} lesson(s) have no embedding of this model and are not in noised centroids",
+            lessons.not_embedded);
+  }
   const std::vector<std::span<const float>> views(lessons.embeddings.begin(),
                                                   lessons.embeddings.end());
   const int64_t now_ms = options_.clock->WallMillis();

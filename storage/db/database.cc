@@ -75,6 +75,10 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   return written;
 }
 
+absl::Status Database::CheckSpace(uint64_t bytes) {
+  return impl_->CheckSpace(bytes);
+}
+
 absl::Status Database::Sync() {
   return impl_->Sync();
 }

@@ -39,7 +39,8 @@ struct DatabaseOptions {
   // not open the store (see SealKeySource).
   std::optional<privacy::SealKey> next_seal_key = std::nullopt;
   const Clock* clock = &SystemClock();  // must outlive the database
-  // Below the soft reserve bulk data is refused, below the hard reserve every write.
+  // Below the soft reserve bulk data is refused, below the hard reserve every write that does not
+  // only delete (see Batch::MarkFreesSpace).
   uint64_t soft_reserve_bytes = limits::kSoftReserveBytes;
   uint64_t hard_reserve_bytes = limits::kHardReserveBytes;
   FreeBytesProbe free_bytes = FreeBytesOfFileSystem;
@@ -63,7 +64,7 @@ enum class StoreHealth : uint8_t {
   kOk,
   kRecoveredWithLoss,  // works, but the log was cut: see Database::recovery
   kPatternsStopped,    // below the soft reserve: bulk data is refused
-  kReadOnly,           // below the hard reserve: every write is refused
+  kReadOnly,           // below the hard reserve: writes are refused
   kFailed,             // RocksDB failed; reads continue, and only reopening allows writes again
 };
 
@@ -120,7 +121,8 @@ class Batch {
   void DeleteRange(ColumnFamily family, std::string_view start, std::string_view end);
   bool empty() const { return changes_.empty(); }
   // States that the batch removes more than it adds, or begins such a removal. It is then written
-  // even below the soft disk reserve, whatever families its rows are in.
+  // even below the soft disk reserve, whatever families its rows are in, and below the hard one too
+  // if it only deletes.
   void MarkFreesSpace() { frees_space_ = true; }
 
  private:
@@ -163,6 +165,11 @@ class Database {
   // reserve and after a real ENOSPC; STORE_READ_ONLY below the hard reserve and after any other
   // failure; LIMIT_EXCEEDED for sizes above storage/limits.h.
   absl::Status Write(Batch batch, Durability durability);
+  // Returns whether `bytes` of data that is not bulk have room now: for values of several batches,
+  // whose first ones would take the last space in vain. Returns STORE_READ_ONLY below the hard
+  // reserve, DISK_FULL if the bytes would lead below it, or the failure that ended all writes. It
+  // claims nothing, so a later batch may still be refused.
+  absl::Status CheckSpace(uint64_t bytes);
   // Makes every change that was acknowledged before the call survive a power cut. Concurrent calls
   // share an fsync. Returns STORE_READ_ONLY or DISK_FULL on failure.
   absl::Status Sync();

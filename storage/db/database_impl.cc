@@ -21,6 +21,7 @@ namespace {
 struct Totals {
   uint64_t bytes = 0;
   bool bulk = false;
+  bool puts = false;  // whether anything is put
 };
 
 // Returns the size of a batch, or the reason why it is too large.
@@ -39,6 +40,7 @@ absl::StatusOr<Totals> Measure(const Database::Impl::Changes& changes) {
           limits::kMaxRowKeyBytes, limits::kMaxRowValueBytes, limits::kMaxScopeNameBytes);
     }
     totals.bytes += key_bytes + value_bytes + kStoredValueOverheadBytes;
+    totals.puts = totals.puts || change.plaintext.has_value();
     totals.bulk = totals.bulk || (change.plaintext && InfoOf(change.family).stops_at_soft_reserve);
   }
   if (totals.bytes > limits::kMaxBatchBytes) {
@@ -73,7 +75,12 @@ privacy::SealKey Database::Impl::node_key() const {
 absl::Status Database::Impl::Write(const Changes& changes, bool frees_space,
                                    Durability durability) {
   ASSIGN_OR_RETURN(const Totals totals, Measure(changes));
-  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(totals.bytes, totals.bulk && !frees_space));
+  // On a full disk deletions are what brings space back, and they only write their keys.
+  std::optional<SpaceClaim> space;
+  if (totals.puts || !frees_space) {
+    ASSIGN_OR_RETURN(SpaceClaim claim, Admit(totals.bytes, totals.bulk && !frees_space));
+    space.emplace(std::move(claim));
+  }
   {
     const std::shared_lock gate(key_gate_);
     rocksdb::WriteBatch batch(totals.bytes);
@@ -155,15 +162,33 @@ absl::StatusOr<SpaceClaim> Database::Impl::Admit(uint64_t bytes, bool bulk) {
     return std::move(*claim);
   }
   if (std::get<ReserveLevel>(answer) == ReserveLevel::kBelowHard) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kStoreReadOnly,
-                 "{} bytes free at {}, below the hard reserve of {}: the store is read-only until "
-                 "disk space is freed",
-                 reserve_.free_bytes(), options_.path, options_.hard_reserve_bytes);
+    return BelowHardReserve();
   }
   return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
                "{} bytes free at {}, below the soft reserve of {}: patterns are refused until "
                "disk space is freed",
                reserve_.free_bytes(), options_.path, options_.soft_reserve_bytes);
+}
+
+absl::Status Database::Impl::BelowHardReserve() const {
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kStoreReadOnly,
+               "{} bytes free at {}, below the hard reserve of {}: the store is read-only until "
+               "disk space is freed",
+               reserve_.free_bytes(), options_.path, options_.hard_reserve_bytes);
+}
+
+absl::Status Database::Impl::CheckSpace(uint64_t bytes) {
+  RETURN_IF_ERROR(CheckNotFailed());
+  if (reserve_.LevelFor(0) == ReserveLevel::kBelowHard) {
+    return BelowHardReserve();
+  }
+  if (reserve_.LevelFor(bytes) != ReserveLevel::kBelowHard) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
+               "{} bytes free at {}, too few for {} bytes above the hard reserve of {}: free disk "
+               "space",
+               reserve_.free_bytes(), options_.path, bytes, options_.hard_reserve_bytes);
 }
 
 // RocksDB writes concurrent batches as one group. Its result alone is not sufficient: see

@@ -45,8 +45,10 @@ class Database::Impl {
   static absl::StatusOr<std::unique_ptr<Impl>> Open(DatabaseOptions options);
   ~Impl();
 
-  // Checks limits and reserve, seals and writes. With `frees_space` it ignores the soft reserve.
+  // Checks limits and reserve, seals and writes. With `frees_space` it ignores the soft reserve,
+  // and the hard one too if all changes are deletions.
   absl::Status Write(const Changes& changes, bool frees_space, Durability durability);
+  absl::Status CheckSpace(uint64_t bytes);
   absl::Status Sync() { return sync_.Sync(); }
   // `keys` must have been taken before the value was read from RocksDB.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
@@ -136,6 +138,8 @@ class Database::Impl {
   absl::Status CheckNotFailed() const;
   // Checks that there is room for a write. Hold the claim until the write is done.
   absl::StatusOr<SpaceClaim> Admit(uint64_t bytes, bool bulk);
+  // Returns the error that the store is below its hard reserve.
+  absl::Status BelowHardReserve() const;
   absl::Status Commit(rocksdb::WriteBatch* batch);
   absl::Status CommitAndSync(rocksdb::WriteBatch* batch);
   absl::Status SyncLog(bool clean);

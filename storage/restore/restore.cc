@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/counters/store_incarnation.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
@@ -22,6 +23,7 @@
 #include "storage/db/store_folder.h"
 #include "storage/ledger/ledger_rows.h"
 #include "storage/reasons.h"
+#include "storage/state/state_store.h"
 
 namespace ruvd::storage {
 namespace {
@@ -182,6 +184,7 @@ class Restore {
   absl::Status KeepCounter(const PresentLedger& present);
   absl::Status OpenStaging(const privacy::SealKey& backup_key, const PresentLedger& present);
   absl::Status KeepLedger(Database& restored, const PresentLedger& present);
+  absl::Status KeepState(Database& restored, const PresentLedger& present) const;
   absl::StatusOr<PresentLedger> ReadPresent();
   absl::Status ClosePresent();
   absl::Status CarryForward(Database& restored, const ledger::Chain& backup);
@@ -259,6 +262,7 @@ absl::Status Restore::OpenStaging(const privacy::SealKey& backup_key,
     RETURN_IF_ERROR(restored->ChangeSealKey(options_.key));
   }
   RETURN_IF_ERROR(BeginStoreIncarnation(*restored));  // numbers of changes are given again
+  RETURN_IF_ERROR(KeepState(*restored, present));
   RETURN_IF_ERROR(KeepLedger(*restored, present));
   if (options_.make_key) {
     ASSIGN_OR_RETURN(const privacy::SealKey made, options_.make_key());
@@ -305,6 +309,21 @@ absl::Status Restore::ClosePresent() {
   present_.reset();
   ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
   return absl::OkStatus();
+}
+
+// What others took back or proved since the backup must hold. The adapter of the backup may have
+// updates in it that their senders withdrew since; rounds make it anew from the items that are
+// left.
+absl::Status Restore::KeepState(Database& restored, const PresentLedger& present) const {
+  StateStore state(restored);
+  RETURN_IF_ERROR(state.Delete(state::GlobalAdapter()));
+  if (present_ == nullptr || !present.same_store) {
+    return absl::OkStatus();
+  }
+  const auto proofs = StateStore(*present_).Get(state::EquivocationProofs());
+  // Damaged ones are no reason to refuse: peers send them again.
+  return proofs.ok() && proofs->has_value() ? state.Put(state::EquivocationProofs(), **proofs)
+                                            : absl::OkStatus();
 }
 
 // Every entry of the shorter ledger must be in the longer one, which is kept.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/sanitize_for_display.h"
@@ -22,6 +23,8 @@ namespace ruvd::storage {
 namespace {
 
 constexpr ColumnFamily kFamily = ColumnFamily::kState;
+static_assert(std::in_range<int>(limits::kMaxStateBytes),
+              "protobuf takes the size of a message as an int");
 
 absl::Status CheckName(std::string_view name) {
   const bool printable =
@@ -97,6 +100,27 @@ class Joiner {
 
 }  // namespace
 
+class StateStore::Turn {
+ public:
+  Turn(StateStore& store, std::string_view name) : store_(store), name_(name) {
+    const MutexLock lock(store_.mutex_);
+    while (!store_.writing_.emplace(name_).second) {
+      store_.turn_ended_.Wait(store_.mutex_);
+    }
+  }
+  ~Turn() {
+    const MutexLock lock(store_.mutex_);
+    store_.writing_.erase(name_);
+    store_.turn_ended_.NotifyAll();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  StateStore& store_;
+  const std::string name_;
+};
+
 absl::StatusOr<std::optional<std::string>> StateStore::ReadBytes(std::string_view name) const {
   RETURN_IF_ERROR(CheckName(name));
   Joiner joiner(name);
@@ -127,12 +151,25 @@ absl::StatusOr<uint64_t> StateStore::NextEpoch(std::string_view name) const {
   uint64_t last = 0;
   const auto look = [&](std::string_view key) -> absl::StatusOr<bool> {
     const auto parsed = state_rows::ParseKey(key);
-    last = parsed && parsed->chunk ? parsed->chunk->epoch : 0;
+    if (!parsed) {
+      return true;  // the check of the store reports it
+    }
+    last = parsed->chunk ? parsed->chunk->epoch : 0;
     return false;
   };
   RETURN_IF_ERROR(database_.ScanBackward(
       kFamily, state_rows::HeadKey(name), state_rows::EndOfName(name),
       [&](const RowView& row) { return look(row.key); }, look));
+  const absl::StatusOr<std::string> row = database_.Get(kFamily, state_rows::HeadKey(name));
+  if (row.ok()) {
+    v1::StateHead head;
+    // A damaged head is replaced, and no chunk of its epoch is above the last one.
+    if (head.ParseFromString(*row)) {
+      last = std::max<uint64_t>(last, head.epoch());
+    }
+  } else if (!absl::IsNotFound(row.status()) && !absl::IsDataLoss(row.status())) {
+    return row.status();
+  }
   return last + 1;
 }
 
@@ -146,14 +183,24 @@ absl::Status StateStore::Write(std::string_view name,
                  SanitizeForDisplay(name), size, limits::kMaxStateBytes);
   }
   const std::string bytes = message.SerializeAsString();
-  const MutexLock lock(writing_);
+  const Turn turn(*this, name);
+  RETURN_IF_ERROR(database_.CheckSpace(bytes.size()));
+  absl::Status written = WriteRows(name, bytes);
+  if (!written.ok()) {
+    // What was written of it would take space, and that may be why it was refused.
+    (void)RemoveUnfinishedOf(name);
+  }
+  return written;
+}
+
+absl::Status StateStore::WriteRows(std::string_view name, std::string_view bytes) {
   ASSIGN_OR_RETURN(const uint64_t epoch, NextEpoch(name));
   Batch batch;
   size_t in_batch = 0;
   const size_t chunks = ChunksOf(bytes.size());
   for (size_t i = 0; i < chunks; ++i) {
-    const std::string_view chunk = std::string_view(bytes).substr(i * limits::kMaxStateChunkBytes,
-                                                                  limits::kMaxStateChunkBytes);
+    const std::string_view chunk =
+        bytes.substr(i * limits::kMaxStateChunkBytes, limits::kMaxStateChunkBytes);
     if (in_batch + chunk.size() > limits::kStateBatchBytes) {
       // The last batch fsyncs the log with all batches before it.
       RETURN_IF_ERROR(database_.Write(std::exchange(batch, {}), Durability::kProcessCrash));
@@ -174,7 +221,7 @@ absl::Status StateStore::Write(std::string_view name,
 
 absl::Status StateStore::Remove(std::string_view name) {
   RETURN_IF_ERROR(CheckName(name));
-  const MutexLock lock(writing_);
+  const Turn turn(*this, name);
   Batch batch;
   batch.MarkFreesSpace();
   batch.DeleteRange(kFamily, state_rows::HeadKey(name), state_rows::EndOfName(name));
@@ -250,12 +297,12 @@ absl::Status StateStore::RemoveUnfinishedOf(std::string_view name) {
 }
 
 absl::Status StateStore::RemoveUnfinished() {
-  const MutexLock lock(writing_);
   std::vector<std::string> names;
   RETURN_IF_ERROR(ForEachName(
       "", [&names](std::string_view name, bool /*complete*/) { names.emplace_back(name); }));
   absl::Status status;
   for (const std::string& name : names) {
+    const Turn turn(*this, name);
     status.Update(RemoveUnfinishedOf(name));  // a damaged value must not keep others from it
   }
   return status;

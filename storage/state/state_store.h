@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ namespace ruvd::storage {
 
 // Named values, each a protobuf message: what a node's loops keep between rounds. A value of any
 // size up to limits::kMaxStateBytes is replaced as a whole: a crash leaves the old one or the new
-// one. It has no state besides the database. Thread-safe; readers do not wait for writers.
+// one. It has no state besides the database. Thread-safe; readers do not wait for writers, and
+// writers wait for those of the same name and for a shared fsync.
 class StateStore {
  public:
   // `database` must outlive the store.
@@ -46,7 +48,8 @@ class StateStore {
 
   // Replaces the value; once it returns OK the value survives a power cut. Returns LIMIT_EXCEEDED
   // for a larger value, INVALID_ARGUMENT for a name that is empty, longer than
-  // limits::kMaxStateNameBytes or has control characters, or an error of Database::Write.
+  // limits::kMaxStateNameBytes or has control characters, or an error of Database::CheckSpace or
+  // Database::Write. A write that fails halfway is removed again, as far as that is possible.
   template <typename Message>
   absl::Status Put(const StateName<Message>& name, const Message& message) {
     return Write(name.text, message);
@@ -59,7 +62,7 @@ class StateStore {
   }
 
   // Deletes a value, also a damaged one, so that it does not come back after a power cut. A missing
-  // value is not an error. Works below the soft disk reserve.
+  // value is not an error. Works below the disk reserves.
   template <typename Message>
   absl::Status Delete(const StateName<Message>& name) {
     return Remove(name.text);
@@ -90,12 +93,20 @@ class StateStore {
   absl::Status ForEachName(
       std::string_view prefix,
       const std::function<void(std::string_view name, bool complete)>& show) const;
-  // Returns an epoch above that of every chunk of the name, unfinished ones included.
+  // Returns an epoch above that of every chunk of the name, unfinished ones included, and above the
+  // epoch in force, which has no chunks if its value is an empty message.
   absl::StatusOr<uint64_t> NextEpoch(std::string_view name) const;
-  absl::Status RemoveUnfinishedOf(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+
+  // Makes other writes of a name wait until it is destroyed, so that no two of them share an epoch.
+  class Turn;
+  // The caller has the turn of the name.
+  absl::Status WriteRows(std::string_view name, std::string_view bytes);
+  absl::Status RemoveUnfinishedOf(std::string_view name);
 
   Database& database_;
-  Mutex writing_;  // held while a value is written, so that no two writes share an epoch
+  Mutex mutex_;
+  CondVar turn_ended_;
+  std::set<std::string, std::less<>> writing_ ABSL_GUARDED_BY(mutex_);  // names with a turn
 };
 
 }  // namespace ruvd::storage

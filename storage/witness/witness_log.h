@@ -115,8 +115,9 @@ class WitnessLog {
   absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
   absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;
   absl::StatusOr<WitnessPage> QueryBySimilarity(const WitnessQuery& query) const;
-  // Returns the entry with its similarity, or nullopt when it does not match the query. Counts the
-  // entries without an embedding in `late`, and embeds the first of them.
+  // Returns the entry with its similarity, or nullopt when it does not match the query. Embeds
+  // the first entries that have no embedding and counts in `late` those for which that was
+  // possible; limits::kMaxLateEmbeddings + 1 means that more were left.
   absl::StatusOr<std::optional<WitnessHit>> Compare(const WitnessQuery& query,
                                                     std::string_view record_key, WitnessEntry entry,
                                                     size_t* late) const;

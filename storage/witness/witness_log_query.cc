@@ -49,8 +49,9 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
 // The rows between two calls of `cancelled`: a few milliseconds.
 constexpr size_t kRowsPerQuestion = 256;
 
-absl::Status CheckWanted(const WitnessCancelled& cancelled, size_t looked_at) {
-  if (cancelled && looked_at % kRowsPerQuestion == 0 && cancelled()) {
+// Asks every kRowsPerQuestion rows, and at once if `now`.
+absl::Status CheckWanted(const WitnessCancelled& cancelled, size_t looked_at, bool now = false) {
+  if (cancelled && (now || looked_at % kRowsPerQuestion == 0) && cancelled()) {
     return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                  "the caller cancelled the query after {} witness entries", looked_at);
   }
@@ -142,10 +143,12 @@ absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery
   RETURN_IF_ERROR(embeddings.status());
   RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
   if (entry.query_embedding.empty() && query.embed && !entry.error) {
-    if ((*late)++ >= limits::kMaxLateEmbeddings) {
+    if (*late >= limits::kMaxLateEmbeddings) {
+      *late = limits::kMaxLateEmbeddings + 1;  // says that entries were left
       return std::nullopt;
     }
     entry.query_embedding = query.embed(entry);
+    *late += entry.query_embedding.empty() ? 0 : 1;
   }
   const std::optional<float> similarity =
       entry.query_embedding.size() == query.similar_to.size()
@@ -165,8 +168,11 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
   }
   size_t looked_at = 0;
   size_t late = 0;
+  size_t late_at_question = 0;
   const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
-    RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at));
+    // An embedding takes longer than all rows between two questions.
+    const bool embedded = std::exchange(late_at_question, late) != late;
+    RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at, embedded));
     if (looked_at++ >= limits::kMaxWitnessScan) {
       page.truncated = true;
       return false;

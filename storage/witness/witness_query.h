@@ -42,8 +42,8 @@ struct WitnessFilter {
 
 bool Matches(const WitnessFilter& filter, const WitnessEntry& entry);
 
-// Called every few rows; when it returns true, the query ends with CANCELLED. Empty: never
-// cancelled.
+// Called every few rows and after every embedding that a query computes; when it returns true, the
+// query ends with CANCELLED. Empty: never cancelled.
 using WitnessCancelled = std::function<bool()>;
 
 struct WitnessQuery {
@@ -53,9 +53,10 @@ struct WitnessQuery {
   // query has no pages.
   std::span<const float> similar_to = {};
   std::string embedded_by = {};  // id of the model package that made similar_to
-  // Returns the query embedding of an entry that was recorded without one, or an empty vector. It
-  // is asked for at most limits::kMaxLateEmbeddings entries; if there are more, the page is
-  // truncated. Null: such entries are left out.
+  // Returns the query embedding of an entry that was recorded without one, or an empty vector if
+  // there is nothing to compute it from, which must be quick. After limits::kMaxLateEmbeddings
+  // embeddings it is asked no more; if entries are left, the page is truncated. Null: such entries
+  // are left out.
   std::function<std::vector<float>(const WitnessEntry&)> embed = nullptr;
   float min_similarity = -1;
   size_t limit = 100;  // 1 to limits::kMaxListPageSize

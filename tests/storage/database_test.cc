@@ -302,6 +302,26 @@ TEST_F(DatabaseTest, HardReserveRefusesEveryWriteButServesReads) {
   EXPECT_TRUE(PutOne(*database, ColumnFamily::kConsent, "c", "x").ok());
 }
 
+// Otherwise a full disk could never be emptied through the store.
+TEST_F(DatabaseTest, DeletionsAreWrittenBelowTheHardReserve) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kState, "a", "x").ok());
+  free_bytes_ = 0;
+  clock_.Advance(limits::kReserveProbeInterval);
+  Batch mixed;
+  mixed.MarkFreesSpace();
+  mixed.Delete(ColumnFamily::kState, "a");
+  mixed.Put(ColumnFamily::kState, "b", "x");
+  EXPECT_EQ(ReasonOf(database->Write(std::move(mixed), Durability::kPowerLoss)),
+            reasons::kStoreReadOnly);
+  Batch deletions;
+  deletions.MarkFreesSpace();
+  deletions.Delete(ColumnFamily::kState, "a");
+  deletions.DeleteRange(ColumnFamily::kState, "b", "c");
+  EXPECT_TRUE(database->Write(std::move(deletions), Durability::kPowerLoss).ok());
+  EXPECT_FALSE(database->Contains(ColumnFamily::kState, "a").value());
+}
+
 TEST_F(DatabaseTest, AFullDiskAtOpenStillServesReads) {
   auto database = OpenStore();
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kConsent, "c", "kept").ok());

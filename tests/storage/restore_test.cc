@@ -10,9 +10,11 @@
 
 #include "base/file.h"
 #include "privacy/seal/passphrase.h"
+#include "ruvd/storage/v1/state.pb.h"
 #include "storage/db/backup.h"
 #include "storage/db/file_hash.h"
 #include "storage/reasons.h"
+#include "storage/state/state_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd::storage {
@@ -144,6 +146,51 @@ TEST_F(RestoreTest, ARefusedRestoreLeavesNothingBehind) {
   EXPECT_EQ(ReasonOf(refused.status()), reasons::kLedgerWouldGoBack) << refused.status();
   EXPECT_FALSE(fs::exists(Store() + ".restoring"));
   EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
+}
+
+v1::EquivocationProofs Proofs(const std::string& proof) {
+  v1::EquivocationProofs proofs;
+  proofs.add_proofs(proof);
+  return proofs;
+}
+
+// The adapter of the backup may hold an update that a peer took back since.
+TEST_F(RestoreTest, TheFederatedAdapterOfABackupIsNotTaken) {
+  auto database = OpenStore();
+  ASSERT_TRUE(StateStore(*database).Put(state::GlobalAdapter(), v1::GlobalAdapter()).ok());
+  ASSERT_TRUE(StateStore(*database).Put(state::DeepSchedule(), v1::DeepSchedule()).ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  for (const bool anew : {false, true}) {
+    if (anew) {
+      fs::remove_all(Store());
+    }
+    ASSERT_TRUE(Restore().ok());
+    database = OpenStore();
+    EXPECT_FALSE(StateStore(*database).Contains(state::GlobalAdapter()).value());
+    EXPECT_TRUE(StateStore(*database).Contains(state::DeepSchedule()).value());
+    database.reset();
+  }
+}
+
+TEST_F(RestoreTest, ProofsOfEquivocationsSinceTheBackupAreKept) {
+  auto database = OpenStore();
+  ASSERT_TRUE(StateStore(*database).Put(state::EquivocationProofs(), Proofs("old")).ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  ASSERT_TRUE(StateStore(*database).Put(state::EquivocationProofs(), Proofs("new")).ok());
+  const auto restored_proof = [&] {
+    database.reset();
+    EXPECT_TRUE(Restore().ok());
+    database = OpenStore();
+    return StateStore(*database).Get(state::EquivocationProofs()).value().value().proofs(0);
+  };
+  EXPECT_EQ(restored_proof(), "new");
+  // A store that was begun anew belongs to another node, or knows nothing.
+  database.reset();
+  fs::remove_all(Store());
+  database = OpenStore();
+  ASSERT_TRUE(StateStore(*database).Put(state::EquivocationProofs(), Proofs("other")).ok());
+  EXPECT_EQ(restored_proof(), "old");
 }
 
 TEST_F(RestoreTest, TheOtherKeyOfAnInterruptedChangeOpensThePresentStore) {

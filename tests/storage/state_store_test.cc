@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/reasons.h"
@@ -20,6 +23,7 @@
 #include "storage/limits.h"
 #include "storage/state/number_bytes.h"
 #include "storage/state/state_rows.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd::storage {
@@ -51,10 +55,42 @@ class StateStoreTest : public StoreTest {
     database_.reset();
     StoreTest::TearDown();
   }
-  void Open() {
+  void Open() { Reopen(Options()); }
+  void Reopen(DatabaseOptions options) {
     database_.reset();
-    database_ = OpenStore();
+    database_ = OpenStore(std::move(options));
     state_ = std::make_unique<StateStore>(*database_);
+  }
+  // Begins to write a value of several batches, and ends after the first one as a killed process.
+  void WriteInterrupted() {
+    std::atomic<bool> killed{false};
+    const size_t rows = Keys().size();
+    const auto files = std::make_shared<HookedFiles>();
+    files->before_write = [&killed](const std::string& file) {
+      return killed.load() && file.ends_with(".log") ? rocksdb::IOStatus::IOError("killed")
+                                                     : rocksdb::IOStatus::OK();
+    };
+    DatabaseOptions options = Options();
+    options.file_system = files;
+    options.free_bytes = [&, rows](const std::string&) -> absl::StatusOr<uint64_t> {
+      killed.store(killed.load() || (database_ != nullptr && Keys().size() > rows));
+      return uint64_t{1} << 40;
+    };
+    Reopen(std::move(options));
+    EXPECT_FALSE(state_->Put(state::DeepCheckpoint(), Checkpoint(1, kLargeBytes)).ok());
+    EXPECT_TRUE(killed.load());
+    Open();
+  }
+  // Opens the store anew. The disk is full as soon as the next value of name_ has a chunk.
+  void FillDiskOnceAChunkIsThere() {
+    filled_ = false;
+    const size_t rows = Keys().size();
+    DatabaseOptions options = Options();
+    options.free_bytes = [this, rows](const std::string&) -> absl::StatusOr<uint64_t> {
+      filled_ = filled_ || (database_ != nullptr && Keys().size() > rows);
+      return filled_ ? 0 : uint64_t{1} << 40;
+    };
+    Reopen(std::move(options));
   }
   std::optional<uint64_t> Seed() const {
     const auto found = state_->Get(state::DeepCheckpoint());
@@ -77,6 +113,7 @@ class StateStoreTest : public StoreTest {
   }
 
   const std::string name_ = state::DeepCheckpoint().text;
+  bool filled_ = false;
   std::unique_ptr<Database> database_;
   std::unique_ptr<StateStore> state_;
 };
@@ -152,6 +189,95 @@ TEST_F(StateStoreTest, AnInterruptedWriteLeavesTheFormerValueAndIsRemoved) {
   EXPECT_EQ(Keys().size(), 2U);
 }
 
+// An empty value has no chunks, so its epoch is in the head only. A write that took it again would
+// add a chunk to the value in force.
+TEST_F(StateStoreTest, AWriteAfterAnEmptyValueDoesNotTakeItsEpochAgain) {
+  ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
+  ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), v1::DeepCheckpoint()).ok());
+  for (int interrupted = 0; interrupted < 2; ++interrupted) {
+    const size_t rows = Keys().size();
+    WriteInterrupted();
+    EXPECT_GT(Keys().size(), rows) << "the first batch was written";
+    EXPECT_EQ(Seed(), 0U) << "the empty value is in force";
+  }
+}
+
+TEST_F(StateStoreTest, AValueThatDoesNotFitIsRefusedBeforeAnyOfItIsWritten) {
+  ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
+  free_bytes_ = limits::kStateBatchBytes + 10'000;
+  clock_.Advance(limits::kReserveProbeInterval);
+  const absl::Status refused = state_->Put(state::DeepCheckpoint(), Checkpoint(2, kLargeBytes));
+  EXPECT_EQ(ReasonOf(refused), reasons::kDiskFull) << refused;
+  EXPECT_EQ(Keys().size(), 2U);
+  EXPECT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(3)).ok()) << "a small one still fits";
+  EXPECT_EQ(Seed(), 3U);
+  free_bytes_ = 0;
+  clock_.Advance(limits::kReserveProbeInterval);
+  EXPECT_EQ(ReasonOf(state_->Put(state::DeepCheckpoint(), Checkpoint(4))), reasons::kStoreReadOnly);
+}
+
+TEST_F(StateStoreTest, AWriteThatIsRefusedHalfwayLeavesNoChunks) {
+  ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
+  FillDiskOnceAChunkIsThere();
+  EXPECT_EQ(ReasonOf(state_->Put(state::DeepCheckpoint(), Checkpoint(2, kLargeBytes))),
+            reasons::kStoreReadOnly);
+  EXPECT_TRUE(filled_) << "the first batch was written";
+  EXPECT_EQ(Keys().size(), 2U);
+  EXPECT_EQ(Seed(), 1U);
+}
+
+// A deep round writes 32 bytes for each parameter, and protobuf takes sizes as an int.
+TEST_F(StateStoreTest, TheCheckpointOfALargeAdapterIsNotAboveTheLimit) {
+  EXPECT_GE(limits::kMaxStateBytes, size_t{67'000'000} * 32);
+  EXPECT_LT(limits::kMaxStateBytes, size_t{std::numeric_limits<int>::max()});
+}
+
+// Blocks the first fsync after a row is there.
+class BlockingClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    if (block && block()) {
+      blocked.store(true);
+      while (!released.load()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    return SystemClock().Now();
+  }
+  int64_t WallMillis() const override { return SystemClock().WallMillis(); }
+  std::function<bool()> block;
+  mutable std::atomic<bool> blocked{false};
+  std::atomic<bool> released{false};
+};
+
+// The gossip actor stores verdicts while a deep checkpoint of gigabytes is written.
+TEST_F(StateStoreTest, AWriteDoesNotWaitForThatOfAnotherName) {
+  BlockingClock clock;
+  DatabaseOptions options = Options();
+  options.clock = &clock;
+  Reopen(std::move(options));
+  clock.block = [&] {  // the first write has its head, and goes on to its fsync
+    return !clock.blocked.load() && state_->Contains(state::DeepCheckpoint()).value_or(false);
+  };
+  std::thread first([&] { EXPECT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok()); });
+  const auto wait_for = [](const std::function<bool()>& done) {
+    const TimePoint end = SystemClock().Now() + std::chrono::seconds(20);
+    while (!done() && SystemClock().Now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return done();
+  };
+  EXPECT_TRUE(wait_for([&] { return clock.blocked.load(); }));
+  std::thread second(
+      [&] { EXPECT_TRUE(state_->Put(state::PeerReputations(), v1::PeerReputations()).ok()); });
+  EXPECT_TRUE(wait_for([&] { return state_->Contains(state::PeerReputations()).value_or(false); }));
+  clock.released.store(true);
+  first.join();
+  second.join();
+  state_.reset();
+  database_.reset();  // it has the clock
+}
+
 TEST_F(StateStoreTest, AMissingOrDamagedPartIsAnErrorUntilReplaced) {
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1, kLargeBytes)).ok());
   const std::vector<std::string> keys = Keys();
@@ -221,7 +347,7 @@ TEST_F(StateStoreTest, ItsDataKeyIsRotatedWithTheOthers) {
 
 TEST_F(StateStoreTest, AValueCanBeDeletedOnAFullDisk) {
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
-  free_bytes_ = 1500;
+  free_bytes_ = 0;
   Open();
   EXPECT_TRUE(state_->Delete(state::DeepCheckpoint()).ok());
   EXPECT_EQ(Seed(), std::nullopt);

@@ -82,16 +82,55 @@ TEST_F(WitnessTest, EntriesWithoutAnEmbeddingAreEmbeddedForTheQuery) {
   const std::vector<float> query = {1, 0};
   EXPECT_THAT(IdsOf(log_->Query({.similar_to = query})), IsEmpty());
   std::vector<std::string> embedded;
-  const auto page = log_->Query(
-      {.similar_to = query, .embed = [&embedded](const WitnessEntry& entry) -> std::vector<float> {
-         embedded.push_back(entry.request_id);
-         // The trajectory of most entries is gone.
-         return entry.request_id == "200" ? std::vector<float>{3, 0} : std::vector<float>{};
-       }});
+  const auto page =
+      log_->Query({.similar_to = query,
+                   .embed =
+                       [&embedded](const WitnessEntry& entry) {
+                         embedded.push_back(entry.request_id);
+                         return std::vector<float>{entry.request_id == "200" ? 3.0F : -3.0F, 0};
+                       },
+                   .min_similarity = 0});
   EXPECT_THAT(IdsOf(page), ElementsAre("200"));
   EXPECT_EQ(embedded.size(), limits::kMaxLateEmbeddings);
   EXPECT_EQ(embedded.front(), entries.back().request_id) << "the newest first";
   EXPECT_TRUE(page->truncated);
+}
+
+TEST_F(WitnessTest, EntriesThatCannotBeEmbeddedUseUpNothing) {
+  std::vector<WitnessEntry> entries;
+  for (size_t i = 0; i < limits::kMaxLateEmbeddings + 1; ++i) {
+    entries.push_back(MakeEntry(fmt::format("{:03}", i), static_cast<int64_t>(i)));
+    entries.back().query_embedding.clear();
+  }
+  Store(entries);
+  const std::vector<float> query = {1, 0};
+  const auto page = log_->Query({.similar_to = query, .embed = [](const WitnessEntry& entry) {
+                                   // The trajectories of all others are gone.
+                                   return entry.request_id == "000" ? std::vector<float>{3, 0}
+                                                                    : std::vector<float>{};
+                                 }});
+  EXPECT_THAT(IdsOf(page), ElementsAre("000")) << "the oldest";
+  EXPECT_FALSE(page->truncated);
+}
+
+TEST_F(WitnessTest, ACancelledQueryComputesNoFurtherEmbedding) {
+  std::vector<WitnessEntry> entries;
+  for (int i = 0; i < 3; ++i) {
+    entries.push_back(MakeEntry(fmt::format("{}", i), i));
+    entries.back().query_embedding.clear();
+  }
+  Store(entries);
+  const std::vector<float> query = {1, 0};
+  int computed = 0;
+  const auto page = log_->Query({.similar_to = query,
+                                 .embed =
+                                     [&computed](const WitnessEntry&) {
+                                       ++computed;
+                                       return std::vector<float>{1, 0};
+                                     },
+                                 .cancelled = [&computed] { return computed > 0; }});
+  EXPECT_EQ(ReasonOf(page.status()), reasons::kCancelled);
+  EXPECT_EQ(computed, 1);
 }
 
 TEST_F(WitnessTest, RefusesQueriesThatMakeNoSense) {

@@ -99,6 +99,26 @@ TEST_F(BackgroundRoundTest, ALessonWithoutAnEmbeddingIsEmbeddedInTheRound) {
   }
 }
 
+TEST_F(BackgroundRoundTest, EmbeddingLessonsGivesWayToServing) {
+  AddLesson("late 1", {});
+  AddLesson("late 2", {}, "Another prompt");
+  int calls = 0;
+  const LearningServices services{.clock = &clock_,
+                                  .transformer = transformer_.get(),
+                                  .trajectories = trajectories_.get(),
+                                  .patterns = patterns_.get(),
+                                  .package_id = kRoundPackage,
+                                  .between_slices = [&calls](uint64_t) {
+                                    ++calls;
+                                    return absl::OkStatus();
+                                  }};
+  std::set<std::string> waiting;
+  const auto lessons = CollectLessons(services, 0.7F, {"late 1", "late 2"}, &waiting);
+  ASSERT_TRUE(lessons.ok()) << lessons.status();
+  EXPECT_EQ(lessons->size(), 3u);
+  EXPECT_EQ(calls, 2) << "one before each forward";
+}
+
 // Regression test: the prompt fitted the context of the earlier model only, so every round failed
 // and nothing was learned any more.
 TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {

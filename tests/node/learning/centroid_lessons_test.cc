@@ -98,6 +98,7 @@ TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
   EXPECT_EQ(all.embeddings.size(), 5u);
   EXPECT_EQ(all.contributors.size(), 2u);
   EXPECT_EQ(all.left_out, 1u);
+  EXPECT_EQ(all.not_embedded, 2u);
   Say("bob", 0);
   const CentroidLessons fewer =
       GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "inference/retrieval/whitening.h"
 #include "node/learning/deep_limits.h"
+#include "node/serving/prompt_tokens.h"
 #include "tests/node/deep_round_fixture.h"
 
 namespace ruvd::learning {
@@ -58,6 +60,35 @@ TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
   for (const std::string& id : chosen.taught) {
     EXPECT_TRUE(trajectories_->Get(id).ok()) << id;
   }
+}
+
+// Found by review: the prompt was embedded as training cuts it, so whether it was in reach of an
+// adapter differed from what requests find.
+TEST_F(DeepLessonsTest, ALongPromptIsEmbeddedAsItsRequestDoes) {
+  const auto context = static_cast<size_t>(model_->config().context);
+  std::string prompt;
+  while (serving::PromptTokens(*model_, prompt + " keeper").size() < context) {
+    prompt += " keeper";
+  }
+  const std::vector<inference::TokenId> tokens = serving::PromptTokens(*model_, prompt);
+  ASSERT_GT(tokens.size(), context / 2);
+  ASSERT_TRUE(trajectories_
+                  ->Put({.response_id = "long",
+                         .prompt = prompt,
+                         .completion = " counted the ships every evening and wrote it down.",
+                         .embedded_by = std::string(AsText(kDeepTestPackage)),
+                         .created_ms = clock_.WallMillis(),
+                         .accepted = true})
+                  .ok());
+  std::vector<inference::TrainingExample> examples;
+  std::vector<std::vector<float>> prompts;
+  std::vector<std::string> of_users;
+  const std::vector<std::string> responses = {"long"};
+  const auto read =
+      ReadExamples(Services().learning, responses, 0.7F, {&examples, &prompts, &of_users});
+  ASSERT_TRUE(read.ok() && *read) << read.status();
+  EXPECT_LT(examples.front().prompt.size(), tokens.size()) << "training cuts it";
+  EXPECT_EQ(prompts.front(), inference::EmbedText(*transformer_, tokens, nullptr).value());
 }
 
 TEST_F(DeepLessonsTest, NeverMoreThanHalfOfThoseHeldBackSayWhenToStop) {

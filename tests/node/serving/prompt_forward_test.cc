@@ -32,6 +32,10 @@ class PromptForwardTest : public GenerationTaskTest {
     }
     return all - static_cast<size_t>(finished.forwards);
   }
+  // Returns the embedding that a completion must store, bit for bit.
+  std::vector<float> EmbeddingOfThePrompt() {
+    return inference::EmbedText(*inner_, PromptTokens(*model_, "once"), nullptr).value();
+  }
   void StoreAPattern() {
     std::vector<float> elsewhere(static_cast<size_t>(model_->config().width));
     elsewhere.front() = 1;
@@ -52,9 +56,8 @@ TEST_F(PromptForwardTest, WhereNothingCanBeFoundNoPromptIsEmbedded) {
     EXPECT_TRUE(trajectories_->Get("r")->embedding.empty());
   }
   // Whatever needs it later computes the same.
-  const std::vector<inference::TokenId> prompt = PromptTokens(*model_, "once");
   EXPECT_EQ(EmbeddingOf(*trajectories_->Get("r"), *inner_, nullptr, {}).value(),
-            inference::EmbedText(*inner_, prompt, nullptr).value());
+            EmbeddingOfThePrompt());
 }
 
 TEST_F(PromptForwardTest, AStoredPatternOrAnExtensionAsksForTheEmbedding) {
@@ -62,8 +65,8 @@ TEST_F(PromptForwardTest, AStoredPatternOrAnExtensionAsksForTheEmbedding) {
   EmbeddedPrompts embedded;
   services_.extensions.push_back(&embedded);
   EXPECT_EQ(Others(In(inference::DecodingMode::kDiffusion)), 1u);
-  const std::vector<float> embedding = trajectories_->Get("r")->embedding;
-  EXPECT_EQ(embedding.size(), static_cast<size_t>(model_->config().width));
+  const std::vector<float> embedding = EmbeddingOfThePrompt();
+  EXPECT_EQ(trajectories_->Get("r")->embedding, embedding);
   services_.extensions.clear();
   StoreAPattern();
   EXPECT_EQ(Others(In(inference::DecodingMode::kDiffusion)), 1u);
@@ -81,7 +84,7 @@ TEST_F(PromptForwardTest, TheEmbeddingsForwardIsTheFirstOfDecodingTokenByToken) 
   const GenerationFinished finished = Run(In(inference::DecodingMode::kAutoregressive));
   EXPECT_EQ(finished.forwards, 4) << "the first token comes from the embedding's forward";
   EXPECT_EQ(transformer_->sequences.size(), 5u) << "the prompt once, and each token but the last";
-  EXPECT_FALSE(trajectories_->Get("r")->embedding.empty());
+  EXPECT_EQ(trajectories_->Get("r")->embedding, EmbeddingOfThePrompt());
 }
 
 }  // namespace
