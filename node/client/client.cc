@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/rpc_method.h>
 
 #include <utility>
 #include <vector>
@@ -37,13 +38,11 @@ struct NodeClient::Stubs {
   Stubs(const std::string& server, const ClientCredentials& credentials)
       : problem(credentials.problem),
         channel(MakeApiChannel(server, credentials)),
-        unary(channel),
         inference(channel),
         patterns(channel) {}
 
   const absl::Status problem;
   std::shared_ptr<grpc::Channel> channel;
-  grpc::TemplatedGenericStub<MessageLite, MessageLite> unary;
   inference::v1::InferenceService::Stub inference;
   pattern::v1::PatternService::Stub patterns;
 };
@@ -59,14 +58,10 @@ absl::Status NodeClient::CallUnary(const Message& request, Message* response) {
   RETURN_IF_ERROR(CheckRequestTexts(request));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
-  grpc::CompletionQueue queue;
-  const auto call = stubs_->unary.PrepareUnaryCall(&context, path, request, &queue);
-  call->StartCall();
-  grpc::Status status;
-  call->Finish(response, &status, &status);
-  void* tag = nullptr;
-  bool received = false;
-  RUVD_CHECK(queue.Next(&tag, &received));
+  // As in a generated stub, an answer that is missing or that cannot be read is an error.
+  const grpc::internal::RpcMethod method(path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
+  const grpc::Status status = grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
+      stubs_->channel.get(), method, &context, request, response);
   return ToStatus(status, server_);
 }
 

@@ -70,6 +70,28 @@ class OneStatus final : public admin::v1::AdminService::Service {
   }
 };
 
+// A server of C++ sends such a text, and no client can read it.
+class UnreadableStatus final : public admin::v1::AdminService::Service {
+  grpc::Status GetStatus(grpc::ServerContext*, const GetStatusRequest*,
+                         GetStatusResponse* response) override {
+    response->set_name("\xFF");
+    return grpc::Status::OK;
+  }
+};
+
+// The bug: such an answer counted as an empty one, and the call as a success.
+TEST(NodeClientTest, AnAnswerThatCannotBeReadIsAnError) {
+  UnreadableStatus service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  NodeClient client("127.0.0.1:" + std::to_string(port));
+  EXPECT_FALSE(client.Call<GetStatusResponse>(GetStatusRequest()).ok());
+  server->Shutdown();
+}
+
 TEST(NodeClientTest, CallsTheMethodOfTheRequest) {
   OneStatus service;
   grpc::ServerBuilder builder;
