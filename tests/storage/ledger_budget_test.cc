@@ -71,8 +71,7 @@ class LedgerBudgetTest : public StoreTest {
 };
 
 TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
-  options_.budgets = {
-      privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
+  options_.budgets = {privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
   ASSERT_EQ(Reopen(), "");
   const uint64_t half = options_.budgets[0].rho_q32 / 2;
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(half)).ok());
