@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace ruvd {
@@ -32,6 +33,15 @@ const std::string* WithLastPartOf(std::string_view word, std::span<const std::st
     }
   }
   return found;
+}
+
+// Returns the most edits by which a person may have meant `candidate`: a third of the letters. For
+// dotted words in the same section only the part after it counts: otherwise a long section would
+// make any two of its keys similar.
+int MostSlips(std::string_view word, std::string_view candidate) {
+  const size_t section = word.rfind('.') + 1;  // 0 if there is no section
+  const bool shared = word.substr(0, section) == candidate.substr(0, section);
+  return static_cast<int>(std::max<size_t>(2, (word.size() - (shared ? section : 0)) / 3));
 }
 
 }  // namespace
@@ -63,10 +73,10 @@ std::string ClosestOf(std::string_view word, std::span<const std::string> candid
     return *same;
   }
   std::string best;
-  int best_distance = static_cast<int>(std::max<size_t>(2, word.size() / 3)) + 1;
+  int best_distance = std::numeric_limits<int>::max();
   for (const std::string& candidate : candidates) {
     const int distance = EditDistance(word, candidate);
-    if (distance < best_distance) {
+    if (distance <= MostSlips(word, candidate) && distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }

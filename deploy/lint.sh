@@ -71,7 +71,8 @@ if [[ ${#named[@]} -gt 0 ]]; then
 elif $all; then
   mapfile -t candidates < <(sources '*.cc')
 else
-  mapfile -t candidates < <(changed)
+  names=$(changed) || exit 2  # the exit status of a process substitution would be lost
+  mapfile -t candidates <<< "$names"
 fi
 checked=()
 for file in "${candidates[@]}"; do

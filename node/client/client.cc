@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "grpc/health/v1/health.pb.h"
 #include "node/client/api_channel.h"
@@ -73,10 +74,19 @@ absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
   auto reader = stubs_->inference.Generate(&context, request);
   inference::v1::GenerateResponse event;
+  bool finished = false;
   while (reader->Read(&event)) {
+    finished = finished || event.has_finished();
     on_event(event);
   }
-  return ToStatus(reader->Finish(), server_);
+  RETURN_IF_ERROR(ToStatus(reader->Finish(), server_));
+  if (!finished) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kInternal,
+                 "{} ended the answer without its last event, so text may be missing; check that "
+                 "this address is a ruvd node of the same version, and ask again",
+                 server_);
+  }
+  return absl::OkStatus();
 }
 
 void NodeClient::StartUpsertPattern(

@@ -243,6 +243,13 @@ absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
   const std::string key = flags.out + ".key.pem";
   RETURN_IF_ERROR(WriteFileAtomically(key, made.private_key, 0600));
   RETURN_IF_ERROR(WriteFileAtomically(certificate, made.certificate));
+  if (context.json) {
+    report::v1::TlsFilesReport report;
+    report.set_certificate(certificate);
+    report.set_key(key);
+    context.out << ToJsonLine(report);
+    return absl::OkStatus();
+  }
   context.out << fmt::format(
       "wrote {} (for api.tls_cert) and {} (for api.tls_key); clients name the first with "
       "--tls-ca\n",

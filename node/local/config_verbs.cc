@@ -45,6 +45,12 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
 absl::Status Check(CommandContext& context, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(const config::NodeConfig config, flags.Load(context, nullptr));
   RETURN_IF_ERROR(config::CheckConfig(config));
+  if (context.json) {
+    report::v1::ConfigCheckReport report;
+    report.set_complete(true);
+    context.out << ToJsonLine(report);
+    return absl::OkStatus();
+  }
   context.out
       << "the configuration is complete; the files that it names are read when the node starts\n";
   return absl::OkStatus();

@@ -164,6 +164,15 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key, .name = flags.name, .days = flags.days}, SystemClock(),
       flags.out));
+  if (context.json) {
+    report::v1::IssueReport report;
+    report.set_certificate(flags.out);
+    report.set_name(flags.name);
+    report.set_days(static_cast<uint32_t>(flags.days));
+    report.set_authority(ToHex(authority.public_key()));
+    context.out << ToJsonLine(report);
+    return absl::OkStatus();
+  }
   context.out << fmt::format(
       "wrote {}, a certificate for {} that is valid for {} days; authority {}\n", flags.out,
       flags.name, flags.days, ToHex(authority.public_key()));

@@ -154,7 +154,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandConte
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     root.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    context.out << DeepestParsed(root).help();
+    context.out << root.help();  // that of the verb, with the words before it in its usage line
     return absl::OkStatus();
   } catch (const CLI::ParseError& error) {
     return ExplainParseError(root, error);

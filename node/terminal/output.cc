@@ -4,7 +4,11 @@
 #include "node/terminal/output.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 
 #include <memory>
 #include <vector>
@@ -56,8 +60,22 @@ std::string ToJsonLine(const Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
+  // Maps print in the order of their keys, because the bytes that are made here have that order;
+  // the order of a map in memory is another one in every process.
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    RUVD_CHECK(valid->SerializePartialToCodedStream(&coded));
+  }
+  const google::protobuf::Descriptor& descriptor = *valid->GetDescriptor();
+  const std::unique_ptr<google::protobuf::util::TypeResolver> types(
+      google::protobuf::util::NewTypeResolverForDescriptorPool("type", descriptor.file()->pool()));
   std::string json;
-  RUVD_CHECK(google::protobuf::util::MessageToJsonString(*valid, &json, options).ok());
+  RUVD_CHECK(google::protobuf::util::BinaryToJsonString(
+                 types.get(), "type/" + descriptor.full_name(), bytes, &json, options)
+                 .ok());
   return json + "\n";
 }
 

@@ -245,7 +245,7 @@ TEST_F(WitnessRetentionTest, EveryDamageToAnArchiveIsNoticed) {
   StoreMany(4);
   ExpireAll(18'000);
   const std::string good = ReadFile(Files()[0].string(), 1 << 20).value();
-  const auto read = [this](std::string_view bytes, const privacy::SealKey& key) {
+  const auto read = [](std::string_view bytes, const privacy::SealKey& key) {
     return ReasonOf(ReadWitnessArchiveBytes(AsBytes(bytes), key, [](const WitnessEntry&) {
                       return absl::OkStatus();
                     }).status());

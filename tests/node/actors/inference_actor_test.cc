@@ -14,15 +14,20 @@
 #include <utility>
 #include <vector>
 
+#include "base/executor.h"
 #include "base/mutex.h"
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "node/runtime/limits.h"
 #include "node/serving/adapter_catalog.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/database_fixture.h"
+#include "tests/node/holding_executor.h"
 
 namespace ruvd::actors {
 namespace {
@@ -74,20 +79,40 @@ class InferenceActorTest : public DatabaseTest {
     adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_,
                                                          inference::SelectionOptions(), *catalog_);
     metrics_ = metrics::Metrics::Create("").value();
+    Start(2, io_pool_);
+  }
+  void Start(size_t queue, Executor& files) {
     system_ = std::make_unique<runtime::ActorSystem>(io_pool_);
-    actor_ = StartInferenceActor(*system_, {.queue = 2,
+    const auto prepare_key = [this](const std::string& user) { prepared_.push_back(user); };
+    actor_ = StartInferenceActor(*system_, {.queue = queue,
                                             .services = {.clock = &SystemClock(),
                                                          .adapters = adapters_.get(),
                                                          .trajectories = trajectories_.get(),
                                                          .fence = &fence_,
-                                                         .model_name = "tiny"},
+                                                         .model_name = "tiny",
+                                                         .prepare_user_key = prepare_key},
                                             .transformer = &transformer_,
                                             .exact = &transformer_,
                                             .compute = &compute_pool_,
-                                            .files = &io_pool_,
+                                            .files = &files,
                                             .records = &record_pool_,
                                             .aborted = [] { return false; },
                                             .metrics = metrics_.get()});
+  }
+  // Makes every request read an adapter's file.
+  void ServeAColdAdapter() {
+    const std::string target = "blk.1.attn_output.weight";
+    const std::string file = folder_ / "one.gguf";
+    ASSERT_TRUE(
+        inference::SaveAdapterFile(
+            *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, 1),
+            *model_, file)
+            .ok());
+    catalog_ = std::make_unique<serving::AdapterCatalog>(
+        *model_, serving::AdapterCatalogOptions{.budget = 1});  // nothing stays in memory
+    ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
+    adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_,
+                                                         inference::SelectionOptions(), *catalog_);
   }
   ~InferenceActorTest() override {
     system_.reset();
@@ -127,6 +152,7 @@ class InferenceActorTest : public DatabaseTest {
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<serving::AdapterSource> adapters_;
   std::unique_ptr<metrics::Metrics> metrics_;
+  std::vector<std::string> prepared_;  // users whose keys were prepared
   serving::ErasureFence fence_{SystemClock()};
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "compute", .threads = 1}};
@@ -149,6 +175,7 @@ TEST_F(InferenceActorTest, WhileOneIsStoredTheStepsOfOthersGoOn) {
   EXPECT_EQ(actor_->running(), 2u);
   const auto third = std::make_shared<Caller>();
   EXPECT_EQ(ReasonOf(Ask(third)), reasons::kMailboxFull) << "what waits for the store is bounded";
+  EXPECT_EQ(prepared_.size(), 2u) << "a refused request makes no key";
 
   Release();
   ASSERT_TRUE(first->End().ok());
@@ -206,6 +233,24 @@ TEST_F(InferenceActorTest, ErasureDoesNotWaitForACancelledRequest) {
   erased.get();
   EXPECT_TRUE(first->End().ok());
   EXPECT_EQ(ReasonOf(cancelled->End().status()), reasons::kCancelled);
+}
+
+// Found by review: with a large queue, preparations left no room for the offload of the computing.
+// The actor restarted, and every request failed.
+TEST_F(InferenceActorTest, PreparationsLeaveRoomForComputingAndStoring) {
+  actor_.reset();
+  system_.reset();
+  ServeAColdAdapter();
+  HoldingExecutor files;  // a disk that never answers
+  Start(limits::kMaxOutstandingPerActor + 1, files);
+  std::shared_ptr<Caller> last;
+  for (size_t i = 0; i < limits::kMaxOutstandingPerActor + 1; ++i) {
+    last = std::make_shared<Caller>();
+    ASSERT_TRUE(Ask(last).ok());
+  }
+  const auto end = last->End();
+  EXPECT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(files.size(), limits::kMaxOutstandingPerActor - 2);
 }
 
 }  // namespace

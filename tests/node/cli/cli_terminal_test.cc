@@ -9,8 +9,10 @@
 
 #include "base/status.h"
 #include "node/cli/denoise_view.h"
+#include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
+#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -60,6 +62,16 @@ RC_GTEST_PROP(CliTerminalProperty, CharactersJoinToTheText, (const std::string& 
     joined += character;
   }
   RC_ASSERT(joined == text);
+}
+
+// Found by review: the lines of two runs differed, because a map has no order in memory.
+TEST(CliTerminalTest, JsonPrintsMapsInTheOrderOfTheirKeys) {
+  report::v1::InspectReport report;
+  for (const char* key : {"d", "b", "e", "a", "c"}) {
+    (*report.mutable_fields())[key] = key;
+  }
+  EXPECT_THAT(ToJsonLine(report),
+              HasSubstr(R"("fields":{"a":"a","b":"b","c":"c","d":"d","e":"e"})"));
 }
 
 TEST(CliTerminalTest, TablesPadByCharactersAndEndWithoutBlanks) {

@@ -15,7 +15,7 @@
 #include "ruvd/adapter/v1/adapter.pb.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/admission/v1/admission.pb.h"
-#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
@@ -78,6 +78,46 @@ class UnreadableStatus final : public admin::v1::AdminService::Service {
     return grpc::Status::OK;
   }
 };
+
+// Sends text, and ends the stream with the last event or without it.
+class OneStream final : public inference::v1::InferenceService::Service {
+ public:
+  explicit OneStream(bool finishes) : finishes_(finishes) {}
+  grpc::Status Generate(grpc::ServerContext*, const inference::v1::GenerateRequest*,
+                        grpc::ServerWriter<inference::v1::GenerateResponse>* writer) override {
+    inference::v1::GenerateResponse event;
+    event.mutable_started()->set_prompt_tokens(1);
+    writer->Write(event);
+    if (finishes_) {
+      event.mutable_finished();
+      writer->Write(event);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const bool finishes_;
+};
+
+absl::Status GenerateFrom(OneStream& service) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  NodeClient client("127.0.0.1:" + std::to_string(port));
+  const absl::Status status = client.Generate(inference::v1::GenerateRequest(), [](const auto&) {});
+  server->Shutdown();
+  return status;
+}
+
+// Found by review: `ruvd run` ended with success although its answer was cut off.
+TEST(NodeClientTest, AStreamWithoutItsLastEventIsAnError) {
+  OneStream whole(true);
+  EXPECT_EQ(GenerateFrom(whole), absl::OkStatus());
+  OneStream cut(false);
+  EXPECT_TRUE(absl::IsDataLoss(GenerateFrom(cut)));
+}
 
 // The bug: such an answer counted as an empty one, and the call as a success.
 TEST(NodeClientTest, AnAnswerThatCannotBeReadIsAnError) {

@@ -134,5 +134,13 @@ TEST(ConfigClosestTest, TheLastPartFindsAnotherSection) {
   EXPECT_EQ(ClosestOf("dgr", keys), "");
 }
 
+// Found by review: a long section made unrelated keys similar, and the hint was wrong.
+TEST(ConfigClosestTest, ASharedSectionMakesNoKeysSimilar) {
+  const std::vector<std::string> keys = {"privacy.centroid_epsilon", "federation.round_seconds"};
+  EXPECT_EQ(ClosestOf("privacy.centroid_examples", keys), "");
+  EXPECT_EQ(ClosestOf("federation.masked_seconds", keys), "");
+  EXPECT_EQ(ClosestOf("privacy.centroid_epsilom", keys), "privacy.centroid_epsilon");
+}
+
 }  // namespace
 }  // namespace ruvd::config

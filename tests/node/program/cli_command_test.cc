@@ -85,6 +85,8 @@ TEST_F(CliCommandTest, HelpListsEveryVerbAndSucceeds) {
   }
   EXPECT_EQ(Run({"run", "--help"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("--temperature"));
+  EXPECT_EQ(Run({"pattern", "ls", "--help"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Usage: ruvd pattern ls "));
 }
 
 TEST_F(CliCommandTest, AnUnknownFlagIsNamedWithTheClosestOne) {
@@ -169,6 +171,9 @@ TEST_F(CliCommandTest, ConfigShowTellsOrigins) {
   EXPECT_EQ(Run({"config", "check"}), 2);
   EXPECT_THAT(ErrorText(), AllOf(HasSubstr("node.data_dir"), HasSubstr("[CONFIG_INVALID]")));
   EXPECT_EQ(Run({"config", "check", "--node.data_dir", "d", "--model.path", "m"}), 0);
+  EXPECT_EQ(
+      Run({"config", "check", "--node.data_dir", "d", "--model.path", "m", "--format", "json"}), 0);
+  EXPECT_THAT(out_.str(), testing::EndsWith("{\"complete\":true}\n"));
 }
 
 TEST_F(CliCommandTest, ServePassesTheConfigurationAndReportsAFailedStart) {
