@@ -146,6 +146,10 @@ inline constexpr size_t kMaxLatencies = 1024;
 // Newest good completions that a deep round trains on. From only a few hundred it would learn the
 // words and not the domain.
 inline constexpr size_t kMaxDeepLessons = 4096;
+// Largest file of texts to learn from. It is in memory whole while it is cut.
+inline constexpr size_t kMaxLessonFileBytes = 16 << 20;
+// Prompt and text of a pair together. Training reads no more than the model's context of it.
+inline constexpr size_t kMaxLessonPairBytes = 64 << 10;
 // Groups of prompts to which a learned adapter applies, and the length of their embeddings
 inline constexpr size_t kMaxScopeCentroids = 256;
 inline constexpr uint32_t kMaxScopeLength = 16'384;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/random.h"
+#include "inference/adapter/adapter.h"
 #include "inference/gguf/writer.h"
 #include "inference/tokenizer/byte_alphabet.h"
 #include "inference/tokenizer/tokenizer.h"
