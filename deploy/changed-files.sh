@@ -5,7 +5,7 @@
 # Prints the files that a change adds or edits, one per line: what is committed since a base, what is
 # not committed yet, and new files. The base is the first of these that exists: --since, the
 # environment variable RUVD_CHANGE_BASE, the commit at which HEAD left origin/main (unless it is HEAD
-# itself), the commit before HEAD.
+# itself), the newest commit that was made a day or more before HEAD, the commit before HEAD.
 #
 #   deploy/changed-files.sh [--since COMMIT] [PATTERN...]
 #
@@ -40,7 +40,10 @@ if [ -n "$since" ]; then
 else
   base=$(git merge-base HEAD origin/main 2> /dev/null || true)
   if [ -z "$base" ] || [ "$base" = "$(commit HEAD)" ]; then
-    base=$(commit HEAD~1) || {
+    # A change is often several commits, of which the last one may touch documents only.
+    day_before=$(($(git log -1 --format=%ct HEAD) - 24 * 3600))
+    base=$(git rev-list -1 --before="$day_before" HEAD)
+    [ -n "$base" ] || base=$(commit HEAD~1) || {
       echo "changed-files.sh: the history has no commit before HEAD; fetch more of it, or use --since" >&2
       exit 3
     }
