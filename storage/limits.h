@@ -113,6 +113,19 @@ inline constexpr size_t kMaxTrajectorySteps = 65536;
 // A token has at least a byte of text.
 inline constexpr size_t kMaxTrajectoryPromptTokens = kMaxTrajectoryTextBytes;
 
+// Texts are stored as lessons. A hundred thousand lessons of 128 tokens are some 60 MiB; the sum of
+// their bytes bounds longer ones. The longest lesson is a pair of prompt and answer, which is not
+// cut. A source's name is a path inside the folder that was given.
+inline constexpr size_t kMaxLessons = 100'000;
+inline constexpr uint64_t kMaxLessonBytes = 512 << 20;
+inline constexpr size_t kMaxLessonTextBytes = 64 << 10;  // prompt and text of one lesson
+inline constexpr size_t kMaxLessonSources = 10'000;
+inline constexpr size_t kMaxSourceNameBytes = 1024;
+// One batch has this many lessons and bytes, so that other writers do not wait for a whole source.
+inline constexpr size_t kLessonBatch = 4096;
+inline constexpr size_t kLessonBatchBytes = 16 << 20;
+inline constexpr size_t kMaxLessonPageBytes = 4 << 20;
+
 // Header, body and signature of an envelope (privacy/limits.h); payloads are at most 8 MiB.
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
 inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;
