@@ -3,7 +3,6 @@
 
 #include "storage/db/file_key.h"
 
-#include <array>
 #include <string>
 #include <utility>
 
@@ -14,28 +13,35 @@
 
 namespace ruvd::storage {
 
+absl::StatusOr<privacy::DataKey> ReadStoredSecret(const Database& database, std::string_view row,
+                                                  std::string_view what) {
+  ASSIGN_OR_RETURN(std::string stored, database.Get(ColumnFamily::kDefault, row));
+  absl::StatusOr<privacy::DataKey> secret = privacy::DataKey::FromBytes(AsBytes(stored));
+  privacy::SecureWipe({reinterpret_cast<uint8_t*>(stored.data()), stored.size()});
+  if (!secret.ok()) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the key of {} is damaged; restore the store from a backup", what);
+  }
+  return secret;
+}
+
+absl::StatusOr<privacy::DataKey> StoredSecret(Database& database, std::string_view row,
+                                              std::string_view what) {
+  absl::StatusOr<privacy::DataKey> stored = ReadStoredSecret(database, row, what);
+  if (!absl::IsNotFound(stored.status())) {
+    return stored;
+  }
+  privacy::DataKey fresh = privacy::DataKey::Generate();
+  Batch batch;
+  batch.Put(ColumnFamily::kDefault, row, AsText(fresh.bytes()));
+  RETURN_IF_ERROR(database.Write(std::move(batch), Durability::kPowerLoss));
+  return fresh;
+}
+
 absl::StatusOr<privacy::SealKey> FileKey(Database& database, std::string_view row,
                                          std::string_view files) {
-  absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kDefault, row);
-  if (absl::IsNotFound(stored.status())) {
-    std::array<uint8_t, privacy::kSealKeyBytes> fresh;
-    privacy::SecureRandomBytes(fresh);
-    Batch batch;
-    batch.Put(ColumnFamily::kDefault, row, AsText(fresh));
-    const absl::Status written = database.Write(std::move(batch), Durability::kPowerLoss);
-    absl::StatusOr<privacy::SealKey> key = privacy::SealKey::FromBytes(fresh);
-    privacy::SecureWipe(fresh);
-    RETURN_IF_ERROR(written);
-    return key;
-  }
-  RETURN_IF_ERROR(stored.status());
-  absl::StatusOr<privacy::SealKey> key = privacy::SealKey::FromBytes(AsBytes(*stored));
-  privacy::SecureWipe({reinterpret_cast<uint8_t*>(stored->data()), stored->size()});
-  if (!key.ok()) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the key of {} is damaged; restore the store from a backup", files);
-  }
-  return key;
+  ASSIGN_OR_RETURN(const privacy::DataKey secret, StoredSecret(database, row, files));
+  return privacy::SealKey::FromBytes(secret.bytes());
 }
 
 }  // namespace ruvd::storage
