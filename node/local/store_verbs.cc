@@ -31,6 +31,7 @@
 #include "storage/consent/consent_book.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
+#include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_collections.h"
 #include "storage/trajectories/trajectory_store.h"
 
@@ -123,6 +124,8 @@ absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
 absl::Status CompactWithoutErased(storage::Database& database) {
   ASSIGN_OR_RETURN(const auto trajectories, storage::TrajectoryStore::Open(database));
   RETURN_IF_ERROR(trajectories->PurgeErased().status());
+  ASSIGN_OR_RETURN(const auto lessons, storage::LessonStore::Open(database));
+  RETURN_IF_ERROR(lessons->PurgeErased().status());
   return database.Compact();
 }
 

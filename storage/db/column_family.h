@@ -32,6 +32,7 @@ enum class ColumnFamily : uint8_t {
   kKey = 16,
   kChange = 17,
   kState = 18,
+  kLesson = 19,
 };
 
 struct ColumnFamilyInfo {
@@ -44,7 +45,7 @@ struct ColumnFamilyInfo {
 };
 
 // The order is that of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 19> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 20> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -64,6 +65,7 @@ inline constexpr std::array<ColumnFamilyInfo, 19> kColumnFamilies = {{
     {ColumnFamily::kKey, "key", false, false},
     {ColumnFamily::kChange, "change", false, true},
     {ColumnFamily::kState, "state", false, true},
+    {ColumnFamily::kLesson, "lesson", true, true},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

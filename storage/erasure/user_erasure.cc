@@ -12,12 +12,16 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   // The stores stop only for the moment in which the keys are destroyed. Before that, the database
   // waits for other work to end, such as a backup's checkpoint.
   const auto around = [&](const Database::DestroyKeys& destroy) {
-    const auto all_but_changes = [&] {
+    const auto of_requests = [&] {
       return stores.trajectories->WithRewritesPaused(
           [&] { return stores.witness->EraseUser(user_id, destroy).status(); });
     };
-    return stores.changes == nullptr ? all_but_changes()
-                                     : stores.changes->WithRewritesPaused(all_but_changes);
+    const auto and_changes = [&] {
+      return stores.changes == nullptr ? of_requests()
+                                       : stores.changes->WithRewritesPaused(of_requests);
+    };
+    return stores.lessons == nullptr ? and_changes()
+                                     : stores.lessons->WithRewritesPaused(and_changes);
   };
   const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
   UserErasure erasure;
@@ -25,8 +29,11 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
       stores.sessions->EraseUser(user_id, limits::kForgottenSessions, erase);
   // This runs even if the erasure failed: an earlier, interrupted one may have come further.
   const absl::StatusOr<size_t> trajectories = stores.trajectories->PurgeErased();
+  const absl::StatusOr<size_t> lessons =
+      stores.lessons == nullptr ? size_t{0} : stores.lessons->PurgeErased();
   ASSIGN_OR_RETURN(erasure.sessions, sessions);
   ASSIGN_OR_RETURN(erasure.trajectories, trajectories);
+  ASSIGN_OR_RETURN(erasure.lessons, lessons);
   return erasure;
 }
 

@@ -3,114 +3,36 @@
 
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/bytes.h"
+#include "base/mutex.h"
 #include "storage/db/database.h"
+#include "storage/lessons/lesson.h"
+#include "storage/lessons/lesson_ids.h"
 #include "storage/limits.h"
 
 namespace ruvd::storage {
-
-// Names a lesson: a keyed hash of its user, prompt and text. Texts that differ only in line ends,
-// trailing blanks and numbers of blank lines have the same id.
-using LessonId = std::array<uint8_t, 16>;
-// Names a source: a keyed hash of its user, name and content. Both ids differ between stores, so
-// they tell nothing to those who know a text but not the store.
-using LessonSourceId = std::array<uint8_t, 16>;
-
-// A piece of a text, before it is stored.
-struct NewLesson {
-  std::string prompt;  // empty: the text is learned without a prompt
-  std::string text;    // not only blanks
-};
-
-// The file or text from which lessons were cut.
-struct LessonSource {
-  LessonSourceId id{};  // given by the store
-  std::string name;     // base name or relative path, not absolute; 1 to kMaxSourceNameBytes bytes
-  Digest content_hash{};  // SHA-256 of the content
-  uint64_t bytes = 0;     // size of the content
-  uint32_t lessons = 0;   // lessons of this source that are stored; counted by the store
-  // the user whose key seals the source and its lessons; empty: the key of all lessons without a
-  // user
-  std::string user_id;
-  // Most that the adder allows to leave the node, as privacy::ConsentTier numbers it; 0: the
-  // consents alone decide.
-  uint32_t tier = 0;
-  int64_t created_ms = 0;  // not negative
-  // False if adding it was interrupted; adding it again completes it. Kept by the store.
-  bool complete = false;
-  bool operator==(const LessonSource&) const = default;
-};
-
-struct StoredLesson {
-  LessonId id{};
-  uint64_t number = 0;  // its place in the order of adding, from 1
-  LessonSourceId source{};
-  uint32_t index = 0;  // place among the lessons given for the source, from 0
-  std::string user_id;
-  std::string prompt;
-  std::string text;
-  int64_t created_ms = 0;
-  uint32_t tier = 0;  // see LessonSource; never looser than its source's at the time of adding
-  bool operator==(const StoredLesson&) const = default;
-};
-
-// What the store tells about a lesson without reading its text.
-struct LessonEntry {
-  LessonId id{};
-  uint64_t number = 0;
-  LessonSourceId source{};
-  uint32_t bytes = 0;  // of prompt and text
-  bool operator==(const LessonEntry&) const = default;
-};
-
-struct AddedLessons {
-  // nullopt: the source is not stored, because it has no lesson that another source has not
-  std::optional<LessonSourceId> source;
-  size_t added = 0;
-  // Lessons that this user already had, from this source or another one, or twice in the call. They
-  // stay with the source that brought them first.
-  size_t duplicates = 0;
-  // Duplicates whose tier was lowered to that of this call; no call ever raises a tier.
-  size_t lowered = 0;
-};
-
-struct WithdrawnLessons {
-  size_t lessons = 0;
-  size_t sources = 0;  // sources of which no lesson is left
-};
-
-struct LessonQuery {
-  std::optional<LessonSourceId> source = std::nullopt;  // only lessons of this source
-  std::optional<std::string> user_id = std::nullopt;    // only of this user; "": without a user
-  uint64_t from = 0;                                    // the first number to show
-  size_t most = limits::kMaxListPageSize;
-  // At least one lesson is shown, however long it is.
-  size_t most_bytes = limits::kMaxLessonPageBytes;
-};
-
-struct LessonPage {
-  std::vector<StoredLesson> lessons;            // in order of their numbers
-  std::optional<uint64_t> next = std::nullopt;  // `from` of the next page; nullopt: there is none
-};
 
 struct LessonStoreOptions {
   // Tests use smaller limits.
   size_t max_lessons = limits::kMaxLessons;
   uint64_t max_bytes = limits::kMaxLessonBytes;
   size_t max_sources = limits::kMaxLessonSources;
+  size_t batch = limits::kLessonBatch;
 };
 
 // Texts that a person gave the node to learn from, cut into lessons. Every text is sealed, by the
@@ -119,14 +41,13 @@ struct LessonStoreOptions {
 // write between its batches.
 class LessonStore {
  public:
-  // Opens the store and removes the remains of lessons whose users were erased. Makes the key of
-  // the ids on the first call. `database` must outlive the store. Returns STORE_CORRUPT or an error
-  // of Database.
+  // Opens the store and removes the remains of lessons whose users were erased. `database` must
+  // outlive the store. Returns an error of Database.
   static absl::StatusOr<std::unique_ptr<LessonStore>> Open(Database& database,
                                                            const LessonStoreOptions& options = {});
 
-  // Stores those of the lessons that the user does not have yet. Of `header` the members id,
-  // lessons and complete do not count. Calls run one after the other. A source is written in
+  // Stores those of the lessons that the user does not have yet. The members id, lessons
+  // and complete of `header` do not count. Calls run one after the other. A source is written in
   // several batches if it is large; if that is interrupted, the source stays with complete = false
   // and the lessons written, and the same call again completes it. Without lessons nothing is
   // stored. Returns INVALID_ARGUMENT for a text that is not UTF-8, an empty text, a name that is
@@ -179,11 +100,69 @@ class LessonStore {
   uint64_t bytes() const;
 
  private:
+  struct AdditionItem;
+  struct Addition;
+  struct Stage;
+  // Holds mutex_ for a scope. Add lets those who wait for it go first: a std::mutex would give it
+  // to Add again after each batch.
+  class ABSL_SCOPED_LOCKABLE Turn {
+   public:
+    explicit Turn(const LessonStore& store) ABSL_EXCLUSIVE_LOCK_FUNCTION(store.mutex_);
+    ~Turn() ABSL_UNLOCK_FUNCTION();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    const LessonStore& store_;
+  };
+  // Lessons to remove, by their numbers.
+  using Entries = std::map<uint64_t, LessonEntry>;
+
   LessonStore(Database& database, const LessonStoreOptions& options)
       : database_(database), options_(options) {}
 
+  absl::Status ReadCounts();
+
+  // lesson_store_add.cc
+  absl::StatusOr<const lessons::LessonIds*> Ids() ABSL_EXCLUSIVE_LOCKS_REQUIRED(adding_);
+  absl::Status Prepare(const LessonSource& header, std::span<const NewLesson> given,
+                       Addition* addition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(adding_);
+  absl::Status ChooseItems(const lessons::LessonIds& ids, std::span<const NewLesson> given,
+                           Addition* addition) const;
+  absl::Status CheckRoom(const Addition& addition) const;
+  absl::Status CheckStillThere(const LessonSourceId& source) const;
+  void StageNew(const Addition& addition, const AdditionItem& item, const NewLesson& lesson,
+                Stage* stage) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status StageLowered(const LessonId& id, uint32_t tier, Stage* stage) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> WriteNext(std::span<const NewLesson> given, Addition* addition);
+  absl::Status Commit(Stage* stage, Addition* addition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // lesson_store_remove.cc
+  absl::StatusOr<std::set<LessonSourceId>> SourcesOf(std::string_view user_id, bool* damaged) const;
+  absl::Status Collect(const LessonSourceId& source, Entries* entries, bool* damaged) const;
+  absl::Status CollectByReading(const std::function<bool(const StoredLesson&)>& wanted,
+                                Entries* entries) const;
+  absl::StatusOr<WithdrawnLessons> Remove(const Entries& entries, Durability durability)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<size_t> RemoveErased(std::span<const LessonEntry> entries);
+
   Database& database_;
   const LessonStoreOptions options_;
+  // Held by Add for its whole time, and before mutex_.
+  Mutex adding_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::optional<lessons::LessonIds> ids_ ABSL_GUARDED_BY(adding_);
+  // Held while rows are changed.
+  mutable Mutex mutex_;
+  mutable std::atomic<int> waiting_{0};  // Turns that do not have mutex_ yet
+  std::map<LessonSourceId, uint32_t> sources_ ABSL_GUARDED_BY(mutex_);  // with their lessons
+  size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Erasures so far, and how many of them left no row. Rows that an erasure left would become those
+  // of another lesson with the same id, so Add removes them first.
+  uint64_t erasures_ ABSL_GUARDED_BY(mutex_) = 1;  // those of before this start are one
+  uint64_t purged_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ruvd::storage

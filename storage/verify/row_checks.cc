@@ -225,6 +225,7 @@ absl::Status CheckLedger(Database& database, StoreReport* report) {
 
 std::vector<StoreCheck> RowChecks() {
   return {{"trajectory", CheckTrajectoryRows},
+          {"lesson", CheckLessonRows},
           {"witness", CheckWitnessRows},
           {"session", CheckSessionRows},
           {"policy", CheckPolicyRows},

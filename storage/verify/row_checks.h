@@ -15,6 +15,8 @@ namespace ruvd::storage {
 // nothing and return an error only when they could not look. They skip values that do not open,
 // which Database::Verify reports.
 absl::Status CheckTrajectoryRows(Database& database, StoreReport* report);
+// Checks the lessons, their entries and ids, and their sources.
+absl::Status CheckLessonRows(Database& database, StoreReport* report);
 absl::Status CheckWitnessRows(Database& database, StoreReport* report);
 absl::Status CheckSessionRows(Database& database, StoreReport* report);
 absl::Status CheckPolicyRows(Database& database, StoreReport* report);

@@ -10,6 +10,7 @@
 #include "storage/graph/graph_store.h"
 #include "storage/items/item_store.h"
 #include "storage/ledger/privacy_ledger_store.h"
+#include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/policies/policy_store.h"
 #include "storage/sessions/session_index.h"
@@ -106,6 +107,14 @@ class CanaryTest : public StoreTest {
         ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .rho_q32 = 1, .subject = kText})
             .ok());
     FillWitness(database);
+    FillLessons(database);
+  }
+  static void FillLessons(Database& database) {
+    const auto lessons = LessonStore::Open(database).value();
+    for (const std::string user : {"", kText}) {
+      const std::vector<NewLesson> texts = {{.prompt = kText, .text = LongText()}, {.text = kText}};
+      ASSERT_EQ(lessons->Add({.name = kText, .user_id = user}, texts)->added, 2U);
+    }
   }
   static void FillPolicies(Database& database) {
     const auto policies = PolicyStore::Open(database, {.dimension = kDimension}).value();

@@ -16,6 +16,9 @@
 #include "storage/graph/graph_store.h"
 #include "storage/ledger/ledger_rows.h"
 #include "storage/ledger/privacy_ledger_store.h"
+#include "storage/lessons/lesson_ids.h"
+#include "storage/lessons/lesson_rows.h"
+#include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 #include "storage/policies/policy_rows.h"
@@ -42,6 +45,8 @@ class RowChecksTest : public WitnessTest {
                     .value()
                     ->Put({.response_id = "a", .completion = "text", .created_ms = 5})
                     .ok());
+    const std::vector<NewLesson> texts = {{.text = "one"}};
+    ASSERT_TRUE(LessonStore::Open(*database_).value()->Add({.name = "notes"}, texts).ok());
     ASSERT_TRUE(SessionIndex::Open(*database_, {.dimension = 2})
                     .value()
                     ->Put({.session_id = "s", .created_ms = 1})
@@ -105,6 +110,10 @@ class RowChecksTest : public WitnessTest {
     return report.ok() ? "" : report.problems.front();
   }
 
+  StoredLesson Lesson() const {
+    return LessonStore::Open(*database_).value()->List({})->lessons.front();
+  }
+
   privacy::Withdrawal withdrawal_;
   const EdgeKey edge_{
       {GraphNodeKind::kSession, "a"}, EdgeType::kSimilar, {GraphNodeKind::kSession, "b"}};
@@ -128,6 +137,13 @@ TEST_F(RowChecksTest, ARowThatDoesNotDecodeIsAProblemInEveryFamily) {
   constexpr char kGarbage[] = "\x0A\x01\xC3";  // field 1 is one byte that is not valid text
   EXPECT_THAT(Problem(ColumnFamily::kTrajectory, trajectories::IdKey("a"), kGarbage),
               HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kLesson, lessons::LessonKey(Lesson().id), kGarbage),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kLesson, lessons::SourceKey(Lesson().source), kGarbage),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kLesson, lessons::EntryKey(1), "x"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kDefault, lessons::kIdKeyRow, "x"), HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kSession, "s/s", kGarbage), HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kWitness, witness::RecordKey(0, "e0"), kGarbage),
               HasSubstr("STORE_CORRUPT"));
@@ -186,6 +202,11 @@ TEST_F(RowChecksTest, ARowWithoutItsCompanionsIsAProblem) {
   for (const auto& [family, key] : std::vector<std::pair<ColumnFamily, std::string>>{
            {ColumnFamily::kTrajectory, trajectories::IdKey("a")},
            {ColumnFamily::kTrajectory, trajectories::TimeKey(5, "a")},
+           {ColumnFamily::kLesson, lessons::LessonKey(Lesson().id)},
+           {ColumnFamily::kLesson, lessons::EntryKey(1)},
+           {ColumnFamily::kLesson, lessons::SourceKey(Lesson().source)},
+           {ColumnFamily::kLesson, lessons::MemberKey(Lesson().source, 1)},
+           {ColumnFamily::kDefault, lessons::kIdKeyRow},
            {ColumnFamily::kWitness, record},
            {ColumnFamily::kWitness, witness::EmbeddingsKey(record)},
            {ColumnFamily::kWitness, witness::IdKey("e0")},
@@ -208,6 +229,19 @@ TEST_F(RowChecksTest, ARowUnderAForeignKeyIsAProblem) {
   EXPECT_THAT(copy(ColumnFamily::kSession, "s/s", "s/t"), HasSubstr("another session"));
   EXPECT_THAT(copy(ColumnFamily::kTrajectory, trajectories::IdKey("a"), trajectories::IdKey("b")),
               HasSubstr("another trajectory"));
+  EXPECT_THAT(
+      copy(ColumnFamily::kLesson, lessons::LessonKey(Lesson().id), lessons::LessonKey(LessonId{1})),
+      HasSubstr("another lesson"));
+  EXPECT_THAT(copy(ColumnFamily::kLesson, lessons::EntryKey(1), lessons::EntryKey(2)),
+              HasSubstr("is missing"));
+  EXPECT_THAT(copy(ColumnFamily::kLesson, lessons::SourceKey(Lesson().source),
+                   lessons::SourceKey(LessonSourceId{1})),
+              HasSubstr("it has no lessons"));
+  EXPECT_THAT(Problem(ColumnFamily::kLesson, lessons::MemberKey(LessonSourceId{1}, 1), ""),
+              HasSubstr("of another source"));
+  for (const char* key : {"d/1", "t/1", "s/1", "m/1", "x"}) {
+    EXPECT_THAT(Problem(ColumnFamily::kLesson, key, ""), HasSubstr("this is not a key of"));
+  }
   EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("not a key of the witness log"));
   EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("not a key of a policy"));
   EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("not a key of an edge"));
@@ -227,11 +261,15 @@ TEST_F(RowChecksTest, AnErasedUserIsNoProblem) {
           ->Put(
               {.response_id = "hers", .user_id = "alice", .completion = "text", .created_ms = 9000})
           .ok());
+  const std::vector<NewLesson> texts = {{.text = "hers"}};
+  const auto lessons = LessonStore::Open(*database_).value();
+  ASSERT_TRUE(lessons->Add({.name = "hers", .user_id = "alice"}, texts).ok());
   EXPECT_TRUE(Check().ok());
   ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
   const StoreReport erased = Check();
   EXPECT_TRUE(erased.ok()) << erased.problems.front();
   ASSERT_EQ(trajectories->PurgeErased().value(), 1U);
+  ASSERT_EQ(lessons->PurgeErased().value(), 1U);
   ASSERT_TRUE(database_->Compact().ok());
   const StoreReport compacted = Check();
   EXPECT_TRUE(compacted.ok()) << compacted.problems.front();

@@ -25,11 +25,13 @@ class UserErasureTest : public WitnessTest {
     sessions_ = SessionIndex::Open(*database_, {.dimension = 2}).value();
     trajectories_ = TrajectoryStore::Open(*database_).value();
     changes_ = ChangeStore::Open(*database_).value();
+    lessons_ = LessonStore::Open(*database_).value();
   }
   void TearDown() override {
     sessions_.reset();
     trajectories_.reset();
     changes_.reset();
+    lessons_.reset();
     WitnessTest::TearDown();
   }
   // Makes a request of a user whose witness entry waits to be written.
@@ -55,7 +57,8 @@ class UserErasureTest : public WitnessTest {
                       .sessions = sessions_.get(),
                       .trajectories = trajectories_.get(),
                       .witness = log_.get(),
-                      .changes = changes_.get()},
+                      .changes = changes_.get(),
+                      .lessons = lessons_.get()},
                      user);
   }
   std::vector<std::string> Problems() {
@@ -75,6 +78,7 @@ class UserErasureTest : public WitnessTest {
   std::unique_ptr<SessionIndex> sessions_;
   std::unique_ptr<TrajectoryStore> trajectories_;
   std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<LessonStore> lessons_;
 };
 
 TEST_F(UserErasureTest, NothingOfTheUserCanBeReadAndTheStoreIsWhole) {
@@ -168,6 +172,49 @@ TEST_F(UserErasureTest, WhatASessionWasTaughtIsNotListedAfterwards) {
   EXPECT_TRUE(absl::IsAborted(changes_->Add(taught, {}, still).status()));
   EXPECT_FALSE(HasKey("alice"));
   EXPECT_TRUE(changes_->List(10)->empty());
+}
+
+TEST_F(UserErasureTest, LessonsOfTheUserAreGoneAndOthersStay) {
+  const std::vector<NewLesson> texts = {{.text = "one"}, {.text = "two"}};
+  for (const char* user : {"alice", "bob", ""}) {
+    ASSERT_EQ(lessons_->Add({.name = "notes.txt", .user_id = user}, texts)->added, 2U);
+  }
+  free_bytes_ = 0;  // it needs no space
+  clock_.Advance(limits::kReserveProbeInterval);
+  ASSERT_EQ(ReasonOf(lessons_->Add({.name = "more.txt"}, texts).status()), reasons::kStoreReadOnly);
+  free_bytes_ = 1500;  // below the soft reserve
+  clock_.Advance(limits::kReserveProbeInterval);
+  const auto erasure = Erase("alice");
+  ASSERT_TRUE(erasure.ok()) << erasure.status();
+  EXPECT_EQ(erasure->sessions, 0U);
+  EXPECT_EQ(erasure->lessons, 2U);
+  EXPECT_FALSE(HasKey("alice"));
+  EXPECT_EQ(lessons_->size(), 4U);
+  for (const bool compacted : {false, true}) {
+    if (compacted) {
+      free_bytes_ = uint64_t{1} << 40;
+      clock_.Advance(limits::kReserveProbeInterval);
+      ASSERT_TRUE(database_->Compact().ok());
+    }
+    EXPECT_TRUE(lessons_->List({.user_id = "alice"})->lessons.empty());
+    EXPECT_EQ(lessons_->List({.user_id = "bob"})->lessons.size(), 2U);
+    EXPECT_THAT(Problems(), IsEmpty());
+  }
+  EXPECT_EQ(ReasonOf(Erase("alice").status()), reasons::kNotFound);
+}
+
+// What a user gives later is kept with a new key; it has the ids of what was erased.
+TEST_F(UserErasureTest, TheSameTextCanBeAddedAgainBeforeTheRemainsAreRemoved) {
+  const std::vector<NewLesson> texts = {{.text = "one"}, {.text = "two"}};
+  const LessonSource header{.name = "notes.txt", .user_id = "alice"};
+  ASSERT_EQ(lessons_->Add(header, texts)->added, 2U);
+  ASSERT_TRUE(
+      lessons_->WithRewritesPaused([&] { return database_->Erase(KeyScope::User("alice")); }).ok());
+  EXPECT_EQ(lessons_->Add(header, texts)->added, 2U);
+  EXPECT_EQ(lessons_->size(), 2U);
+  EXPECT_EQ(lessons_->List({})->lessons.size(), 2U);
+  EXPECT_TRUE(HasKey("alice"));
+  EXPECT_THAT(Problems(), IsEmpty());
 }
 
 }  // namespace
