@@ -106,7 +106,7 @@ struct LessonStore::Stage {
   size_t added = 0;
   size_t lowered = 0;
   uint64_t added_bytes = 0;
-  size_t batch_bytes = 0;
+  size_t batch_bytes = 0;  // those of lowered lessons, too
 };
 
 absl::StatusOr<const lessons::LessonIds*> LessonStore::Ids() {
@@ -167,6 +167,7 @@ absl::Status LessonStore::Prepare(const LessonSource& header, std::span<const Ne
     addition->source.tier = IsStricter(header.tier, stored->tier) ? header.tier : stored->tier;
   }
   RETURN_IF_ERROR(ChooseItems(*ids, given, addition));
+  addition->source.complete = stored.ok() && stored->complete && addition->new_lessons == 0;
   return CheckRoom(*addition);
 }
 
@@ -270,7 +271,7 @@ absl::StatusOr<bool> LessonStore::WriteNext(std::span<const NewLesson> given, Ad
   }
   Stage stage;
   size_t next = addition->next;
-  while (next < addition->items.size() && stage.added + stage.lowered < options_.batch &&
+  while (next < addition->items.size() && next - addition->next < options_.batch &&
          stage.batch_bytes < limits::kLessonBatchBytes) {
     const AdditionItem& item = addition->items[next++];
     if (item.stored) {
@@ -279,10 +280,10 @@ absl::StatusOr<bool> LessonStore::WriteNext(std::span<const NewLesson> given, Ad
       StageNew(*addition, item, given[item.index], &stage);
     }
   }
-  addition->source.complete = next == addition->items.size();
-  RETURN_IF_ERROR(Commit(&stage, addition));
   addition->next = next;
-  addition->done = addition->source.complete;
+  addition->done = next == addition->items.size();
+  addition->source.complete = addition->source.complete || addition->done;
+  RETURN_IF_ERROR(Commit(&stage, addition));
   return true;
 }
 
@@ -296,9 +297,8 @@ absl::Status LessonStore::Commit(Stage* stage, Addition* addition) {
   if (stage->batch.empty()) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(database_.Write(std::move(stage->batch), source.complete
-                                                               ? Durability::kPowerLoss
-                                                               : Durability::kProcessCrash));
+  const Durability durability = addition->done ? Durability::kPowerLoss : Durability::kProcessCrash;
+  RETURN_IF_ERROR(database_.Write(std::move(stage->batch), durability));
   if (stage->added > 0) {
     sources_[source.id] += static_cast<uint32_t>(stage->added);
   }
