@@ -256,6 +256,44 @@ TEST_F(LessonDamageTest, AnErasureLetsAdditionsOfOthersGoOn) {
   EXPECT_THAT(Problems(), IsEmpty());
 }
 
+// The erasure comes after the addition looked which texts the user has, and before its first batch:
+// what it found there is gone and must be added, too.
+TEST_F(LessonDamageTest, AnErasureBeforeTheFirstBatchLeavesNoGap) {
+  Add("a", 4, "ann");
+  enum Step : uint8_t { kBefore, kAdding, kChosen, kErasing };
+  std::atomic<Step> step{kBefore};
+  DatabaseOptions options = Options();
+  options.free_bytes = [&step](const std::string&) -> absl::StatusOr<uint64_t> {
+    if (step.load() == kAdding) {
+      step.store(kChosen);
+      while (step.load() != kErasing) {
+        std::this_thread::yield();
+      }
+    }
+    return uint64_t{1} << 40;
+  };
+  Reopen(options);
+  std::thread eraser([&] {
+    while (step.load() != kChosen) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(lessons_
+                    ->WithRewritesPaused([&] {
+                      step.store(kErasing);
+                      return database_->Erase(KeyScope::User("ann"));
+                    })
+                    .ok());
+  });
+  clock_.Advance(limits::kReserveProbeInterval);
+  step.store(kAdding);
+  const AddedLessons added = Add(SourceOf("b", "ann"), TextsOf("a", 5));
+  eraser.join();
+  EXPECT_EQ(added.added, 5U);
+  EXPECT_EQ(Texts({.user_id = "ann"}).size(), 5U);
+  EXPECT_EQ(lessons_->size(), 5U);
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
 TEST_F(LessonDamageTest, AWithdrawalDuringAnAdditionEndsIt) {
   options_.batch = 1;
   Reopen();
