@@ -95,8 +95,9 @@ struct LessonQuery {
 };
 
 struct LessonPage {
-  std::vector<StoredLesson> lessons;            // in order of their numbers
-  std::optional<uint64_t> next = std::nullopt;  // `from` of the next page; nullopt: there is none
+  std::vector<StoredLesson> lessons;  // in order of their numbers
+  // `from` of the next page; nullopt: this is the last
+  std::optional<uint64_t> next = std::nullopt;
 };
 
 }  // namespace ruvd::storage
