@@ -148,7 +148,12 @@ inline constexpr size_t kMaxLatencies = 1024;
 inline constexpr size_t kMaxDeepLessons = 4096;
 // Largest file of texts to learn from. It is in memory whole while it is cut.
 inline constexpr size_t kMaxLessonFileBytes = 16 << 20;
-// Prompt and text of a pair together. Training reads no more than the model's context of it.
+// Files that the node receives at one time, and the time that each may take to arrive. Each is held
+// in memory.
+inline constexpr size_t kMaxLessonUploads = 4;
+inline constexpr std::chrono::seconds kLessonUploadPatience{60};
+// The prompt and the text of a pair may have this many bytes together. Training reads no more than
+// the model's context of it.
 inline constexpr size_t kMaxLessonPairBytes = 64 << 10;
 // Groups of prompts to which a learned adapter applies, and the length of their embeddings
 inline constexpr size_t kMaxScopeCentroids = 256;

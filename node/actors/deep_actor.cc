@@ -367,7 +367,7 @@ class DeepActorImpl final : public learning::DeepActor {
     // A rating that is lost because the mailbox is full is found again at the next start.
     ref_.TryTell(RatedMessage{std::move(rating)}).IgnoreError();
   }
-  void OnUserErased() override {
+  void OnLessonsWithdrawn() override {
     // If the message is lost because the mailbox is full, the next round or start sweeps.
     ref_.TryTell(ErasedMessage{}).IgnoreError();
   }

@@ -446,7 +446,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                   .sessions = node_.sessions,
                                   .trajectories = node_.trajectories,
                                   .witness = node_.witness,
-                                  .changes = node_.changes},
+                                  .changes = node_.changes,
+                                  .lessons = node_.lessons},
                                  user_id);
     if (!had_consent || !absl::IsNotFound(erasure.status())) {
       RETURN_IF_ERROR(erasure.status());
@@ -454,7 +455,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     }
     ForgetInMemory(user_id);
     if (node_.deep != nullptr) {
-      node_.deep->OnUserErased();
+      node_.deep->OnLessonsWithdrawn();
     }
     return withdrawn;
   }

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "node/api/learning_messages.h"
@@ -11,6 +12,7 @@
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/api/text_lessons.h"
 #include "node/learning/deep.h"
 #include "node/learning/learning.h"
 #include "node/learning/lesson_clusters.h"
@@ -132,6 +134,43 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     return reactor;
   }
 
+  grpc::ServerReadReactor<learning::v1::AddLessonsRequest>* AddLessons(
+      Context* context, learning::v1::AddLessonsResponse* response) override {
+    return ReceiveLessons(node_, uploads_, context, response);
+  }
+
+  ServerUnaryReactor* ListLessonSources(
+      Context* context, const learning::v1::ListLessonSourcesRequest* request,
+      learning::v1::ListLessonSourcesResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response] {
+      return api::ListLessonSources(*node_.lessons, *request, response);
+    });
+    return reactor;
+  }
+
+  ServerUnaryReactor* ListTextLessons(Context* context,
+                                      const learning::v1::ListTextLessonsRequest* request,
+                                      learning::v1::ListTextLessonsResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response] {
+      return api::ListTextLessons(*node_.lessons, *request, response);
+    });
+    return reactor;
+  }
+
+  ServerUnaryReactor* WithdrawLessons(Context* context,
+                                      const learning::v1::WithdrawLessonsRequest* request,
+                                      learning::v1::WithdrawLessonsResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response] {
+      RETURN_IF_ERROR(api::WithdrawLessons(*node_.lessons, *request, response));
+      node_.deep->OnLessonsWithdrawn();
+      return absl::OkStatus();
+    });
+    return reactor;
+  }
+
  private:
   // Finishes a call with an actor's answer; `write` fills the response.
   template <typename T, typename Write>
@@ -182,6 +221,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
 
   const ServiceDependencies node_;
   QueryLane lane_;
+  std::atomic<size_t> uploads_{0};
 };
 
 }  // namespace

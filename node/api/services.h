@@ -24,6 +24,7 @@ namespace storage {
 class ChangeStore;
 class ConsentBook;
 class Database;
+class LessonStore;
 class PatternStore;
 class SessionIndex;
 class TrajectoryStore;
@@ -68,6 +69,7 @@ struct ServiceDependencies {
   storage::Database* database = nullptr;
   storage::SessionIndex* sessions = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
+  storage::LessonStore* lessons = nullptr;
   storage::ChangeStore* changes = nullptr;  // null: changes by learning are not listed
   serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
   serving::ErasureFence* fence = nullptr;   // null: running completions belong to no user

@@ -20,6 +20,7 @@
 #include "node/client/rpc_error.h"
 #include "node/transport/callback_queue.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
 namespace ruvd::client {
@@ -40,11 +41,13 @@ struct NodeClient::Stubs {
       : problem(credentials.problem),
         channel(MakeApiChannel(server, credentials)),
         inference(channel),
+        learning(channel),
         patterns(channel) {}
 
   const absl::Status problem;
   std::shared_ptr<grpc::Channel> channel;
   inference::v1::InferenceService::Stub inference;
+  learning::v1::LearningService::Stub learning;
   pattern::v1::PatternService::Stub patterns;
 };
 
@@ -87,6 +90,27 @@ absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
                  server_);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<learning::v1::AddLessonsResponse> NodeClient::AddLessons(
+    const learning::v1::LessonFile& file, std::string_view bytes) {
+  constexpr size_t kPieceBytes = 256 << 10;
+  RETURN_IF_ERROR(stubs_->problem);
+  RETURN_IF_ERROR(CheckRequestTexts(file));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout_);
+  learning::v1::AddLessonsResponse response;
+  const auto writer = stubs_->learning.AddLessons(&context, &response);
+  learning::v1::AddLessonsRequest request;
+  *request.mutable_file() = file;
+  bool open = writer->Write(request);  // false: the node ended the call, and Finish says why
+  for (size_t begin = 0; open && begin < bytes.size(); begin += kPieceBytes) {
+    request.set_data(std::string(bytes.substr(begin, kPieceBytes)));
+    open = writer->Write(request);
+  }
+  writer->WritesDone();
+  RETURN_IF_ERROR(ToStatus(writer->Finish(), server_));
+  return response;
 }
 
 void NodeClient::StartUpsertPattern(

@@ -9,12 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/client/client_credentials.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::client {
@@ -52,6 +54,9 @@ class NodeClient {
 
   using OnEvent = std::function<void(const inference::v1::GenerateResponse&)>;
   absl::Status Generate(const inference::v1::GenerateRequest& request, const OnEvent& on_event);
+  // Sends a file whose lessons the node stores. `file.bytes` must be the size of `bytes`.
+  absl::StatusOr<learning::v1::AddLessonsResponse> AddLessons(const learning::v1::LessonFile& file,
+                                                              std::string_view bytes);
   // Starts the call and does not wait: `done` is called once, on a gRPC thread or before this
   // returns. The client must outlive the call; `request` must not be null.
   void StartUpsertPattern(

@@ -37,8 +37,9 @@ class DeepActor {
   // Reports that a completion was rated. If the version that served it does worse than the one
   // before it, that version is taken back.
   virtual void OnRated(DeepRating rating) = 0;
-  // Reports that a user was erased: EWC++ memories with lessons of the user are removed soon.
-  virtual void OnUserErased() = 0;
+  // Reports that a user was erased or lessons from texts withdrawn: EWC++ memories with these
+  // lessons are removed soon.
+  virtual void OnLessonsWithdrawn() = 0;
 };
 
 }  // namespace ruvd::learning

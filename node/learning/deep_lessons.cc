@@ -9,33 +9,18 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/text_lessons.h"
 #include "node/serving/late_embedding.h"
+#include "storage/lessons/lesson_store.h"
 
 namespace ruvd::learning {
 namespace {
 
 constexpr size_t kReadAtOnce = 64;  // a slice reads and tokenises for about 100 ms
-
-// Returns nullopt if the lesson is gone or no longer teaches anything.
-absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
-                                                 const std::string& response, float min_rating) {
-  absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
-  if (absl::IsNotFound(trajectory.status())) {
-    return std::nullopt;
-  }
-  RETURN_IF_ERROR(trajectory.status());
-  Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
-  if (lesson.target.empty()) {
-    return std::nullopt;
-  }
-  if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-    lesson.trajectory.prompt_tokens.clear();  // these tokens come from another tokenizer
-  }
-  return lesson;
-}
 
 // Returns the prompt's embedding as its request computes it, which is not that of the example,
 // because training cuts long prompts.
@@ -48,11 +33,12 @@ absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services,
                               services.package_id);
 }
 
-}  // namespace
-
-absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating) {
-  std::deque<Lesson> lessons;  // only their ids are set
-  std::deque<size_t> places;   // position of each in the store
+// Returns the newest completions that teach something and are not forgotten, as many as a round
+// takes, oldest first. Only their ids are set.
+absl::StatusOr<std::deque<Lesson>> NewestCompletions(const LearningServices& services,
+                                                     float min_rating) {
+  std::deque<Lesson> lessons;
+  std::deque<size_t> places;  // position of each in the store
   size_t place = 0;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
@@ -76,22 +62,52 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
     lessons.pop_front();
     places.pop_front();
   }
+  return lessons;
+}
+
+}  // namespace
+
+absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating,
+                                              uint64_t seed) {
+  ASSIGN_OR_RETURN(std::deque<Lesson> completions, NewestCompletions(services, min_rating));
+  // Texts get what completions leave, and at least half of a round if there are that many.
+  const size_t texts = services.lessons == nullptr ? 0 : services.lessons->size();
+  const size_t room = limits::kMaxDeepLessons - std::min(texts, limits::kMaxDeepLessons / 2);
+  while (completions.size() > room) {
+    completions.pop_front();
+  }
+  const size_t most_texts = std::min(texts, limits::kMaxDeepLessons - completions.size());
+  const size_t all = std::max<size_t>(completions.size() + most_texts, 1);
+  const size_t judging_texts = limits::kMaxDeepHeldBack * most_texts / all;
   std::vector<const Lesson*> pointers;
-  pointers.reserve(lessons.size());
-  for (const Lesson& lesson : lessons) {
+  pointers.reserve(completions.size());
+  for (const Lesson& lesson : completions) {
     pointers.push_back(&lesson);
   }
   DeepLessons chosen;
-  const LessonSplit split = HoldBackLessons(pointers, limits::kMaxDeepHeldBack);
-  chosen.taught.reserve(split.taught.size());
-  chosen.held_back.reserve(split.held_back.size());
+  const LessonSplit split = HoldBackLessons(pointers, limits::kMaxDeepHeldBack - judging_texts);
+  ASSIGN_OR_RETURN(TextLessons from_texts,
+                   ChooseTextLessons(services, most_texts, judging_texts, seed));
+  chosen.taught = std::move(from_texts.taught);
+  chosen.held_back = std::move(from_texts.held_back);
   for (const Lesson* lesson : split.taught) {
     chosen.taught.push_back(lesson->trajectory.response_id);
   }
   for (const Lesson* lesson : split.held_back) {
     chosen.held_back.push_back(lesson->trajectory.response_id);
   }
+  if (!from_texts.held_back.empty()) {
+    // The first of them decide when to stop, and the others judge: both get some of each kind.
+    Random(seed).Shuffle(std::span(chosen.held_back));
+  }
   return chosen;
+}
+
+bool LearnsFromTexts(std::span<const std::string> taught) {
+  const auto texts = static_cast<size_t>(std::ranges::count_if(
+      taught, [](const std::string& name) { return TextLessonOf(name).has_value(); }));
+  constexpr size_t kOneOf = 10;
+  return texts > 0 && texts * kOneOf >= taught.size();
 }
 
 size_t SelectionCount(size_t held_back) {
@@ -116,8 +132,8 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
       ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, lesson->trajectory));
     }
     out.examples->push_back(std::move(made.front()));
-    if (!lesson->trajectory.user_id.empty()) {
-      out.of_users->push_back(response);
+    if (!lesson->trajectory.user_id.empty() || TextLessonOf(response)) {
+      out.revocable->push_back(response);
     }
   }
   return true;

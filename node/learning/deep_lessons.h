@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,29 +15,35 @@
 
 namespace ruvd::learning {
 
-// The lessons of a deep round, as response ids.
+// The lessons of a deep round, by the names of ReadLesson.
 struct DeepLessons {
   std::vector<std::string> taught;
   std::vector<std::string> held_back;  // lessons that judge the result; the first SelectionCount of
                                        // them say when to stop
 };
 
-// Chooses the newest limits::kMaxDeepLessons that teach something and are not forgotten. Only
-// lessons among the newest half of the store's capacity are taken, so that they stay in the store
-// until as many new trajectories have come. A quarter, but at most limits::kMaxDeepHeldBack, is
-// held back. Returns CANCELLED and the errors of the store.
-absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating);
+// Chooses limits::kMaxDeepLessons: the newest completions that teach something and are not
+// forgotten, and lessons from texts, by the seed, which get at least half if there are that many.
+// Only completions among the newest half of their store's capacity are taken, so that they stay in
+// it until as many new ones have come. A quarter, but at most limits::kMaxDeepHeldBack, is held
+// back. Returns CANCELLED and the errors of the stores.
+absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating,
+                                              uint64_t seed);
+
+// Returns whether a tenth or more of the lessons are from texts. These say nothing about which
+// prompts an adapter is for, so it is then for all prompts.
+bool LearnsFromTexts(std::span<const std::string> taught);
 
 // Returns how many of `held_back` lessons, counted from the first, decide when to stop; 0 if there
 // are too few.
 size_t SelectionCount(size_t held_back);
 
-// Where ReadExamples puts lessons as training sees them. `prompts` may be null; `of_users` gets the
-// responses that belong to a user.
+// Where ReadExamples puts lessons as training sees them. `prompts` may be null; `revocable` gets
+// the lessons that a person may take back: those of a user, and those from texts.
 struct ReadLessons {
   std::vector<inference::TrainingExample>* examples = nullptr;
   std::vector<std::vector<float>>* prompts = nullptr;
-  std::vector<std::string>* of_users = nullptr;
+  std::vector<std::string>* revocable = nullptr;
 };
 
 // Reads the lessons. Returns false if a lesson is no longer in the store.

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "inference/train/limits.h"
 #include "node/learning/deep_limits.h"
+#include "node/learning/text_lessons.h"
 #include "node/log/log.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "storage/limits.h"
@@ -55,13 +56,11 @@ bool ReadNumbers(const storage::v1::DeepMemory& stored, inference::train::EwcMem
                              [](float value) { return value >= 0 && !std::signbit(value); });
 }
 
-// A memory must hold nothing from a user who was erased. A lesson that newer ones displaced looks
-// the same as an erased one, so it costs the memory, too.
-bool SomeAreGone(const storage::TrajectoryStore& trajectories,
-                 const std::vector<std::string>& responses) {
-  return std::ranges::any_of(responses, [&](const std::string& response) {
-    return absl::IsNotFound(trajectories.Get(response).status());
-  });
+// A memory must hold nothing from a user who was erased, nor from a withdrawn text. A completion
+// that newer ones displaced looks the same as an erased one, so it costs the memory, too.
+bool SomeAreGone(const LearningServices& services, const std::vector<std::string>& lessons) {
+  return std::ranges::any_of(
+      lessons, [&](const std::string& lesson) { return IsGone(services, lesson).value_or(false); });
 }
 
 }  // namespace
@@ -132,7 +131,7 @@ void DeepMemories::Remove(uint32_t version) const {
 }
 
 void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
-                         const storage::TrajectoryStore& trajectories) const {
+                         const LearningServices& services) const {
   const auto versions = state_.Numbers(storage::state::kDeepMemories);
   if (!versions.ok()) {
     LogWarning("the EWC++ memories cannot be listed, so outdated ones stay until the next try: {}",
@@ -145,9 +144,10 @@ void DeepMemories::Sweep(const std::function<bool(uint32_t version)>& wanted,
       continue;
     }
     const std::optional<DeepMemory> memory = Find(version);
-    if (memory && SomeAreGone(trajectories, memory->responses)) {
+    if (memory && SomeAreGone(services, memory->responses)) {
       LogInfo(
-          "the EWC++ memory of deep@{} is removed, because lessons of users in it left the store",
+          "the EWC++ memory of deep@{} is removed, because some of its lessons were erased, "
+          "withdrawn or displaced",
           version);
       Remove(version);
     }

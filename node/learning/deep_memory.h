@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/train/ewc.h"
+#include "node/learning/learning_services.h"
 #include "storage/state/state_store.h"
-#include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::learning {
 
@@ -47,10 +47,10 @@ class DeepMemories {
   // Returns nullopt if there is no usable memory. A damaged memory is removed with a warning; one
   // that cannot be read now stays.
   std::optional<DeepMemory> Find(uint32_t version) const;
-  // Removes the memories of versions that are not `wanted`, and those that name a response that is
-  // no longer in the store.
+  // Removes the memories of versions that are not `wanted`, and those that name a lesson that is no
+  // longer in its store.
   void Sweep(const std::function<bool(uint32_t version)>& wanted,
-             const storage::TrajectoryStore& trajectories) const;
+             const LearningServices& services) const;
 
  private:
   void Remove(uint32_t version) const;

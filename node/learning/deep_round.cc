@@ -18,6 +18,7 @@
 #include "node/learning/deep_lessons.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/text_lessons.h"
 #include "node/log/log.h"
 
 namespace ruvd::learning {
@@ -122,7 +123,8 @@ absl::StatusOr<std::unique_ptr<DeepRound>> DeepRound::Begin(const DeepServices& 
 
 absl::Status DeepRound::ChooseLessons(Random& random) {
   plan_ = DeepCheckpoint{.seed = random.Next()};
-  ASSIGN_OR_RETURN(DeepLessons lessons, ChooseDeepLessons(services_.learning, options_.min_rating));
+  ASSIGN_OR_RETURN(DeepLessons lessons,
+                   ChooseDeepLessons(services_.learning, options_.min_rating, plan_.seed));
   plan_.taught = std::move(lessons.taught);
   plan_.held_back = std::move(lessons.held_back);
   ASSIGN_OR_RETURN(plan_.version, NextVersion(services_));
@@ -141,7 +143,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   held_back_.clear();
   taught_prompts_.clear();
   held_back_prompts_.clear();
-  of_users_.clear();
+  revocable_.clear();
   base_ = nullptr;
   base_scope_ = nullptr;
   memory_ = std::nullopt;
@@ -160,29 +162,31 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       memory_ = std::nullopt;  // it belongs to another version that had this number
     }
   }
-  const bool prompts = options_.scope.has_value() || base_scope_ != nullptr;
+  const bool prompts =
+      (options_.scope.has_value() && !LearnsFromTexts(plan_.taught)) || base_scope_ != nullptr;
   ASSIGN_OR_RETURN(const bool taught,
                    ReadExamples(services_.learning, plan_.taught, options_.min_rating,
                                 {.examples = &taught_,
                                  .prompts = prompts ? &taught_prompts_ : nullptr,
-                                 .of_users = &of_users_}));
+                                 .revocable = &revocable_}));
   const std::span<const std::string> judges = plan_.held_back;
   const size_t selection = SelectionCount(judges.size());
   ASSIGN_OR_RETURN(const bool selected,
                    ReadExamples(services_.learning, judges.first(selection), options_.min_rating,
-                                {.examples = &selection_, .of_users = &of_users_}));
+                                {.examples = &selection_, .revocable = &revocable_}));
   ASSIGN_OR_RETURN(const bool held_back,
                    ReadExamples(services_.learning, judges.subspan(selection), options_.min_rating,
                                 {.examples = &held_back_,
                                  .prompts = prompts ? &held_back_prompts_ : nullptr,
-                                 .of_users = &of_users_}));
+                                 .revocable = &revocable_}));
   return taught && selected && held_back;
 }
 
 // Prompts that the base version served stay within scope, because this version continues from it.
 void DeepRound::FindScope() {
   scope_ = std::nullopt;
-  if (!options_.scope || (base_ != nullptr && base_scope_ == nullptr)) {
+  if (!options_.scope || LearnsFromTexts(plan_.taught) ||
+      (base_ != nullptr && base_scope_ == nullptr)) {
     return;
   }
   const Digest& package = services_.learning.package_id;
@@ -402,16 +406,14 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
   return verdict;
 }
 
-// A user's trajectory that is gone may have been erased, and what was learned from the words must
-// not outlive them. Anonymous lessons are not checked: they only leave when newer ones displace
-// them.
+// What was learned from a person's words must not outlive them. Completions without a user are not
+// checked: they only leave when newer ones displace them.
 absl::StatusOr<bool> DeepRound::AnyLessonErased() const {
-  for (const std::string& response : of_users_) {
-    const absl::Status there = services_.learning.trajectories->Get(response).status();
-    if (absl::IsNotFound(there)) {
+  for (const std::string& name : revocable_) {
+    ASSIGN_OR_RETURN(const bool gone, IsGone(services_.learning, name));
+    if (gone) {
       return true;
     }
-    RETURN_IF_ERROR(there);
   }
   return false;
 }
@@ -453,12 +455,12 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
   if (ewc.ok() && ewc->has_value()) {
     DeepMemory memory{.version = plan_.version,
                       .adapter = inference::AdapterId(adapter),
-                      .responses = of_users_,
+                      .responses = revocable_,
                       .ewc = **std::move(ewc)};
     // The running Fisher started from the memory of the round before, so that round's responses are
     // in it.
     for (const std::string& response : memory_ ? memory_->responses : std::vector<std::string>()) {
-      if (std::ranges::find(of_users_, response) == of_users_.end() &&
+      if (std::ranges::find(revocable_, response) == revocable_.end() &&
           memory.responses.size() < limits::kMaxMemoryResponses) {
         memory.responses.push_back(response);
       }
@@ -471,7 +473,7 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
   }
   services_.memories->Sweep(
       [this](uint32_t version) { return version == plan_.base || version == plan_.version; },
-      *services_.learning.trajectories);
+      services_.learning);
 }
 
 void SweepDeepMemories(const DeepServices& services) {
@@ -485,7 +487,7 @@ void SweepDeepMemories(const DeepServices& services) {
     }
   }
   services.memories->Sweep([&known](uint32_t version) { return known.contains(version); },
-                           *services.learning.trajectories);
+                           services.learning);
 }
 
 }  // namespace ruvd::learning

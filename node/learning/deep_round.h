@@ -42,7 +42,7 @@ enum class DeepOutcome : uint8_t {
   kTooFewLessons,
   kNoImprovement,     // the held-out lessons gained no more than their standard error
   kWorseGeneralText,  // general text lost more than half a percent
-  kErased,            // a user of a lesson was erased meanwhile
+  kErased,            // a user of a lesson was erased, or a lesson withdrawn, meanwhile
   kBaseChanged,       // the version that it started from is no longer served
 };
 std::string_view DeepOutcomeName(DeepOutcome outcome);  // "published", "too_few_lessons", ...
@@ -127,8 +127,8 @@ class DeepRound {
   // Embeddings of their prompts, in the same order; set if the adapter is not for all prompts.
   std::vector<std::vector<float>> taught_prompts_;
   std::vector<std::vector<float>> held_back_prompts_;
-  std::vector<std::string> of_users_;  // responses of users among the lessons, which may be erased
-  inference::AdapterMix beneath_;      // the other adapters of requests that choose nothing
+  std::vector<std::string> revocable_;  // the lessons that a person may take back
+  inference::AdapterMix beneath_;       // the other adapters of requests that choose nothing
   std::shared_ptr<const inference::Talora> base_;  // the served version, or null
   std::shared_ptr<const serving::AdapterScope> base_scope_;
   std::optional<serving::AdapterScope>

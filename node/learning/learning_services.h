@@ -26,6 +26,7 @@ class AdapterCatalog;
 }  // namespace ruvd::serving
 namespace ruvd::storage {
 class ConsentBook;
+class LessonStore;
 }  // namespace ruvd::storage
 
 namespace ruvd::learning {
@@ -38,6 +39,7 @@ struct LearningServices {
   // equal bit for bit to those that requests compute. Null: `transformer` computes them.
   inference::Transformer* embedder = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
+  const storage::LessonStore* lessons = nullptr;  // lessons from texts; null: no text teaches
   storage::PatternStore* patterns = nullptr;
   const inference::Whitening* whitening = nullptr;    // applied to embeddings; null: none
   Digest package_id{};                                // the package that computes embeddings

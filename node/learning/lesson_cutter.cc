@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/reasons.h"
@@ -309,22 +310,6 @@ absl::StatusOr<CutLessonFile> CutJsonLines(std::string_view bytes,
 }
 
 }  // namespace
-
-std::optional<LessonFormat> LessonFormatOf(std::string_view file_name) {
-  const std::string_view base = file_name.substr(file_name.rfind('/') + 1);
-  const size_t dot = base.rfind('.');
-  const std::string_view ending = dot == base.npos ? "" : base.substr(dot);
-  if (ending.empty() || ending == ".txt" || ending == ".text") {
-    return LessonFormat::kPlainText;
-  }
-  if (ending == ".md" || ending == ".markdown") {
-    return LessonFormat::kMarkdown;
-  }
-  if (ending == ".jsonl" || ending == ".ndjson") {
-    return LessonFormat::kJsonLines;
-  }
-  return std::nullopt;
-}
 
 absl::StatusOr<CutLessonFile> CutLessons(std::string_view bytes, LessonFormat format,
                                          const inference::Tokenizer& tokenizer,

@@ -4,30 +4,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/tokenizer/tokenizer.h"
+#include "node/lesson_files.h"
 
 namespace ruvd::learning {
-
-// How the bytes of a file become lessons.
-enum class LessonFormat : uint8_t {
-  kPlainText,  // paragraphs, separated by blank lines
-  kMarkdown,   // sections; a heading stays with its text, and a fenced block stays whole
-  kJsonLines,  // every line an object with a string "text" and perhaps a string "prompt"
-};
-
-// Returns the format that a file's name says: .txt, .text or no ending; .md or .markdown; .jsonl or
-// .ndjson. Nullopt for any other ending.
-std::optional<LessonFormat> LessonFormatOf(std::string_view file_name);
-
-// The names that LessonFormatOf knows, for messages.
-inline constexpr char kLessonFileNames[] = "*.txt, *.text, *.md, *.markdown, *.jsonl or *.ndjson";
 
 // A text that is taught as one sequence, after its prompt if there is one. Both are UTF-8.
 struct CutLesson {
@@ -36,7 +21,7 @@ struct CutLesson {
   bool operator==(const CutLesson&) const = default;
 };
 
-// Lengths of a lesson in tokens. A lesson may be a quarter longer than `most_tokens`, so that a
+// The lengths count tokens. A lesson may be a quarter longer than `most_tokens`, so that a
 // short rest is not lost.
 struct CutOptions {
   size_t most_tokens = 128;

@@ -121,6 +121,7 @@ learning::LearningServices NodeImpl::ServicesOfLearning() {
           .transformer = training_.get(),
           .embedder = embedding_.get(),
           .trajectories = trajectories_.get(),
+          .lessons = lessons_.get(),
           .patterns = patterns_.get(),
           .whitening = package_.whitening.get(),
           .package_id = package_.id,

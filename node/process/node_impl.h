@@ -63,6 +63,7 @@
 #include "storage/graph/graph_store.h"
 #include "storage/items/item_store.h"
 #include "storage/ledger/privacy_ledger_store.h"
+#include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
 #include "storage/state/state_store.h"
@@ -143,6 +144,7 @@ class NodeImpl final : public Node {
 
   std::unique_ptr<storage::Database> database_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
+  std::unique_ptr<storage::LessonStore> lessons_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ItemStore> items_;
   std::unique_ptr<storage::StateStore> state_;

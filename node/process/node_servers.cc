@@ -211,6 +211,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
+  dependencies.lessons = lessons_.get();
   dependencies.changes = changes_.get();
   dependencies.min_rating = config_.learning.min_rating;
   dependencies.instant = instant_.get();

@@ -27,6 +27,7 @@ absl::Status NodeImpl::OpenStores() {
                BackupDirOf(config_));
   }
   ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
+  ASSIGN_OR_RETURN(lessons_, storage::LessonStore::Open(*database_));
   items_ = std::make_unique<storage::ItemStore>(*database_);
   state_ = std::make_unique<storage::StateStore>(*database_);
   if (const absl::Status removed = state_->RemoveUnfinished(); !removed.ok()) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +17,9 @@
 #include "federation/daf/bank_alignment.h"
 #include "inference/evaluate/nelbo.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/text_lessons.h"
 #include "node/limits.h"
+#include "storage/lessons/lesson_store.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -69,19 +72,24 @@ absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
         }
         return CheckCancelled(services).ok();
       }));
+  if (services.lessons != nullptr) {
+    RETURN_IF_ERROR(services.lessons->ForEachEntry([&](const storage::LessonEntry& entry) {
+      std::string name = learning::NameOfTextLesson(entry.id);
+      if (learning::IsEvaluationLesson(name)) {
+        newest.push_back(std::move(name));
+      }
+      return newest.size() < limits::kMaxEvaluationLessons && CheckCancelled(services).ok();
+    }));
+  }
   RETURN_IF_ERROR(CheckCancelled(services));
   std::vector<inference::ScoredDocument> documents;
-  for (const std::string& response : newest) {
-    absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
-    if (absl::IsNotFound(trajectory.status())) {
+  for (const std::string& name : newest) {
+    ASSIGN_OR_RETURN(const std::optional<learning::Lesson> lesson,
+                     learning::ReadLesson(services, name, min_rating));
+    if (!lesson) {
       continue;
     }
-    RETURN_IF_ERROR(trajectory.status());
-    learning::Lesson lesson = learning::LessonOf(*std::move(trajectory), min_rating);
-    if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-      lesson.trajectory.prompt_tokens.clear();  // another tokenizer made these tokens
-    }
-    const learning::Lesson* const one = &lesson;
+    const learning::Lesson* const one = &*lesson;
     inference::TrainingExample example = std::move(
         learning::MakeExamples(services.transformer->model(), std::span(&one, 1)).front());
     if (!example.completion.empty()) {

@@ -18,6 +18,8 @@ class ServerCredentials;
 class ServerUnaryReactor;
 class Service;
 class Status;
+template <typename Request>
+class ServerReadReactor;
 template <typename Response>
 class ServerWriteReactor;
 

@@ -73,7 +73,7 @@ absl::Status TooMany(std::string_view what, uint64_t would_be, uint64_t most) {
   return Error(
       absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
       "with this source the store would have {} {}, but the limit is {}; nothing of it was "
-      "stored; withdraw lessons that are no longer needed",
+      "stored; withdraw lessons that are no longer needed (`ruvd learn withdraw`)",
       would_be, what, most);
 }
 

@@ -14,8 +14,8 @@
 
 // The first byte chooses the format; the rest is the file.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using ruvd::LessonFormat;
   using ruvd::learning::CutLesson;
-  using ruvd::learning::LessonFormat;
   if (size == 0) {
     return 0;
   }

@@ -35,7 +35,7 @@ class DeepLessonsTest : public DeepRoundFixture {
 // With at most 512 lessons a round learned the words and not the domain.
 TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
   AddLessons(limits::kMaxDeepLessons + 1 - kDeepTestLessons);
-  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
+  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F, 1);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   EXPECT_EQ(chosen->held_back.size(), limits::kMaxDeepHeldBack);
   EXPECT_EQ(chosen->taught.size(), limits::kMaxDeepLessons - limits::kMaxDeepHeldBack);
@@ -51,7 +51,7 @@ TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
 // taken for erased ones, and the round ended without a version.
 TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
   trajectories_ = storage::TrajectoryStore::Open(*database_, {.capacity = 20}).value();
-  const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F).value(); };
+  const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F, 1).value(); };
   DeepLessons chosen = choose();
   EXPECT_EQ(chosen.taught.size() + chosen.held_back.size(), 10u) << "of 16";
   for (int i = 0; i < 10; ++i) {
@@ -82,10 +82,10 @@ TEST_F(DeepLessonsTest, ALongPromptIsEmbeddedAsItsRequestDoes) {
                   .ok());
   std::vector<inference::TrainingExample> examples;
   std::vector<std::vector<float>> prompts;
-  std::vector<std::string> of_users;
+  std::vector<std::string> revocable;
   const std::vector<std::string> responses = {"long"};
   const auto read =
-      ReadExamples(Services().learning, responses, 0.7F, {&examples, &prompts, &of_users});
+      ReadExamples(Services().learning, responses, 0.7F, {&examples, &prompts, &revocable});
   ASSERT_TRUE(read.ok() && *read) << read.status();
   EXPECT_LT(examples.front().prompt.size(), tokens.size()) << "training cuts it";
   EXPECT_EQ(prompts.front(), inference::EmbedText(*transformer_, tokens, nullptr).value());
@@ -118,7 +118,7 @@ TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
   for (size_t i = kDeepTestLessons; i < 8 * limits::kMinSelection; ++i) {
     AddLesson(fmt::format("more {:05}", i), fmt::format("user {}", i));
   }
-  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
+  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F, 1);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   const std::span<const std::string> stopping =
       std::span(chosen->held_back).first(SelectionCount(chosen->held_back.size()));
