@@ -25,7 +25,11 @@
 #include "bench/experiments/federate_world.h"
 #include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
+#include "inference/adapter/core_shape.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/backend/backend.h"
+#include "inference/train/core_trainer.h"
+#include "inference/train/model_weights.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::bench {
@@ -52,15 +56,13 @@ struct Workshop {
   std::unique_ptr<inference::train::ModelWeights> weights;
   std::unique_ptr<inference::Transformer> transformer;
   inference::FrameSet frame;
-  std::unique_ptr<inference::train::NetworkPass<float>> pass;
-  std::unique_ptr<TrainableAdapter> adapter;
+  std::unique_ptr<inference::train::CoreTrainer> trainer;
   std::optional<ResultCache> cache;
   std::optional<Scorer> scorer;
   std::optional<Scorer> gate_scorer;
   std::vector<DomainText> texts;
   Crops general;
   Crops gate_general;
-  ArmParts parts;
   std::unique_ptr<ResultsFile> results;
 };
 
@@ -153,25 +155,24 @@ absl::StatusOr<FederateWorld> MakeWorld(const FederateSettings& settings, Worksh
   ASSIGN_OR_RETURN(shop->transformer, inference::DefaultBackend().Load(
                                           shop->model, {.precision = inference::Precision::kExact,
                                                         .runner = shop->runner}));
-  shop->parts = {.model = shop->model,
-                 .weights = shop->weights.get(),
-                 .runner = &shop->runner,
-                 .frame = &shop->frame};
-  shop->pass = std::make_unique<inference::train::NetworkPass<float>>(
-      *shop->weights, shop->runner, inference::train::PassOptions{});
-  ASSIGN_OR_RETURN(
-      shop->adapter,
-      TrainableAdapter::Create(
-          shop->parts, {.rank = settings.rank, .boundaries = settings.boundaries}, settings.seed));
+  ASSIGN_OR_RETURN(const inference::CoreShape shape,
+                   CoreShapeOf(shop->frame, settings.rank, settings.boundaries));
+  ASSIGN_OR_RETURN(shop->trainer,
+                   inference::train::CoreTrainer::Create({.model = shop->model,
+                                                          .weights = shop->weights.get(),
+                                                          .frame = &shop->frame,
+                                                          .runner = &shop->runner,
+                                                          .pass = {}},
+                                                         shape));
   constexpr uint64_t kResultMasks = 99;
   constexpr uint64_t kGateMasks = 7;
   shop->scorer.emplace(*shop->transformer, *shop->cache,
                        inference::NelboOptions{.draws = settings.draws, .seed = kResultMasks});
   shop->gate_scorer.emplace(*shop->transformer, *shop->cache,
                             inference::NelboOptions{.draws = settings.draws, .seed = kGateMasks});
-  return FederateWorld{.parts = shop->parts,
-                       .pass = shop->pass.get(),
-                       .adapter = shop->adapter.get(),
+  return FederateWorld{.model = shop->model.get(),
+                       .frame = &shop->frame,
+                       .trainer = shop->trainer.get(),
                        .cache = &*shop->cache,
                        .scorer = &*shop->scorer,
                        .gate_scorer = &*shop->gate_scorer,
@@ -192,7 +193,8 @@ absl::StatusOr<ArmScores> ScoreArm(const FederateWorld& world, const AdaptersTog
 
 absl::StatusOr<ArmScores> ScoreCores(const FederateWorld& world,
                                      const federation::BankedValues& values) {
-  return ScoreArm(world, {ServedCores(world, values)});
+  ASSIGN_OR_RETURN(const auto served, ServedCores(world, values));
+  return ScoreArm(world, {served});
 }
 
 absl::StatusOr<std::vector<ArmScores>> ScoreFederation(const FederateWorld& world,
@@ -212,10 +214,10 @@ absl::Status ScoreOwn(const FederateWorld& world, const FederateSettings& settin
   ASSIGN_OR_RETURN(const federation::BankedValues alone, TrainAlone(world, settings, node));
   ASSIGN_OR_RETURN(scores->local, ScoreCores(world, alone));
   ASSIGN_OR_RETURN(const auto overlay, TrainOverlay(world, settings, node, values));
-  ASSIGN_OR_RETURN(scores->overlay, ScoreArm(world, {ServedCores(world, values), overlay}));
-  const federation::BankedValues nothing =
-      InBanks(std::vector<float>(world.adapter->core_parameters()), world.adapter->banks());
-  ASSIGN_OR_RETURN(const auto lora, TrainOverlay(world, settings, node, nothing));
+  ASSIGN_OR_RETURN(const auto served, ServedCores(world, values));
+  ASSIGN_OR_RETURN(scores->overlay, ScoreArm(world, {served, overlay}));
+  ASSIGN_OR_RETURN(const auto lora,
+                   TrainOverlay(world, settings, node, ZeroCores(world.trainer->shape())));
   scores->local_lora.domains.resize(world.texts.size());
   ASSIGN_OR_RETURN(scores->local_lora.domains[node],
                    world.scorer->Score({lora}, world.texts[node].valid));

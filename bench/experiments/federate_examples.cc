@@ -9,11 +9,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/evaluate/nelbo.h"
-#include "inference/train/losses.h"
+#include "inference/numerics/optimizer.h"
 #include "privacy/dp/rdp.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/dp/snr.h"
@@ -22,9 +20,6 @@
 
 namespace ruvd::bench {
 namespace {
-
-using inference::train::ChangeSet;
-using inference::train::TrainingSequence;
 
 // Integer orders without a gap from 2 on.
 std::vector<double> SmallOrders() {
@@ -171,46 +166,43 @@ absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_
 }
 
 ExampleTraining::ExampleTraining(const Parts& parts, const ExamplePlan& plan,
-                                 const inference::train::TextRules& rules,
                                  privacy::dp::DiscreteGaussian noise, bool noised)
-    : parts_(parts), plan_(plan), rules_(rules), noise_(std::move(noise)), noised_(noised) {}
+    : parts_(parts), plan_(plan), noise_(std::move(noise)), noised_(noised) {}
 
 absl::StatusOr<ExampleTraining> ExampleTraining::Create(const Parts& parts, const ExamplePlan& plan,
                                                         bool noise) {
-  ASSIGN_OR_RETURN(const inference::train::TextRules rules, inference::train::RulesOf(parts.model));
   ASSIGN_OR_RETURN(privacy::dp::DiscreteGaussian sampler,
                    privacy::dp::DiscreteGaussian::Create(plan.grid.sigma_units));
-  return ExampleTraining(parts, plan, rules, std::move(sampler), noise);
+  return ExampleTraining(parts, plan, std::move(sampler), noise);
 }
 
-std::vector<TrainingSequence> ExampleTraining::Sample() {
-  std::vector<TrainingSequence> batch;
+std::vector<ExampleTraining::Draw> ExampleTraining::Sample() {
+  std::vector<Draw> draws;
   for (const inference::TrainingExample& example : parts_.examples) {
-    if (UniformFrom(parts_.random) >= plan_.sampling_rate) {
-      continue;
+    if (UniformFrom(parts_.random) < plan_.sampling_rate) {
+      const double seed = std::ldexp(UniformFrom(parts_.random), 53);
+      draws.push_back({.text = &example, .seed = static_cast<uint64_t>(seed)});
     }
-    // Each sequence is masked by itself. If a masking depended on the other sequences of the batch,
-    // it would change when one of them leaves.
-    Random random(static_cast<uint64_t>(std::ldexp(UniformFrom(parts_.random), 53)));
-    const std::vector<std::vector<size_t>> spans(1, {example.completion.size()});
-    const inference::Corruption corruption = inference::DrawCorruptions(spans, random).front();
-    batch.push_back(inference::train::CorruptedSequence(rules_, example, corruption, {}, 1.0));
   }
-  return batch;
+  return draws;
 }
 
-void ExampleTraining::AddClipped(std::span<const TrainingSequence> batch, ChangeSet<float>* changes,
-                                 std::vector<int64_t>* sum) {
+absl::Status ExampleTraining::AddClipped(const federation::BankedValues& cores,
+                                         std::span<const Draw> draws, std::vector<int64_t>* sum) {
   // Rounding adds to the norm. Gradients are therefore clipped a little shorter, so that few are
   // clipped again in integers, which rounds towards zero.
   constexpr double kRoom = 1 - 1.0 / 64;
   const size_t values = sum->size();
-  std::vector<float> gradients(batch.size() * values);
+  std::vector<float> gradients(draws.size() * values);
   std::vector<float*> places;
-  for (size_t i = 0; i < batch.size(); ++i) {
+  for (size_t i = 0; i < draws.size(); ++i) {
     places.push_back(gradients.data() + i * values);
   }
-  parts_.pass.Run(batch, {.changes = changes, .gradients = places});
+  std::vector<double> shares(draws.size());
+  RETURN_IF_ERROR(parts_.trainer.Gradients(cores, draws, places, shares));
+  for (const double share : shares) {
+    ++maskings_[inference::train::TenthOfShare(share)];
+  }
   std::vector<int32_t> units(values);
   for (float* const place : places) {
     const std::span<float> gradient(place, values);
@@ -225,18 +217,17 @@ void ExampleTraining::AddClipped(std::span<const TrainingSequence> batch, Change
     std::ranges::transform(units, *sum, sum->begin(),
                            [](int32_t unit, int64_t before) { return before + unit; });
   }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> ExampleTraining::Step(ChangeSet<float>* changes) {
+absl::StatusOr<federation::BankedValues> ExampleTraining::Step(
+    const federation::BankedValues& cores) {
   constexpr size_t kTogether = 8;
-  const std::vector<TrainingSequence> batch = Sample();
-  std::vector<int64_t> sum(changes->parameters().size());
-  for (size_t begin = 0; begin < batch.size(); begin += kTogether) {
-    AddClipped(std::span(batch).subspan(begin, std::min(kTogether, batch.size() - begin)), changes,
-               &sum);
-  }
-  for (const TrainingSequence& sequence : batch) {
-    ++maskings_[BinOfShare(sequence.t)];
+  const std::vector<Draw> draws = Sample();
+  std::vector<int64_t> sum(parts_.trainer.shape().values());
+  for (size_t begin = 0; begin < draws.size(); begin += kTogether) {
+    const size_t count = std::min(kTogether, draws.size() - begin);
+    RETURN_IF_ERROR(AddClipped(cores, std::span(draws).subspan(begin, count), &sum));
   }
   std::vector<int32_t> noise(sum.size());
   if (noised_) {
@@ -248,7 +239,7 @@ absl::StatusOr<std::vector<float>> ExampleTraining::Step(ChangeSet<float>* chang
         -std::ldexp(static_cast<double>(sum[i] + noise[i]), plan_.grid.exponent) /
         plan_.expected_batch);
   }
-  return change;
+  return InBanks(change, cores.size());
 }
 
 }  // namespace ruvd::bench

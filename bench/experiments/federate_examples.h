@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "bench/experiments/federate_settings.h"
 #include "bench/experiments/federate_training.h"
-#include "inference/numerics/optimizer.h"
-#include "inference/train/network_pass.h"
+#include "federation/daf/bank_gate.h"
+#include "inference/train/core_trainer.h"
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/sampled_gaussian.h"
@@ -61,32 +61,30 @@ absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta);
 class ExampleTraining {
  public:
   struct Parts {
-    const inference::Model& model;
-    inference::train::NetworkPass<float>& pass;
+    inference::train::CoreTrainer& trainer;
     std::span<const inference::TrainingExample> examples;
     const privacy::dp::RandomBytes& random;
   };
-  // Without `noise` the steps only clip, for comparison. Fails as DiscreteGaussian and RulesOf do.
+  // Without `noise` the steps only clip, for comparison. Fails as DiscreteGaussian does.
   static absl::StatusOr<ExampleTraining> Create(const Parts& parts, const ExamplePlan& plan,
                                                 bool noise);
 
-  // Returns the negative mean gradient of one step in the form that may be used: noised, and
-  // divided by the size of the expected batch.
-  absl::StatusOr<std::vector<float>> Step(inference::train::ChangeSet<float>* changes);
+  // Returns the negative mean gradient of one step at `cores` in the form that may be used: noised,
+  // and divided by the size of the expected batch. Fails as CoreTrainer::Gradients does.
+  absl::StatusOr<federation::BankedValues> Step(const federation::BankedValues& cores);
   const MaskingCounts& maskings() const { return maskings_; }
 
  private:
-  ExampleTraining(const Parts& parts, const ExamplePlan& plan,
-                  const inference::train::TextRules& rules, privacy::dp::DiscreteGaussian noise,
+  using Draw = inference::train::CoreTrainer::Draw;
+  ExampleTraining(const Parts& parts, const ExamplePlan& plan, privacy::dp::DiscreteGaussian noise,
                   bool noised);
-  std::vector<inference::train::TrainingSequence> Sample();
+  std::vector<Draw> Sample();
   // Adds the clipped gradients of some sequences.
-  void AddClipped(std::span<const inference::train::TrainingSequence> batch,
-                  inference::train::ChangeSet<float>* changes, std::vector<int64_t>* sum);
+  absl::Status AddClipped(const federation::BankedValues& cores, std::span<const Draw> draws,
+                          std::vector<int64_t>* sum);
 
   Parts parts_;
   ExamplePlan plan_;
-  inference::train::TextRules rules_;
   privacy::dp::DiscreteGaussian noise_;
   bool noised_;
   MaskingCounts maskings_{};

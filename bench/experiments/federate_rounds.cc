@@ -17,6 +17,9 @@
 #include "base/status.h"
 #include "bench/update_attacks.h"
 #include "federation/daf/daf_round.h"
+#include "inference/adapter/core_shape.h"
+#include "inference/numerics/optimizer.h"
+#include "inference/train/core_trainer.h"
 #include "privacy/dp/snr.h"
 
 namespace ruvd::bench {
@@ -26,7 +29,7 @@ namespace {
 struct Node {
   size_t number = 0;
   std::unique_ptr<inference::train::Objective> objective;
-  std::unique_ptr<LocalTraining> training;
+  inference::train::OptimizerState state;   // of local training
   std::unique_ptr<ExampleTraining> noised;  // instead, in tier dp with example privacy
   federation::GlobalAdapter global;
   federation::ReputationTable reputation;
@@ -84,7 +87,8 @@ class NodeGate {
 
  private:
   absl::StatusOr<Scores> Score(const federation::BankedValues& values, const Crops& text) const {
-    return world_.gate_scorer->Score({ServedCores(world_, values)}, text);
+    ASSIGN_OR_RETURN(const auto served, ServedCores(world_, values));
+    return world_.gate_scorer->Score({served}, text);
   }
   const FederateWorld& world_;
   const DomainText& text_;
@@ -122,14 +126,18 @@ class Federation {
 
  private:
   const FederateSettings& settings() const { return plan_.settings; }
+  const inference::CoreShape& shape() const { return world_.trainer->shape(); }
 
   absl::Status Begin() {
-    const TrainableAdapter& adapter = *world_.adapter;
     format_ = {.rules = {.kind = federation::FactorKind::kCore,
-                         .model_hash = world_.parts.model->hash(),
-                         .frame_id = world_.parts.frame->id,
-                         .modules = adapter.modules()},
-               .boundaries = settings().boundaries};
+                         .model_hash = shape().model_hash,
+                         .frame_id = shape().frame_id,
+                         .modules = {}},
+               .boundaries = shape().boundaries};
+    for (const inference::CoreShape::Module& module : shape().modules) {
+      const auto rank = static_cast<uint32_t>(module.rank);
+      format_.rules.modules.push_back({.target = module.target, .rows = rank, .columns = rank});
+    }
     RETURN_IF_ERROR(BeginReleases());
     for (size_t number = 0; number < plan_.honest; ++number) {
       RETURN_IF_ERROR(BeginNode(number));
@@ -144,7 +152,7 @@ class Federation {
   // Refuses whatever can be refused before anything is trained.
   absl::Status BeginReleases() {
     const size_t all = plan_.honest + plan_.attackers;
-    const size_t banks = world_.adapter->banks();
+    const size_t banks = shape().banks();
     ASSIGN_OR_RETURN(folder_, TemporaryFolder::Create());
     GuardedNode::Terms terms{.noise_seed = settings().noise_seed};
     if (settings().tier != "public") {
@@ -164,7 +172,7 @@ class Federation {
       release_ = MakePublicRelease(format_, guarded_);
     } else if (examples_are_hidden()) {
       ASSIGN_OR_RETURN(examples_, PlanExamples(settings(), world_.texts[0].train.size(),
-                                               plan_.honest, world_.adapter->core_parameters()));
+                                               plan_.honest, shape().values()));
       ASSIGN_OR_RETURN(release_, MakeExampleRelease(format_, guarded_, plan_.honest, examples_));
     } else {
       const bool masked = settings().tier == "masked";
@@ -178,29 +186,25 @@ class Federation {
   }
 
   absl::Status BeginNode(size_t number) {
-    const TrainableAdapter& adapter = *world_.adapter;
     const DomainText& text = world_.texts[number];
     ASSIGN_OR_RETURN(federation::GlobalAdapter global,
-                     federation::GlobalAdapter::Create(adapter.banks(), adapter.values_per_bank(),
+                     federation::GlobalAdapter::Create(shape().banks(), shape().values_per_bank(),
                                                        OuterOf(settings())));
     ASSIGN_OR_RETURN(
         std::unique_ptr<inference::train::Objective> objective,
-        ObjectiveOf(*world_.parts.model, text,
+        ObjectiveOf(*world_.model, text,
                     examples_are_hidden() ? settings().baseline.batch : settings().budget.batch,
                     SeedOfNode(settings().seed, number)));
-    auto training = std::make_unique<LocalTraining>(
-        *world_.pass, *objective, adapter.core_parameters(), PlanOf(settings(), settings().budget));
     nodes_.push_back({.number = number,
                       .objective = std::move(objective),
-                      .training = std::move(training),
+                      .state = {},
                       .noised = nullptr,
                       .global = std::move(global),
                       .reputation = {},
                       .outcome = {}});
     if (examples_are_hidden()) {
       ASSIGN_OR_RETURN(ExampleTraining noised,
-                       ExampleTraining::Create({.model = *world_.parts.model,
-                                                .pass = *world_.pass,
+                       ExampleTraining::Create({.trainer = *world_.trainer,
                                                 .examples = text.train,
                                                 .random = guarded_[number]->random()},
                                                examples_, plan_.noise));
@@ -236,37 +240,43 @@ class Federation {
   }
 
   absl::StatusOr<LocalChange> TrainLocally(uint64_t round, Node& node) {
-    TrainableAdapter& adapter = *world_.adapter;
-    adapter.SetCores(node.global.values());
     const auto steps = static_cast<uint64_t>(settings().budget.steps);
     LocalChange change{
         .node = node.number,
         .examples = steps * static_cast<uint64_t>(settings().budget.batch) * (round + 1)};
-    if (node.noised) {
-      RETURN_IF_ERROR(TakeNoisedSteps(node));
-      change.maskings = node.noised->maskings();
-    } else {
-      if (!settings().keep_state) {
-        node.training->ForgetState();
-      }
-      RETURN_IF_ERROR(node.training->Run(round * steps, (round + 1) * steps, &adapter.changes()));
-      change.maskings = node.training->maskings();
-    }
-    node.maskings = change.maskings;
-    change.delta = Minus(adapter.Cores(), node.global.values());
+    ASSIGN_OR_RETURN(const federation::BankedValues trained,
+                     node.noised ? TakeNoisedSteps(node) : TakeSteps(round, node));
+    change.maskings = node.maskings;
+    change.delta = Minus(trained, node.global.values());
     return change;
+  }
+
+  absl::StatusOr<federation::BankedValues> TakeSteps(uint64_t round, Node& node) {
+    if (!settings().keep_state) {
+      node.state = {};
+    }
+    inference::train::CoreSteps steps = StepsOf(settings(), settings().budget);
+    steps.count = static_cast<uint64_t>(settings().budget.steps);
+    steps.first = round * steps.count;
+    ASSIGN_OR_RETURN(
+        inference::train::CoreTrainer::Trained trained,
+        world_.trainer->Train(node.global.values(), *node.objective, steps, &node.state));
+    std::ranges::transform(node.maskings, trained.maskings, node.maskings.begin(), std::plus<>());
+    return std::move(trained.values);
   }
 
   // Takes steps of plain gradient descent with rate 1: the outer optimiser is what makes them
   // learn.
-  absl::Status TakeNoisedSteps(Node& node) {
-    std::vector<float>& parameters = world_.adapter->changes().parameters();
+  absl::StatusOr<federation::BankedValues> TakeNoisedSteps(Node& node) {
+    federation::BankedValues cores = node.global.values();
     for (int step = 0; step < settings().budget.steps; ++step) {
-      ASSIGN_OR_RETURN(const std::vector<float> move,
-                       node.noised->Step(&world_.adapter->changes()));
-      std::ranges::transform(parameters, move, parameters.begin(), std::plus<>());
+      ASSIGN_OR_RETURN(const federation::BankedValues move, node.noised->Step(cores));
+      for (size_t bank = 0; bank < cores.size(); ++bank) {
+        std::ranges::transform(cores[bank], move[bank], cores[bank].begin(), std::plus<>());
+      }
     }
-    return absl::OkStatus();
+    node.maskings = node.noised->maskings();
+    return cores;
   }
 
   // Variance of the noise in a value of the mean of the updates.
@@ -292,7 +302,7 @@ class Federation {
     const auto lies = Attack(attack, honest, plan_.attackers, random);
     for (size_t liar = 0; liar < lies.size(); ++liar) {
       changes.push_back({.node = plan_.honest + liar,
-                         .delta = InBanks(lies[liar], world_.adapter->banks()),
+                         .delta = InBanks(lies[liar], shape().banks()),
                          .maskings = nodes_[0].maskings,
                          .examples = uint64_t{1} << 40});
     }
@@ -392,8 +402,7 @@ class Federation {
   absl::Status GateOnce() {
     for (Node& node : nodes_) {
       NodeGate gate(world_, node.number);
-      const federation::BankedValues nothing =
-          InBanks(std::vector<float>(world_.adapter->core_parameters()), world_.adapter->banks());
+      const federation::BankedValues nothing = ZeroCores(shape());
       ASSIGN_OR_RETURN(const federation::GateOutcome gated,
                        federation::GateBanks(nothing, node.global.values(),
                                              [&](const federation::BankedValues& candidate) {

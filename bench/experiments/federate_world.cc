@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "inference/adapter/core_shape.h"
+#include "inference/adapter/talora_file.h"
 
 namespace ruvd::bench {
 namespace {
@@ -18,20 +22,18 @@ namespace {
 absl::StatusOr<federation::BankedValues> TrainCores(const FederateWorld& world,
                                                     const FederateSettings& settings,
                                                     const inference::train::Objective& objective) {
-  TrainableAdapter& adapter = *world.adapter;
-  adapter.SetCores(InBanks(std::vector<float>(adapter.core_parameters()), adapter.banks()));
-  const LocalPlan plan = PlanOf(settings, settings.baseline);
-  LocalTraining training(*world.pass, objective, adapter.core_parameters(), plan);
-  RETURN_IF_ERROR(training.Run(0, plan.total_steps, &adapter.changes()));
-  return adapter.Cores();
+  ASSIGN_OR_RETURN(inference::train::CoreTrainer::Trained trained,
+                   world.trainer->Train(ZeroCores(world.trainer->shape()), objective,
+                                        StepsOf(settings, settings.baseline), /*state=*/nullptr));
+  return std::move(trained.values);
 }
 
 }  // namespace
 
 nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& settings,
                            const TrainingBudget& budget) {
-  return {{"model", ToHex(world.parts.model->hash())},
-          {"frame", ToHex(world.parts.frame->id)},
+  return {{"model", ToHex(world.model->hash())},
+          {"frame", ToHex(world.frame->id)},
           {"rounds", budget.rounds},
           {"steps", budget.steps},
           {"batch", budget.batch},
@@ -41,17 +43,18 @@ nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& s
           {"seed", settings.seed}};
 }
 
-LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget) {
-  return {
-      .learning_rate =
-          settings.learning_rate > 0 ? settings.learning_rate : CoreRate(settings.rank),
-      .total_steps = static_cast<uint64_t>(budget.rounds) * static_cast<uint64_t>(budget.steps)};
+inference::train::CoreSteps StepsOf(const FederateSettings& settings,
+                                    const TrainingBudget& budget) {
+  const uint64_t all = static_cast<uint64_t>(budget.rounds) * static_cast<uint64_t>(budget.steps);
+  return {.learning_rate =
+              settings.learning_rate > 0 ? settings.learning_rate : CoreRate(settings.rank),
+          .count = all,
+          .schedule_steps = all};
 }
 
-std::shared_ptr<const inference::Talora> ServedCores(const FederateWorld& world,
-                                                     const federation::BankedValues& values) {
-  world.adapter->SetCores(values);
-  return world.adapter->CoresAdapter();
+absl::StatusOr<std::shared_ptr<const inference::Talora>> ServedCores(
+    const FederateWorld& world, const federation::BankedValues& values) {
+  return TaloraOfCores(*world.frame, world.trainer->shape(), values, "federated", /*version=*/1);
 }
 
 absl::StatusOr<federation::BankedValues> TrainAlone(const FederateWorld& world,
@@ -65,7 +68,7 @@ absl::StatusOr<federation::BankedValues> TrainAlone(const FederateWorld& world,
   }
   fmt::print(stderr, "training {} alone\n", world.texts[node].name);
   ASSIGN_OR_RETURN(const auto objective,
-                   ObjectiveOf(*world.parts.model, world.texts[node], settings.baseline.batch,
+                   ObjectiveOf(*world.model, world.texts[node], settings.baseline.batch,
                                SeedOfNode(settings.seed, node)));
   ASSIGN_OR_RETURN(federation::BankedValues values, TrainCores(world, settings, *objective));
   RETURN_IF_ERROR(world.cache->Put(key, values));
@@ -84,9 +87,8 @@ absl::StatusOr<federation::BankedValues> TrainCentralised(const FederateWorld& w
     return kept->get<federation::BankedValues>();
   }
   fmt::print(stderr, "training {} domains together\n", nodes);
-  ASSIGN_OR_RETURN(const auto objective,
-                   PooledObjective(*world.parts.model, world.texts.first(nodes),
-                                   settings.baseline.batch, settings.seed));
+  ASSIGN_OR_RETURN(const auto objective, PooledObjective(*world.model, world.texts.first(nodes),
+                                                         settings.baseline.batch, settings.seed));
   ASSIGN_OR_RETURN(federation::BankedValues values, TrainCores(world, settings, *objective));
   RETURN_IF_ERROR(world.cache->Put(key, values));
   return values;
@@ -97,35 +99,30 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
     const federation::BankedValues& cores) {
   const std::vector<float> flat = Flattened(cores);
   nlohmann::json key = TrainingKey(world, settings, settings.baseline);
-  key["kind"] = "overlay";
+  key["kind"] = "overlay file";
   key["text"] = ToHex(world.texts[node].digest);
   key["node"] = node;
   key["overlay_rank"] = settings.overlay_rank;
   key["cores"] =
       ToHex(Sha256({reinterpret_cast<const uint8_t*>(flat.data()), flat.size() * sizeof(float)}));
-  ASSIGN_OR_RETURN(const auto adapter,
-                   TrainableAdapter::Create(world.parts,
-                                            {.rank = settings.rank,
-                                             .boundaries = settings.boundaries,
-                                             .overlay_rank = settings.overlay_rank},
-                                            SeedOfNode(settings.seed, node)));
-  std::vector<float>& parameters = adapter->changes().parameters();
+  constexpr char kName[] = "overlay";
   if (const auto kept = world.cache->Find(key)) {
-    parameters = kept->get<std::vector<float>>();
-    return adapter->OverlayAdapter();
+    const std::optional<std::string> file = FromHex(kept->get<std::string>());
+    return inference::ParseTaloraFile(AsBytes(file.value_or("")), *world.model, kName);
   }
   fmt::print(stderr, "training the overlay of {}\n", world.texts[node].name);
-  adapter->SetCores(cores);
+  const uint64_t seed = SeedOfNode(settings.seed, node);
   ASSIGN_OR_RETURN(const auto objective,
-                   ObjectiveOf(*world.parts.model, world.texts[node], settings.baseline.batch,
-                               SeedOfNode(settings.seed, node)));
-  LocalPlan plan = PlanOf(settings, settings.baseline);
-  plan.learning_rate = kOverlayRate;
-  plan.frozen = adapter->core_parameters();
-  LocalTraining training(*world.pass, *objective, parameters.size(), plan);
-  RETURN_IF_ERROR(training.Run(0, plan.total_steps, &adapter->changes()));
-  RETURN_IF_ERROR(world.cache->Put(key, parameters));
-  return adapter->OverlayAdapter();
+                   ObjectiveOf(*world.model, world.texts[node], settings.baseline.batch, seed));
+  inference::train::CoreSteps steps = StepsOf(settings, settings.baseline);
+  steps.learning_rate = kOverlayRate;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Talora> overlay,
+                   world.trainer->TrainOverlay(
+                       cores, *objective, steps,
+                       {.rank = settings.overlay_rank, .seed = seed, .labels = {.name = kName}}));
+  ASSIGN_OR_RETURN(const std::string file, SerializeTaloraFile(*overlay, *world.model));
+  RETURN_IF_ERROR(world.cache->Put(key, ToHex(AsBytes(file))));
+  return overlay;
 }
 
 }  // namespace ruvd::bench

@@ -14,15 +14,18 @@
 #include "bench/experiments/federate_texts.h"
 #include "bench/experiments/federate_training.h"
 #include "federation/daf/bank_gate.h"
-#include "inference/train/network_pass.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/adapter/talora.h"
+#include "inference/model/model.h"
+#include "inference/train/core_trainer.h"
 
 namespace ruvd::bench {
 
 // What all arms of the experiment share; borrowed.
 struct FederateWorld {
-  ArmParts parts;
-  inference::train::NetworkPass<float>* pass = nullptr;
-  TrainableAdapter* adapter = nullptr;  // cores; set them before training or serving
+  const inference::Model* model = nullptr;
+  const inference::FrameSet* frame = nullptr;
+  inference::train::CoreTrainer* trainer = nullptr;
   ResultCache* cache = nullptr;
   const Scorer* scorer = nullptr;       // of the results
   const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
@@ -31,14 +34,15 @@ struct FederateWorld {
   const Crops* gate_general = nullptr;  // of gates, other pieces
 };
 
-// The cores as they are served.
-std::shared_ptr<const inference::Talora> ServedCores(const FederateWorld& world,
-                                                     const federation::BankedValues& values);
+// Returns the cores as they are served. Fails as TaloraOfCores does.
+absl::StatusOr<std::shared_ptr<const inference::Talora>> ServedCores(
+    const FederateWorld& world, const federation::BankedValues& values);
 
 // Returns what training depends on besides its texts, as part of a key of the cache.
 nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& settings,
                            const TrainingBudget& budget);
-LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget);
+// Returns the steps of the whole budget.
+inference::train::CoreSteps StepsOf(const FederateSettings& settings, const TrainingBudget& budget);
 
 // Trains R-cores on one node's text alone, or on the texts of the first `nodes` together, with as
 // many sequences of each. Uses the baseline's budget; the result is cached.
