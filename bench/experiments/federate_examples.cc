@@ -194,9 +194,9 @@ absl::Status ExampleTraining::AddClipped(const federation::BankedValues& cores,
   constexpr double kRoom = 1 - 1.0 / 64;
   const size_t values = sum->size();
   std::vector<float> gradients(draws.size() * values);
-  std::vector<float*> places;
+  std::vector<float*> places(draws.size());
   for (size_t i = 0; i < draws.size(); ++i) {
-    places.push_back(gradients.data() + i * values);
+    places[i] = gradients.data() + i * values;
   }
   std::vector<double> shares(draws.size());
   RETURN_IF_ERROR(parts_.trainer.Gradients(cores, draws, places, shares));

@@ -116,7 +116,7 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
                    ObjectiveOf(*world.model, world.texts[node], settings.baseline.batch, seed));
   inference::train::CoreSteps steps = StepsOf(settings, settings.baseline);
   steps.learning_rate = kOverlayRate;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Talora> overlay,
+  ASSIGN_OR_RETURN(std::shared_ptr<const inference::Talora> overlay,
                    world.trainer->TrainOverlay(
                        cores, *objective, steps,
                        {.rank = settings.overlay_rank, .seed = seed, .labels = {.name = kName}}));
