@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -49,24 +50,24 @@ double Distance(const CoreValues& a, const CoreValues& b) {
   return std::sqrt(squares);
 }
 
+// The small clip norm is near the epsilon of AdamW, which otherwise hides the scale of a gradient.
 TEST(CoreTrainerTest, TakesTheStepsOfATrainingRun) {
-  for (const std::vector<float>& boundaries : {std::vector<float>(), kTwoBanks}) {
+  const std::vector<std::vector<float>> schedules = {{}, kTwoBanks};
+  for (const auto& [boundaries, clip] : {std::pair(schedules[0], 0.5), std::pair(schedules[1], 0.5),
+                                         std::pair(schedules[1], 1e-7)}) {
     CoreWorkshop shop(boundaries);
     const CoreValues from = shop.SomeValues();
     const auto objective = TestObjective();
-    const auto trained =
-        shop.trainer
-            ->Train(from, *objective,
-                    {.learning_rate = 0.02, .count = 8, .schedule_steps = 8, .clip_norm = 0.5},
-                    nullptr)
-            .value();
+    const CoreSteps steps{
+        .learning_rate = 0.02, .count = 8, .schedule_steps = 8, .clip_norm = clip};
+    const auto trained = shop.trainer->Train(from, *objective, steps, nullptr).value();
     CoresByHand by_hand(shop.shape(), from);
     TrainingRun run({.weights = shop.weights.get(),
                      .changes = &by_hand.changes,
                      .objective = objective.get(),
                      .held_out = {},
                      .runner = &SerialRunner()},
-                    {.steps = 8, .learning_rate = 0.02, .clip_norm = 0.5});
+                    {.steps = 8, .learning_rate = 0.02, .clip_norm = clip});
     ASSERT_TRUE(run.Advance().ok());
     EXPECT_NEAR(trained.loss, run.loss(), 1e-6);
     EXPECT_GT(Distance(trained.values, from), 0.1);
@@ -122,7 +123,7 @@ TEST(CoreTrainerTest, AConstantRateIsThatOfAScheduleWithoutEnd) {
   EXPECT_LT(Distance(less, zeros), 0.5 * Distance(moved, zeros));
 }
 
-// FedProx, arXiv 1812.06127.
+// FedProx adds this term (arXiv 1812.06127).
 TEST(CoreTrainerTest, TheProximalTermPullsTowardsTheStart) {
   CoreWorkshop shop(kTwoBanks);
   const CoreValues from = shop.SomeValues();
