@@ -16,6 +16,7 @@
 #include "inference/adapter/bank.h"
 #include "node/log/log.h"
 #include "node/sharing/refusal.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "ruvd/admin/v1/admin.pb.h"
@@ -132,7 +133,7 @@ bool DpCentroids::Due() const {
 uint64_t DpCentroids::SpentUnits() const {
   return options_.ledger == nullptr
              ? 0
-             : privacy::SaturatingAdd(
+             : privacy::dp::SaturatingAdd(
                    options_.ledger->totals(privacy::PrivacyUnit::kExample).rho_q32,
                    options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32);
 }

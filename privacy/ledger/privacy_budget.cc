@@ -9,6 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
 
@@ -19,7 +20,8 @@ constexpr int kFractionBits = 32;
 
 absl::Status Spent(const PrivacyBudget& budget, uint64_t spent, uint64_t cost) {
   ASSIGN_OR_RETURN(const double before, EpsilonOfUnits(spent, budget.delta));
-  ASSIGN_OR_RETURN(const double after, EpsilonOfUnits(SaturatingAdd(spent, cost), budget.delta));
+  ASSIGN_OR_RETURN(const double after,
+                   EpsilonOfUnits(dp::SaturatingAdd(spent, cost), budget.delta));
   return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
                "this release would take the {}-level privacy spent from epsilon {:.3f} to {:.3f} "
                "at delta {:.1e}, above the budget of {:.3f}; nothing was released. What is spent "
@@ -50,11 +52,6 @@ std::string_view UnitName(PrivacyUnit unit) {
   return "unknown";
 }
 
-uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
-  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
-                                                      : a + b;
-}
-
 absl::StatusOr<double> EpsilonOfUnits(uint64_t rho_q32, double delta) {
   return dp::EpsilonOfRho(std::ldexp(static_cast<double>(rho_q32), -kFractionBits), delta);
 }
@@ -72,8 +69,8 @@ absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit uni
                  "epsilon for it",
                  UnitName(unit));
   }
-  return SaturatingAdd(spent, cost) <= budget->rho_q32 ? absl::OkStatus()
-                                                       : Spent(*budget, spent, cost);
+  return dp::SaturatingAdd(spent, cost) <= budget->rho_q32 ? absl::OkStatus()
+                                                           : Spent(*budget, spent, cost);
 }
 
 }  // namespace ruvd::privacy

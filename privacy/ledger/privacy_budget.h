@@ -28,9 +28,6 @@ struct PrivacyBudget {
 // Returns "node" or "example".
 std::string_view UnitName(PrivacyUnit unit);
 
-// Returns a + b, or the largest number if that overflows.
-uint64_t SaturatingAdd(uint64_t a, uint64_t b);
-
 // Returns the epsilon at `delta` of a cost in the ledger's units. Fails with INVALID_ARGUMENT
 // unless 0 < delta < 1.
 absl::StatusOr<double> EpsilonOfUnits(uint64_t rho_q32, double delta);

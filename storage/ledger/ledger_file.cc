@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/reasons.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/ledger_rows.h"
@@ -131,7 +132,7 @@ class Walk {
       LedgerTotals& totals = file_.totals[entry.charge->unit];
       ++totals.reservations;
       ++totals.unreleased;
-      totals.rho_q32 = privacy::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+      totals.rho_q32 = privacy::dp::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
       reserved_[entry.sequence] = entry.charge->unit;
       return true;
     }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/rdp_curve.h"
 #include "storage/db/row_key.h"
 #include "storage/reasons.h"
 
@@ -188,7 +189,7 @@ absl::Status PrivacyLedgerStore::ReadCounterFile() {
   const absl::StatusOr<std::string> text = ReadFile(options_.counter_file, kMaxLedgerCounterBytes);
   if (absl::IsNotFound(text.status())) {
     for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
-      counter_.Of(unit) = privacy::SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
+      counter_.Of(unit) = privacy::dp::SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
     }
     return absl::OkStatus();
   }
@@ -260,7 +261,7 @@ absl::Status PrivacyLedgerStore::Apply(const privacy::LedgerEntry& entry) {
     LedgerTotals& totals = totals_[entry.charge->unit];
     ++totals.reservations;
     ++totals.unreleased;
-    totals.rho_q32 = privacy::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+    totals.rho_q32 = privacy::dp::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
     uint64_t& dearest = dearest_.Of(entry.charge->unit);
     dearest = std::max(dearest, entry.charge->rho_q32);
     unreleased_[entry.sequence] = {privacy::LedgerKind::kReserve, entry.charge->unit};
@@ -319,7 +320,7 @@ absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const privacy::LedgerCharge
   ledger::Counter counter = Charged();
   RETURN_IF_ERROR(
       CheckBudget(options_.budgets, charge.unit, counter.Of(charge.unit), charge.rho_q32));
-  counter.Of(charge.unit) = privacy::SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
+  counter.Of(charge.unit) = privacy::dp::SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
   RETURN_IF_ERROR(RaiseCounter(counter));
   RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve, .charge = charge}));
   return head_.sequence;

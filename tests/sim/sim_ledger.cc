@@ -7,6 +7,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/rdp_curve.h"
 
 namespace ruvd::test {
 
@@ -17,7 +18,7 @@ SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets,
     next_sequence_ = entry.sequence + 1;
     reservations_[entry.reservation] = entry.kind;
     if (entry.charge) {
-      spent_ = privacy::SaturatingAdd(spent_, entry.charge->rho_q32);
+      spent_ = privacy::dp::SaturatingAdd(spent_, entry.charge->rho_q32);
     }
   }
 }
@@ -36,7 +37,7 @@ void SimLedger::Append(privacy::LedgerEntry entry) {
 
 absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(privacy::CheckBudget(budgets_, charge.unit, spent_, charge.rho_q32));
-  spent_ = privacy::SaturatingAdd(spent_, charge.rho_q32);
+  spent_ = privacy::dp::SaturatingAdd(spent_, charge.rho_q32);
   const uint64_t reservation = next_sequence_;
   Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});
   return reservation;
