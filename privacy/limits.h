@@ -75,6 +75,8 @@ inline constexpr uint64_t kMaxPrivacySteps = 1'000'000'000;
 // Largest Renyi order: the sum at an integer order has as many terms
 inline constexpr double kMaxRdpOrder = 10'000;
 inline constexpr size_t kMaxRdpOrders = 1024;
+// Rounds of a federation are numbered below this, so that a round has a successor.
+inline constexpr uint64_t kMaxRound = uint64_t{1} << 62;
 // Cells of a privacy loss distribution: 2^22 complex numbers are 64 MiB and a second of work
 inline constexpr size_t kMaxPldCells = size_t{1} << 22;
 

@@ -171,11 +171,12 @@ inline constexpr size_t kMaxGraphIdBytes = 128;
 inline constexpr size_t kMaxNeighbours = 1000;
 inline constexpr size_t kMaxEdgesLookedAt = 20'000;
 
-// A charge of the privacy ledger has the orders of a usual grid and the name of the release.
-inline constexpr size_t kMaxLedgerOrders = 256;
+// The name of a release in the privacy ledger
 inline constexpr size_t kMaxLedgerSubjectBytes = 256;
-// An exported ledger is read in one piece. This is some 300,000 entries: a release every hour for
-// ten years.
+// The counter file of the privacy ledger has 279 numbers of at most 20 digits.
+inline constexpr size_t kMaxLedgerCounterBytes = 8 << 10;
+// An exported ledger is read in one piece. A release with a curve takes about 900 bytes in its
+// three entries, so this is one every hour for eight years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
 // Values of the node's state (storage/state). The largest one is the checkpoint of a deep round: 32

@@ -12,73 +12,13 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/numerics/optimizer.h"
-#include "privacy/dp/rdp.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
-#include "privacy/ledger/privacy_budget.h"
 
 namespace ruvd::bench {
 namespace {
-
-// Integer orders without a gap from 2 on.
-std::vector<double> SmallOrders() {
-  std::vector<double> orders;
-  for (int order = 2; order <= 64; ++order) {
-    orders.push_back(order);
-  }
-  return orders;
-}
-
-absl::StatusOr<privacy::dp::RdpAccountant> Accounted(const privacy::dp::SampledGaussian& mechanism,
-                                                     std::vector<double> orders) {
-  ASSIGN_OR_RETURN(privacy::dp::RdpAccountant accountant,
-                   privacy::dp::RdpAccountant::Create(std::move(orders)));
-  RETURN_IF_ERROR(accountant.Compose(mechanism));
-  return accountant;
-}
-
-absl::StatusOr<double> EpsilonAt(const privacy::dp::SampledGaussian& mechanism, double delta) {
-  ASSIGN_OR_RETURN(const privacy::dp::RdpAccountant accountant,
-                   Accounted(mechanism, privacy::dp::IntegerOrders()));
-  ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound, accountant.Epsilon(delta));
-  return bound.value;
-}
-
-// The order at which order * rho gives the smallest epsilon.
-double BestOrder(double rho, double delta) {
-  const auto epsilon = [&](double order) {
-    return rho * order + std::log1p(-1 / order) - (std::log(delta) + std::log(order)) / (order - 1);
-  };
-  double low = -7;  // logarithms of order - 1
-  double high = 9;
-  for (int i = 0; i < 100; ++i) {
-    const double a = low + (high - low) / 3;
-    const double b = high - (high - low) / 3;
-    (epsilon(1 + std::exp(a)) <= epsilon(1 + std::exp(b)) ? high : low) =
-        epsilon(1 + std::exp(a)) <= epsilon(1 + std::exp(b)) ? b : a;
-  }
-  return 1 + std::exp((low + high) / 2);
-}
-
-// Renyi privacy at a real order: (order - 1) times it is convex, so that a chord bounds it.
-double AtOrder(std::span<const double> rdp, double order) {
-  const auto below = static_cast<size_t>(order) - 2;
-  const double n = static_cast<double>(below) + 2;
-  const double low = (n - 1) * rdp[below];
-  const double high = below + 1 < rdp.size() ? n * rdp[below + 1] : low;
-  return (low + (order - n) * (high - low)) / (order - 1);
-}
-
-double LargestSlope(std::span<const double> rdp, double most) {
-  constexpr double kStep = 0.01;
-  double largest = AtOrder(rdp, most) / most;
-  for (double order = 2; order < most; order += kStep) {
-    largest = std::max(largest, AtOrder(rdp, order) / order);
-  }
-  constexpr double kBetweenSteps = 1.001;
-  return largest * kBetweenSteps;
-}
 
 double UniformFrom(const privacy::dp::RandomBytes& random) {
   std::array<uint8_t, 8> bytes{};
@@ -90,44 +30,21 @@ double UniformFrom(const privacy::dp::RandomBytes& random) {
 
 }  // namespace
 
-absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta) {
-  RETURN_IF_ERROR(privacy::dp::CheckDelta(delta));
-  const double last = static_cast<double>(rdp.size()) + 1;
-  // A larger rho has a smaller best order and so a smaller slope to cover.
-  double rho = rdp.empty() ? 0 : rdp[0] / 2;
-  constexpr double kRaise = 1.001;
-  for (;;) {
-    const double most = BestOrder(rho, delta);
-    if (!(most >= 2) || most > last) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "a privacy curve whose best order is {:.3g} cannot be charged by orders 2 to "
-                   "{}; choose an epsilon between 0.1 and 25",
-                   most, last);
-    }
-    if (LargestSlope(rdp, most) <= rho) {
-      return rho;
-    }
-    rho *= kRaise;
-  }
-}
-
 absl::StatusOr<privacy::LedgerCharge> ChargeOf(const privacy::dp::SampledGaussian& mechanism,
                                                double delta) {
-  ASSIGN_OR_RETURN(const privacy::dp::RdpAccountant accountant,
-                   Accounted(mechanism, SmallOrders()));
-  privacy::LedgerCharge charge{.unit = privacy::PrivacyUnit::kExample,
+  RETURN_IF_ERROR(privacy::dp::CheckSampledGaussian(mechanism));
+  privacy::LedgerCharge charge{.unit = privacy::PrivacyUnit::kLesson,
                                .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
                                .sigma = mechanism.sigma,
                                .sampling_rate = mechanism.q,
                                .steps = mechanism.steps,
                                .delta = delta,
                                .subject = "federate"};
-  ASSIGN_OR_RETURN(charge.epsilon, EpsilonAt(mechanism, delta));
-  for (size_t i = 0; i < accountant.orders().size(); ++i) {
-    charge.rdp.push_back({.order = accountant.orders()[i], .rdp = accountant.rdp()[i]});
-  }
-  ASSIGN_OR_RETURN(const double rho, ChargeableRho(accountant.rdp(), delta));
-  ASSIGN_OR_RETURN(charge.rho_q32, privacy::dp::FixedPointRho(rho));
+  ASSIGN_OR_RETURN(charge.curve, privacy::dp::SampledCurve(
+                                     mechanism.q, privacy::dp::GaussianRho(mechanism.sigma)));
+  charge.curve *= mechanism.steps;
+  ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound, privacy::dp::EpsilonOf(charge.curve, delta));
+  charge.epsilon = bound.value;
   return charge;
 }
 
@@ -139,21 +56,14 @@ absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_
                             static_cast<uint64_t>(settings.budget.steps),
                    .clip = settings.clip};
   plan.expected_batch = plan.sampling_rate * static_cast<double>(examples);
-  ASSIGN_OR_RETURN(const privacy::PrivacyBudget budget,
-                   privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample, settings.epsilon,
-                                                  settings.delta));
-  ASSIGN_OR_RETURN(double sigma, privacy::dp::SampledGaussianSigma(settings.epsilon, settings.delta,
-                                                                   plan.sampling_rate, plan.steps));
-  // The ledger adds up in zero-concentrated privacy, which says more than Renyi privacy does.
-  for (plan.charge.rho_q32 = budget.rho_q32 + 1; plan.charge.rho_q32 > budget.rho_q32;) {
-    constexpr double kRaise = 1.004;
-    sigma *= kRaise;
-    ASSIGN_OR_RETURN(plan.grid, privacy::dp::MakeNoiseGrid(plan.clip, sigma, dimension));
-    ASSIGN_OR_RETURN(plan.charge, ChargeOf({.q = plan.sampling_rate,
-                                            .sigma = plan.grid.NoiseMultiplier(),
-                                            .steps = plan.steps},
-                                           settings.delta));
-  }
+  ASSIGN_OR_RETURN(const double sigma,
+                   privacy::dp::NoiseMultiplierWithin(settings.epsilon, settings.delta,
+                                                      plan.sampling_rate, plan.steps));
+  ASSIGN_OR_RETURN(plan.grid, privacy::dp::MakeNoiseGrid(plan.clip, sigma, dimension));
+  ASSIGN_OR_RETURN(
+      plan.charge,
+      ChargeOf({.q = plan.sampling_rate, .sigma = plan.grid.NoiseMultiplier(), .steps = plan.steps},
+               settings.delta));
   const privacy::dp::SnrParameters question{.place = privacy::dp::NoiseLocation::kSum,
                                             .noise_multiplier = plan.charge.sigma,
                                             .dimension = dimension,

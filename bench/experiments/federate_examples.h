@@ -33,27 +33,17 @@ struct ExamplePlan {
   privacy::LedgerCharge charge;  // of all steps together
 };
 
-// Returns what the ledger is charged for steps of the sampled Gaussian. Fails as ChargeableRho
-// does.
+// Returns what the ledger is charged for all steps of the sampled Gaussian together, as one release
+// outside rounds. Fails as CheckSampledGaussian and EpsilonOf do.
 absl::StatusOr<privacy::LedgerCharge> ChargeOf(const privacy::dp::SampledGaussian& mechanism,
                                                double delta);
 
 // Plans steps within (epsilon, delta) of the settings, as the ledger counts, for `examples`
 // sequences of each of `nodes`, in `dimension` values. The sum of clipped integer gradients gets
-// discrete Gaussian noise. For Poisson sampling only integer Renyi orders are used: their moments
-// are sums of moments of the mechanism without sampling, which are no larger for the discrete
-// Gaussian than for the continuous one (Canonne, Kamath and Steinke 2020), and the distributions
-// with and without an example are mirror images (Mironov, Talwar and Zhang 2019, theorem 5).
+// discrete Gaussian noise, which dp::SampledCurve covers.
 // Errors: INVALID_ARGUMENT; SIGNAL_TOO_WEAK, whose message gives the figure and the ways out.
 absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_t examples,
                                          size_t nodes, size_t dimension);
-
-// Returns the smallest rho that may stand in a ledger whose epsilons are stated at `delta` or more,
-// for a mechanism with Renyi privacy rdp[i] at the integer orders 2, 3, ...: a sum of such charges
-// is turned into epsilon at its best order, which is at most that of the smallest of them, so it is
-// enough that order * rho bounds the curve from order 2 up to there. Fails with INVALID_ARGUMENT
-// where the best order is below 2, as it is for epsilons above 25 or so, or beyond the curve.
-absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta);
 
 // Runs DP-SGD of one node: every sequence is drawn independently with the sampling rate and masked
 // by itself; its gradient is clipped, rounded to the grid and clipped again in integers; the sum

@@ -108,7 +108,7 @@ absl::Status GuardedNode::RequireAllowed(privacy::ShareableKind kind) {
 }
 
 absl::StatusOr<double> GuardedNode::Spent() const {
-  return privacy::EpsilonOfUnits(ledger_->totals(terms_.budget.unit).rho_q32, terms_.budget.delta);
+  return ledger_->LargestEpsilon(terms_.budget.unit, terms_.budget.delta);
 }
 
 }  // namespace ruvd::bench

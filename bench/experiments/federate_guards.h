@@ -17,7 +17,7 @@
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/identity/node_key.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/release/update_release.h"
 #include "storage/db/database.h"
 #include "storage/ledger/privacy_ledger_store.h"
@@ -48,8 +48,8 @@ class GuardedNode {
  public:
   struct Terms {
     privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
-    privacy::PrivacyBudget budget;  // of tiers with noise
-    uint64_t noise_seed = 0;        // 0: the operating system's randomness
+    privacy::UnitBudget budget;  // of tiers with noise
+    uint64_t noise_seed = 0;     // 0: the operating system's randomness
   };
   // Makes the key from `number`. Fails as the database and the ledger do.
   static absl::StatusOr<std::unique_ptr<GuardedNode>> Create(const std::string& folder,

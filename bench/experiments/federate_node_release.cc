@@ -14,7 +14,7 @@
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/zcdp.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/masking/masked_sum.h"
 #include "privacy/masking/masking_session.h"
 #include "privacy/masking/messages.h"
@@ -202,9 +202,9 @@ absl::StatusOr<NodePlan> PlanNodes(const FederateSettings& settings, const Updat
     values += module.values();
   }
   plan.layout.bank_values.assign(banks, static_cast<uint32_t>(values));
-  ASSIGN_OR_RETURN(const privacy::PrivacyBudget budget,
-                   privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, settings.epsilon,
-                                                  settings.delta));
+  ASSIGN_OR_RETURN(
+      const privacy::UnitBudget budget,
+      privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, settings.epsilon, settings.delta));
   const double rho = std::ldexp(static_cast<double>(budget.rho_q32 / rounds), -32);
   double multiplier = 1 / std::sqrt(2 * rho);
   for (;;) {

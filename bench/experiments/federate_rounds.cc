@@ -158,8 +158,8 @@ class Federation {
     if (settings().tier != "public") {
       terms.tier =
           settings().tier == "dp" ? privacy::ConsentTier::kDp : privacy::ConsentTier::kMasked;
-      ASSIGN_OR_RETURN(terms.budget, privacy::PrivacyBudget::Within(
-                                         examples_are_hidden() ? privacy::PrivacyUnit::kExample
+      ASSIGN_OR_RETURN(terms.budget, privacy::UnitBudget::Within(
+                                         examples_are_hidden() ? privacy::PrivacyUnit::kLesson
                                                                : privacy::PrivacyUnit::kNode,
                                          settings().epsilon, settings().delta));
     }

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/local/config_flags.h"
+#include "node/local/privacy_accounts.h"
 #include "node/local/stopped_store.h"
 #include "node/local/verbs.h"
 #include "node/process/limits.h"
@@ -31,12 +32,14 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "privacy/consent/consent.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
 #include "ruvd/report/v1/report.pb.h"
 #include "storage/consent/consent_store.h"
+#include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/ledger_file.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/limits.h"
@@ -46,106 +49,6 @@ namespace ruvd::cli {
 namespace {
 
 constexpr char kPrivacyGroup[] = "Privacy";
-constexpr uint64_t kMaxPrivacyCounterBytes = 64;
-constexpr privacy::PrivacyUnit kBothUnits[] = {privacy::PrivacyUnit::kNode,
-                                               privacy::PrivacyUnit::kExample};
-
-// The budgets that a node may have spent, as given by its operator or by a verifier.
-struct BudgetFlags {
-  std::optional<double> node_epsilon;
-  std::optional<double> example_epsilon;
-  double delta = 1e-6;
-
-  void AddTo(Verb verb) {
-    verb.Option("--node-epsilon", node_epsilon, "Budget of node-level privacy (epsilon)");
-    verb.Option("--example-epsilon", example_epsilon, "Budget of example-level privacy (epsilon)");
-    verb.Option("--delta", delta, "Delta at which every epsilon is stated").ShowDefault();
-  }
-  // Returns the budgets. USAGE if a value is out of range.
-  absl::StatusOr<std::vector<privacy::PrivacyBudget>> Budgets() const {
-    if (!(delta > 0 && delta < 1)) {
-      return UsageError(fmt::format("--delta is {}; give a number above 0 and below 1", delta));
-    }
-    std::vector<privacy::PrivacyBudget> budgets;
-    for (const auto& [unit, epsilon] :
-         {std::pair(privacy::PrivacyUnit::kNode, node_epsilon),
-          std::pair(privacy::PrivacyUnit::kExample, example_epsilon)}) {
-      if (!epsilon) {
-        continue;
-      }
-      const absl::StatusOr<privacy::PrivacyBudget> budget =
-          privacy::PrivacyBudget::Within(unit, *epsilon, delta);
-      if (!budget.ok()) {
-        return UsageError(fmt::format("--{}-epsilon is {}; give a number of 0 or more",
-                                      UnitName(unit), *epsilon));
-      }
-      budgets.push_back(*budget);
-    }
-    return budgets;
-  }
-};
-
-// Converts rho from the fixed-point units of the ledger.
-double RhoOf(uint64_t rho_q32) {
-  return std::ldexp(static_cast<double>(rho_q32), -32);
-}
-
-// What was spent for one privacy unit, and its budget.
-struct UnitAccount {
-  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
-  storage::LedgerTotals totals;
-  double epsilon = 0;
-  std::optional<privacy::PrivacyBudget> budget = {};
-  double left = 0;  // epsilon that one more release may cost
-};
-
-absl::StatusOr<UnitAccount> AccountOf(privacy::PrivacyUnit unit,
-                                      const storage::LedgerTotals& totals, double delta,
-                                      const std::vector<privacy::PrivacyBudget>& budgets) {
-  UnitAccount account{.unit = unit, .totals = totals};
-  ASSIGN_OR_RETURN(account.epsilon, privacy::EpsilonOfUnits(totals.rho_q32, delta));
-  const auto budget = std::ranges::find(budgets, unit, &privacy::PrivacyBudget::unit);
-  if (budget != budgets.end()) {
-    account.budget = *budget;
-    const uint64_t left =
-        budget->rho_q32 > totals.rho_q32 ? budget->rho_q32 - totals.rho_q32 : uint64_t{0};
-    ASSIGN_OR_RETURN(account.left, privacy::EpsilonOfUnits(left, delta));
-  }
-  return account;
-}
-
-void WriteAccounts(const std::vector<UnitAccount>& accounts,
-                   google::protobuf::RepeatedPtrField<report::v1::UnitAccount>* messages) {
-  for (const UnitAccount& account : accounts) {
-    report::v1::UnitAccount& unit = *messages->Add();
-    unit.set_unit(std::string(UnitName(account.unit)));
-    unit.set_releases(account.totals.reservations);
-    unit.set_unreleased(account.totals.unreleased);
-    unit.set_rho_q32(account.totals.rho_q32);
-    unit.set_epsilon(account.epsilon);
-    if (account.budget) {
-      unit.set_budget_epsilon(account.budget->epsilon);
-      unit.set_left_epsilon(account.left);
-    }
-  }
-}
-
-std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta) {
-  std::vector<std::vector<std::string>> rows;
-  for (const UnitAccount& account : accounts) {
-    rows.push_back({std::string(UnitName(account.unit)),
-                    std::to_string(account.totals.reservations),
-                    std::to_string(account.totals.unreleased),
-                    fmt::format("{:.6g}", RhoOf(account.totals.rho_q32)),
-                    fmt::format("{:.3f}", account.epsilon),
-                    account.budget ? fmt::format("{:.3f}", account.budget->epsilon) : "-",
-                    account.budget ? fmt::format("{:.3f}", account.left) : "-"});
-  }
-  return "\n" +
-         FormatTable({"UNIT", "RELEASES", "UNRELEASED", "RHO", "EPSILON", "BUDGET", "LEFT"}, rows) +
-         fmt::format("epsilon at delta {:.1e}; LEFT is the most that one more release may cost\n",
-                     delta);
-}
 
 std::string UtcText(int64_t unix_ms) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
@@ -191,22 +94,21 @@ absl::StatusOr<storage::ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& 
   storage::ledger::LedgerFileDemands demands;
   ASSIGN_OR_RETURN(demands.budgets, flags.budget.Budgets());
   if (!flags.counter.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.counter, kMaxPrivacyCounterBytes));
+    ASSIGN_OR_RETURN(const std::string text,
+                     ReadFile(flags.counter, limits::kMaxLedgerCounterBytes));
     ASSIGN_OR_RETURN(demands.counter, storage::ledger::ParseCounter(text));
   }
   return demands;
 }
 
-absl::StatusOr<std::vector<UnitAccount>> AccountsOf(
-    const storage::ledger::LedgerFileSummary& file,
-    const std::vector<privacy::PrivacyBudget>& budgets, double delta) {
+absl::StatusOr<std::vector<UnitAccount>> AccountsOf(const storage::ledger::LedgerFileSummary& file,
+                                                    const std::vector<privacy::UnitBudget>& budgets,
+                                                    double delta) {
   std::vector<UnitAccount> accounts;
-  for (const privacy::PrivacyUnit unit : kBothUnits) {
-    const auto totals = file.totals.find(unit);
-    ASSIGN_OR_RETURN(
-        accounts.emplace_back(),
-        AccountOf(unit, totals == file.totals.end() ? storage::LedgerTotals{} : totals->second,
-                  delta, budgets));
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
+    ASSIGN_OR_RETURN(const double epsilon, file.accounts.LargestEpsilon(unit, delta));
+    ASSIGN_OR_RETURN(accounts.emplace_back(),
+                     AccountOf(unit, file.accounts.totals(unit), epsilon, budgets));
   }
   return accounts;
 }
@@ -290,13 +192,34 @@ absl::StatusOr<StoppedLedger> OpenStoppedLedger(const CommandContext& context,
   return opened;
 }
 
-// Returns what the counter (or its absence, which stands for one release) says was charged beyond
-// the exported entries, in the ledger's units.
-uint64_t MissingUnits(const storage::PrivacyLedgerStore& ledger,
-                      const storage::ledger::LedgerFileSummary& file, privacy::PrivacyUnit unit) {
-  const auto totals = file.totals.find(unit);
-  const uint64_t exported = totals == file.totals.end() ? 0 : totals->second.rho_q32;
-  return ledger.totals(unit).rho_q32 - exported;
+// Writes what the counter (or its absence, which stands for one release) says was charged beyond
+// the exported entries.
+absl::Status ReportMissing(const StoppedLedger& opened, const LedgerFlags& flags,
+                           const storage::ledger::LedgerFileSummary& file, CommandContext& context,
+                           report::v1::LedgerExportReport* report) {
+  for (const privacy::LedgerCharge& lost :
+       storage::ledger::LostCharges(opened.ledger->counter(), file.accounts.charged())) {
+    report::v1::MissingCharge& missing = *report->add_missing();
+    missing.set_unit(std::string(UnitName(lost.unit)));
+    missing.set_delta(flags.budget.delta);
+    if (lost.unit == privacy::PrivacyUnit::kNode) {
+      missing.set_rho_q32(lost.rho_q32);
+      ASSIGN_OR_RETURN(const double epsilon,
+                       privacy::EpsilonOfUnits(lost.rho_q32, flags.budget.delta));
+      missing.set_epsilon(epsilon);
+    } else {
+      ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound,
+                       privacy::dp::EpsilonOf(lost.curve, flags.budget.delta));
+      missing.set_epsilon(bound.value);
+    }
+    context.err << fmt::format(
+        "epsilon {:.3f}, at delta {:.1e}, of {}-level privacy is not in the file: {} counts it, or "
+        "that file is missing, which stands for one release; give it to a verifier with the file, "
+        "for --counter\n",
+        missing.epsilon(), missing.delta(), UnitName(lost.unit),
+        PrintableLine(node::PrivacyCounterFileOf(opened.store.config)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) {
@@ -312,16 +235,7 @@ absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) 
                    storage::ledger::VerifyLedgerFile(AsBytes(bytes)));
   RETURN_IF_ERROR(WriteFileAtomically(flags.file, bytes));
   report::v1::LedgerExportReport report;
-  for (const privacy::PrivacyUnit unit : kBothUnits) {
-    if (const uint64_t units = MissingUnits(*opened.ledger, file, unit); units > 0) {
-      (*report.mutable_missing_rho_q32())[std::string(UnitName(unit))] = units;
-      context.err << fmt::format(
-          "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or that file is "
-          "missing, which stands for one release; a verifier of the file has to add it\n",
-          RhoOf(units), UnitName(unit),
-          PrintableLine(node::PrivacyCounterFileOf(opened.store.config)));
-    }
-  }
+  RETURN_IF_ERROR(ReportMissing(opened, flags, file, context, &report));
   if (context.json) {
     report.set_file(flags.file);
     report.set_node(ToHex(file.node));
@@ -401,14 +315,15 @@ std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
 }
 
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<privacy::PrivacyBudget> budgets, flags.budget.Budgets());
+  ASSIGN_OR_RETURN(const std::vector<privacy::UnitBudget> budgets, flags.budget.Budgets());
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
   const StoredTier stored = TierOf(*opened.store.database, *opened.key);
   const privacy::LedgerHead head = opened.ledger->head();
   std::vector<UnitAccount> accounts;
-  for (const privacy::PrivacyUnit unit : kBothUnits) {
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
+    ASSIGN_OR_RETURN(const double epsilon, opened.ledger->LargestEpsilon(unit, flags.budget.delta));
     ASSIGN_OR_RETURN(accounts.emplace_back(),
-                     AccountOf(unit, opened.ledger->totals(unit), flags.budget.delta, budgets));
+                     AccountOf(unit, opened.ledger->totals(unit), epsilon, budgets));
   }
   const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
   if (context.json) {

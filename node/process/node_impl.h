@@ -112,8 +112,7 @@ class NodeImpl final : public Node {
   // Prepares releases. An error of the ledger or the policy prevents releases but not serving.
   void PrepareReleases();
   // Prepares releases of centroids, with the policy, scope and ledger of `release`.
-  void PrepareCentroids(const sharing::DpReleaseOptions& release,
-                        const privacy::PrivacyBudget& budget);
+  void PrepareCentroids(const sharing::DpReleaseOptions& release);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   // Returns the embedding of a stored request's prompt, or an empty vector if it is not stored. For

@@ -33,7 +33,7 @@ absl::StatusOr<privacy::SitePolicy> ReadPolicy(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<storage::PrivacyLedgerStore>> OpenLedger(
-    const config::NodeConfig& config, std::vector<privacy::PrivacyBudget> budgets,
+    const config::NodeConfig& config, std::vector<privacy::UnitBudget> budgets,
     const privacy::NodeKey& key, storage::Database& database) {
   return storage::PrivacyLedgerStore::Open(
       database,
@@ -62,15 +62,15 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing is shared, because the site policy is not usable: {} [{}]",
              MessageOf(policy.status()), ReasonOf(policy.status()));
   }
-  const auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode,
-                                                     double{privacy.node_epsilon}, options.delta);
-  const auto of_examples = privacy::PrivacyBudget::Within(
-      privacy::PrivacyUnit::kExample, double{privacy.example_epsilon}, options.delta);
+  const auto budget = privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode,
+                                                  double{privacy.node_epsilon}, options.delta);
+  const auto of_lessons = privacy::UnitBudget::Within(
+      privacy::PrivacyUnit::kLesson, double{privacy.example_epsilon}, options.delta);
   options.unavailable = budget.status();
-  options.unavailable.Update(of_examples.status());
+  options.unavailable.Update(of_lessons.status());
   if (options.unavailable.ok()) {
     options.budget = *budget;
-    auto ledger = OpenLedger(config_, {*budget, *of_examples}, files_->key, *database_);
+    auto ledger = OpenLedger(config_, {*budget, *of_lessons}, files_->key, *database_);
     options.unavailable = ledger.status();
     if (ledger.ok()) {
       ledger_ = *std::move(ledger);
@@ -81,12 +81,11 @@ void NodeImpl::PrepareReleases() {
     LogError("no noised updates are released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
-  PrepareCentroids(options, of_examples.value_or(privacy::PrivacyBudget()));
+  PrepareCentroids(options);
   release_ = sharing::DpRelease::Create(std::move(options));
 }
 
-void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release,
-                                const privacy::PrivacyBudget& budget) {
+void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release) {
   const auto& privacy = config_.privacy;
   centroids_ = sharing::DpCentroids::Create({
       .enabled = privacy.centroids,
@@ -94,7 +93,7 @@ void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release,
       .scope = release.scope,
       .epsilon = double{privacy.centroid_epsilon},
       .delta = release.delta,
-      .budget = budget,
+      .budget_epsilon = double{privacy.example_epsilon},
       .interval = limits::kCentroidInterval,
       .dimension = patterns_->dimension(),
       .space = package_.id,

@@ -17,7 +17,6 @@
 #include "node/log/log.h"
 #include "node/sharing/refusal.h"
 #include "privacy/dp/rdp_curve.h"
-#include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
@@ -64,11 +63,13 @@ bool IsNoised(const federation::SharedPattern& pattern) {
 }
 
 DpCentroids::DpCentroids(DpCentroidsOptions options) : options_(std::move(options)) {
-  const absl::StatusOr<double> rho = privacy::dp::RhoForEpsilon(options_.epsilon, options_.delta);
-  usable_ = rho.status();
-  if (rho.ok()) {
-    const auto terms = privacy::dp::MakeCentroidTerms(1 / std::sqrt(2 * *rho), options_.dimension,
-                                                      options_.examples);
+  // The noise that costs epsilon as the ledger counts, in a release that samples nothing.
+  const absl::StatusOr<double> multiplier =
+      privacy::dp::NoiseMultiplierWithin(options_.epsilon, options_.delta, /*q=*/1, /*steps=*/1);
+  usable_ = multiplier.status();
+  if (multiplier.ok()) {
+    const auto terms =
+        privacy::dp::MakeCentroidTerms(*multiplier, options_.dimension, options_.examples);
     usable_ = terms.status();
     terms_ = terms.value_or(privacy::dp::CentroidTerms());
   }
@@ -93,14 +94,14 @@ privacy::CentroidReleaseTerms DpCentroids::Terms() const {
           .space = options_.space};
 }
 
-// All charges for the unit count, even those for another model, because they concern the same
-// lessons.
+// All charges of lessons outside rounds count, even those for another model, because they concern
+// the same lessons.
 void DpCentroids::ReadLedger() {
   uint64_t releases = 0;
   int64_t last_ms = 0;
   const absl::Status read = options_.ledger->ForEach([&](const privacy::LedgerEntry& entry) {
     if (entry.kind == privacy::LedgerKind::kReserve && entry.charge &&
-        entry.charge->unit == privacy::PrivacyUnit::kExample) {
+        entry.charge->unit == privacy::PrivacyUnit::kLesson && entry.charge->round == 0) {
       ++releases;
       last_ms = std::max(last_ms, entry.wall_ms);
     }
@@ -130,12 +131,17 @@ bool DpCentroids::Due() const {
   return options_.enabled && !tried && now_ms >= NextMillis();
 }
 
-uint64_t DpCentroids::SpentUnits() const {
-  return options_.ledger == nullptr
-             ? 0
-             : privacy::dp::SaturatingAdd(
-                   options_.ledger->totals(privacy::PrivacyUnit::kExample).rho_q32,
-                   options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32);
+absl::StatusOr<privacy::dp::RdpCurve> DpCentroids::CostOfUpdates() const {
+  const uint64_t rho_q32 = options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32;
+  return privacy::dp::ZcdpCurve(std::ldexp(static_cast<double>(rho_q32), -32));
+}
+
+absl::StatusOr<double> DpCentroids::SpentEpsilon() const {
+  if (options_.ledger == nullptr) {
+    return 0;
+  }
+  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve updates, CostOfUpdates());
+  return options_.ledger->LargestEpsilon(privacy::PrivacyUnit::kLesson, options_.delta, updates);
 }
 
 absl::Status DpCentroids::Check() const {
@@ -152,8 +158,10 @@ absl::Status DpCentroids::Check() const {
                     "them");
   }
   RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
-  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kExample, SpentUnits(),
-                              charge_.rho_q32);
+  privacy::LedgerCharge charge = charge_;
+  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve updates, CostOfUpdates());
+  charge.curve += updates;
+  return options_.ledger->Check(charge);
 }
 
 absl::StatusOr<learning::CentroidLessons> DpCentroids::NextLessons() const {
@@ -177,10 +185,10 @@ absl::StatusOr<NoisedPatterns> DpCentroids::ChargeAndRelease(
                                       .ledger = *options_.ledger,
                                       .random = options_.random,
                                       .now_ms = now_ms};
-  const uint64_t before = options_.ledger->totals(privacy::PrivacyUnit::kExample).reservations;
+  const uint64_t before = options_.ledger->totals(privacy::PrivacyUnit::kLesson).reservations;
   const absl::StatusOr<privacy::PreparedCentroids> prepared = privacy::PrepareCentroids(
       Terms(), guards, {.embeddings = views, .contributors = lessons.contributors});
-  if (options_.ledger->totals(privacy::PrivacyUnit::kExample).reservations != before) {
+  if (options_.ledger->totals(privacy::PrivacyUnit::kLesson).reservations != before) {
     const MutexLock lock(mutex_);  // also for a release that failed after its charge
     ++releases_;
     last_ms_ = now_ms;
@@ -226,7 +234,7 @@ admin::v1::CentroidStatus DpCentroids::View() const {
   view.set_delta(options_.delta);
   view.set_examples(options_.examples);
   view.set_most(limits::kCentroidCells);
-  view.set_budget_epsilon(options_.budget.epsilon);
+  view.set_budget_epsilon(options_.budget_epsilon);
   if (usable_.ok()) {
     view.set_epsilon(charge_.epsilon);
     view.set_noise_multiplier(charge_.sigma);
@@ -235,7 +243,7 @@ admin::v1::CentroidStatus DpCentroids::View() const {
         {.direction = std::vector<float>(options_.dimension)}, options_.self, options_.examples, 1);
     view.set_payload_bytes(federation::EncodeSharedPattern(any).size());
   }
-  view.set_spent_epsilon(privacy::EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0));
+  view.set_spent_epsilon(SpentEpsilon().value_or(0));
   const MutexLock lock(mutex_);
   view.set_releases(releases_);
   view.set_last_ms(last_ms_);

@@ -19,7 +19,8 @@
 #include "node/learning/centroid_lessons.h"
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/ledger/ledger_entry.h"
 #include "privacy/release/centroid_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
@@ -32,15 +33,15 @@ namespace ruvd::sharing {
 struct DpCentroidsOptions {
   bool enabled = false;  // the operator switched centroids on; the tier alone does not
   privacy::SitePolicy policy;
-  std::string scope;              // scope of `policy` that applies to all data of this node
-  double epsilon = 4;             // cost of one release for one lesson, at `delta`
-  double delta = 1e-6;            // delta of every epsilon
-  uint32_t examples = 50;         // a centroid must cover more lessons than this
-  privacy::PrivacyBudget budget;  // of the unit example, for the node's whole life
-  Duration interval{};            // before the second release; each further wait is twice as long
-  uint32_t dimension = 0;         // of the model's embeddings
-  Digest space{};                 // the model package's id
-  privacy::NodeId self{};         // the node that releases the centroids
+  std::string scope;          // scope of `policy` that applies to all data of this node
+  double epsilon = 4;         // cost of one release for one lesson, at `delta`
+  double delta = 1e-6;        // delta of every epsilon
+  uint32_t examples = 50;     // a centroid must cover more lessons than this
+  double budget_epsilon = 0;  // what a lesson may spend, as the ledger's budget says
+  Duration interval{};        // before the second release; each further wait is twice as long
+  uint32_t dimension = 0;     // of the model's embeddings
+  Digest space{};             // the model package's id
+  privacy::NodeId self{};     // the node that releases the centroids
   // Null if no ledger could be opened; then nothing is released and `unavailable` says why.
   storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
@@ -59,7 +60,7 @@ struct NoisedPatterns {
 
 // Releases noised centroids of this node's lessons under the tier `dp`. A centroid covers a group
 // of lessons and hides every single lesson (dp/noised_centroids.h). The ledger is charged, with the
-// unit example, before the noise is drawn. Stored patterns are not used: the lessons themselves
+// unit lesson, before the noise is drawn. Stored patterns are not used: the lessons themselves
 // decided how they are grouped there, so their centroids would hide no lesson. Only one thread may
 // use an object; View is thread-safe.
 //
@@ -99,7 +100,10 @@ class DpCentroids {
   absl::StatusOr<NoisedPatterns> ChargeAndRelease(const privacy::ConsentRegister& consents);
   void ReadLedger();
   int64_t NextMillis() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t SpentUnits() const;
+  // Returns what noised updates of the node have cost every lesson.
+  absl::StatusOr<privacy::dp::RdpCurve> CostOfUpdates() const;
+  // Returns the largest epsilon that any lesson has spent, with what noised updates have cost.
+  absl::StatusOr<double> SpentEpsilon() const;
 
   const DpCentroidsOptions options_;
   absl::Status usable_;  // whether the options allow a release

@@ -211,8 +211,7 @@ void DpRelease::WriteSnrRequirements(
 absl::Status DpRelease::Check() const {
   RETURN_IF_ERROR(CheckTier(privacy::ConsentTier::kDp));
   RETURN_IF_ERROR(privacy::dp::RequireSnr(MakeSnrParameters()));
-  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
-                              cost_);
+  return privacy::CheckNodeBudget({&options_.budget, 1}, SpentUnits(), cost_);
 }
 
 privacy::ReleaseGuards DpRelease::Guards(privacy::ConsentTier tier,

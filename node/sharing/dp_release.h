@@ -24,7 +24,7 @@
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/snr.h"
 #include "privacy/ledger/ledger_entry.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/masking/clique.h"
 #include "privacy/masking/masking_session.h"
 #include "privacy/release/update_release.h"
@@ -43,9 +43,9 @@ struct DpReleaseOptions {
   double epsilon = 1;    // cost of one release, at `delta`
   double delta = 1e-6;   // delta of every epsilon
   double signal = 0.5;   // expected norm of the mean clipped update over the clip norm, 0 to 1
-  privacy::PrivacyBudget budget;  // for the node's whole life
-  Duration interval{};            // between two charges, even across a restart
-  UpdateLayout layout;            // of the update; its frame must outlive the release
+  privacy::UnitBudget budget;  // for the node's whole life
+  Duration interval{};         // between two charges, even across a restart
+  UpdateLayout layout;         // of the update; its frame must outlive the release
   // Null if no ledger could be opened; then nothing is released and `unavailable` says why.
   storage::PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;

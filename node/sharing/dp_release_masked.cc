@@ -56,8 +56,7 @@ absl::Status DpRelease::CheckMasked(size_t members) const {
   ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares, SharesOf(grid_, members));
   RETURN_IF_ERROR(privacy::dp::RequireSnr(SnrParametersOfSum(shares)));
   ASSIGN_OR_RETURN(const uint64_t cost, privacy::dp::FixedPointRho(shares.rho));
-  return privacy::CheckBudget({&options_.budget, 1}, privacy::PrivacyUnit::kNode, SpentUnits(),
-                              cost);
+  return privacy::CheckNodeBudget({&options_.budget, 1}, SpentUnits(), cost);
 }
 
 absl::StatusOr<privacy::PreparedMaskInput> DpRelease::PrepareMasked(

@@ -19,13 +19,13 @@ namespace {
 
 constexpr uint64_t kLargest = std::numeric_limits<uint64_t>::max();
 constexpr int kFractionBits = 32;
-// Relative error of a logarithm of a moment (SampledGaussianRdp).
+// Relative error of a logarithm of a moment (SampledGaussianRdp)
 constexpr double kMomentError = 1e-12;
 constexpr double kSigmaTolerance = 1e-6;
 
 const std::vector<double>& Orders() {
   static const auto* const orders = new std::vector<double>(IntegerOrders());
-  RUVD_CHECK(orders->size() == RdpCurve::kOrders);
+  RUVD_CHECK(orders->size() == RdpCurve::kOrders && orders->back() == RdpCurve::kLargestOrder);
   return *orders;
 }
 

@@ -17,10 +17,11 @@ uint64_t SaturatingAdd(uint64_t a, uint64_t b);
 
 // The Renyi privacy of mechanisms at the orders IntegerOrders(), in units of 2^-32 nats, rounded
 // up. The largest number stands for all that are not smaller. Integers add up without an error, so
-// a sum of curves loses nothing, as a sum of epsilons or of rhos does where records are sampled. A
-// plain value.
+// a sum of curves loses nothing, while a sum of epsilons or of rhos does where records are sampled.
+// It is a plain value.
 struct RdpCurve {
   static constexpr size_t kOrders = 69;
+  static constexpr double kLargestOrder = 512;
   std::array<uint64_t, kOrders> q32{};
 
   RdpCurve& operator+=(const RdpCurve& other);

@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
+#include "privacy/dp/rdp_curve.h"
 
 namespace ruvd::privacy {
 
-// What a guarantee hides: the presence of all of a node's data, or of one example. The numbers of
-// this and the following enums are stored.
-enum class PrivacyUnit : uint8_t { kNode = 1, kExample = 2 };
+// What a guarantee hides: the presence of all of a node's data, of one lesson, or of all lessons of
+// one user. The numbers of this and the following enums are stored.
+enum class PrivacyUnit : uint8_t { kNode = 1, kLesson = 2, kUser = 3 };
+
+inline constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kLesson,
+                                                PrivacyUnit::kUser};
 
 enum class PrivacyMechanism : uint8_t {
   kGaussian = 1,
@@ -22,30 +25,28 @@ enum class PrivacyMechanism : uint8_t {
   kSubsampledGaussian = 3,
   kTreeAggregation = 4,
   kDistributedGaussian = 5,  // shares of discrete Gaussian noise in a masked sum
-  // Stands for entries that were lost and of which only the cost (LedgerCharge::rho_q32) is known.
+  // Stands for entries that were lost and of which only the cost is known.
   kLost = 6,
 };
 
-// Renyi divergence at one order.
-struct RdpPoint {
-  double order = 0;  // above 1
-  double rdp = 0;    // not negative
-  bool operator==(const RdpPoint&) const = default;
-};
-
-// What a release costs, as its accountant computed it. The ledger only stores it.
+// What a release costs, as its accountant computed it. The cost of a node is `rho_q32`; that of
+// lessons or users is `curve`, and then `rho_q32` is 0.
 struct LedgerCharge {
   PrivacyUnit unit = PrivacyUnit::kNode;
   PrivacyMechanism mechanism = PrivacyMechanism::kGaussian;
   double sigma = 0;          // noise multiplier, above 0
   double sampling_rate = 1;  // above 0, at most 1
   uint64_t steps = 1;        // at least 1
-  double epsilon = 0;        // not negative
+  double epsilon = 0;        // of this release alone, not negative
   double delta = 0;          // 0 to below 1
-  std::vector<RdpPoint> rdp = {};
-  // The charge in zero-concentrated privacy, in units of 2^-32, rounded up: integers add up without
-  // an error that could hide a spend.
+  // The Renyi privacy; integers add up without an error that could hide a spend.
+  dp::RdpCurve curve = {};
+  // The charge in zero-concentrated privacy, in units of 2^-32, rounded up.
   uint64_t rho_q32 = 0;
+  // The round that is paid for, and the joining round from which on its units take part
+  // (CohortLedger). Round 0 stands for a release outside rounds, which concerns all units.
+  uint64_t round = 0;
+  uint64_t oldest_joined = 0;
   std::string subject = {};  // what was released: the name of an update, or its hash as bytes
   bool operator==(const LedgerCharge&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/consent/consent.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
@@ -46,13 +47,14 @@ absl::Status CheckExamples(const CentroidReleaseTerms& terms, const ConsentedExa
 absl::StatusOr<LedgerCharge> ChargeOf(const CentroidReleaseTerms& terms) {
   const double multiplier = dp::NoiseMultiplierOf(terms.centroids);
   const double rho = dp::GaussianRho(multiplier);
-  LedgerCharge charge{.unit = PrivacyUnit::kExample,
+  LedgerCharge charge{.unit = PrivacyUnit::kLesson,
                       .mechanism = PrivacyMechanism::kDiscreteGaussian,
                       .sigma = multiplier,
                       .delta = terms.delta,
                       .subject = std::string(kSubject) + std::string(AsText(terms.space))};
-  ASSIGN_OR_RETURN(charge.epsilon, dp::EpsilonOfRho(rho, terms.delta));
-  ASSIGN_OR_RETURN(charge.rho_q32, dp::FixedPointRho(rho));
+  ASSIGN_OR_RETURN(charge.curve, dp::ZcdpCurve(rho));
+  ASSIGN_OR_RETURN(const dp::RdpBound bound, dp::EpsilonOf(charge.curve, terms.delta));
+  charge.epsilon = bound.value;
   return charge;
 }
 

@@ -40,8 +40,9 @@ struct PreparedCentroids {
   std::vector<dp::NoisedCentroid> centroids;  // may be empty if the noise hid them all
 };
 
-// Returns the charge of one release. The unit is one example. All passes and cells together are one
-// charge, because an example is in one cell of each pass. Fails with INVALID_ARGUMENT.
+// Returns the charge of one release outside rounds. The unit is one lesson, which is one example
+// here. All passes and cells together are one charge, because an example is in one cell of each
+// pass. Fails with INVALID_ARGUMENT.
 absl::StatusOr<LedgerCharge> ChargeOf(const CentroidReleaseTerms& terms);
 
 // Checks everything that can be checked without spending: the predicted signal, the site's policy,

@@ -9,7 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
 
 namespace ruvd::privacy {
@@ -24,7 +24,7 @@ absl::Status Malformed() {
 }
 
 bool WellFormed(const ReleasePayload& payload) {
-  return (payload.unit == PrivacyUnit::kNode || payload.unit == PrivacyUnit::kExample) &&
+  return std::ranges::find(kPrivacyUnits, payload.unit) != std::end(kPrivacyUnits) &&
          payload.exponent >= -kMaxExponent && payload.exponent <= kMaxExponent &&
          payload.clip_units > 0 && payload.clip_units <= limits::kMaxGridUnits &&
          payload.sigma_units > 0 && payload.sigma_units <= limits::kMaxNoiseUnits;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/grid_release.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
@@ -93,8 +94,14 @@ absl::StatusOr<ReleaseForecast> Forecast(const ReleaseTerms& terms, const Releas
                      .sigma = noising.noise_multiplier,
                      .delta = terms.delta,
                      .subject = std::string(AsText(terms.layout.Hash()))};
-  ASSIGN_OR_RETURN(forecast.charge.epsilon, dp::EpsilonOfRho(noising.rho, terms.delta));
-  ASSIGN_OR_RETURN(forecast.charge.rho_q32, dp::FixedPointRho(noising.rho));
+  if (terms.unit == PrivacyUnit::kNode) {
+    ASSIGN_OR_RETURN(forecast.charge.epsilon, dp::EpsilonOfRho(noising.rho, terms.delta));
+    ASSIGN_OR_RETURN(forecast.charge.rho_q32, dp::FixedPointRho(noising.rho));
+    return forecast;
+  }
+  ASSIGN_OR_RETURN(forecast.charge.curve, dp::ZcdpCurve(noising.rho));
+  ASSIGN_OR_RETURN(const dp::RdpBound bound, dp::EpsilonOf(forecast.charge.curve, terms.delta));
+  forecast.charge.epsilon = bound.value;
   return forecast;
 }
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/dp/rdp_curve.h"
 #include "privacy/reasons.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/ledger_rows.h"
@@ -75,7 +75,8 @@ class Walk {
     }
     if (!Count(*entry)) {
       return FileBroken(fmt::format(
-          "has an entry {} that spends or releases what was not reserved or spent before it",
+          "has an entry {} that charges an earlier round than the entries before it, or spends or "
+          "releases what was not reserved or spent before it",
           sequence));
     }
     file_.head = {sequence, row.hash};
@@ -85,56 +86,91 @@ class Walk {
   // Checks the demands after all entries were visited.
   absl::Status CheckDemands() const {
     RETURN_IF_ERROR(above_budget_);
-    if (!demands_.counter) {
-      return absl::OkStatus();
+    for (const privacy::UnitBudget& budget : demands_.budgets) {
+      RETURN_IF_ERROR(CompareUnits(budget));
     }
-    for (const privacy::PrivacyUnit unit :
-         {privacy::PrivacyUnit::kNode, privacy::PrivacyUnit::kExample}) {
-      const auto found = file_.totals.find(unit);
-      const uint64_t charged = found == file_.totals.end() ? 0 : found->second.rho_q32;
-      if (demands_.counter->Of(unit) > charged) {
-        return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
-                     "the counter says that {} units of {}-level privacy were charged, but the {} "
-                     "entries of the ledger file add up to {}: entries are missing at the end; "
-                     "have its node export it again, and count the number in the counter as spent",
-                     demands_.counter->Of(unit), privacy::UnitName(unit), file_.head.sequence,
-                     charged);
-      }
-    }
-    return absl::OkStatus();
+    return demands_.counter ? CompareWithCounter(*demands_.counter) : absl::OkStatus();
   }
 
  private:
-  // Records the first entry above a budget. If the file is also invalid, that error is returned
-  // instead.
-  absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
-    if (entry.kind != privacy::LedgerKind::kReserve || !above_budget_.ok()) {
+  absl::Status CompareWithCounter(const Counter& counter) const {
+    const std::vector<privacy::LedgerCharge> missing =
+        LostCharges(counter, file_.accounts.charged());
+    if (missing.empty()) {
       return absl::OkStatus();
     }
-    const privacy::PrivacyUnit unit = entry.charge->unit;
-    const auto budget = std::ranges::find(demands_.budgets, unit, &privacy::PrivacyBudget::unit);
-    const uint64_t spent = file_.totals[unit].rho_q32;
-    if (budget == demands_.budgets.end() || spent <= budget->rho_q32) {
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(const double epsilon, privacy::EpsilonOfUnits(spent, budget->delta));
-    above_budget_ = Error(
+    return Error(
+        absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
+        "the counter says that more {}-level privacy was charged than the {} entries of the "
+        "ledger file add up to: entries are missing at the end; have its node export it "
+        "again, and count what the counter says as spent",
+        privacy::UnitName(missing.front().unit), file_.head.sequence);
+  }
+
+  static absl::Status AboveBudget(uint64_t sequence, const privacy::UnitBudget& budget,
+                                  double epsilon) {
+    return Error(
         absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
         "entry {} of the ledger file takes the {}-level privacy spent to epsilon {:.3f} at delta "
         "{:.1e}, above the budget of {:.3f}: have its node stop sharing, and do not rely on that "
         "budget for anything that it released",
-        entry.sequence, privacy::UnitName(unit), epsilon, budget->delta, budget->epsilon);
+        sequence, privacy::UnitName(budget.unit), epsilon, budget.delta, budget.epsilon);
+  }
+
+  // Records the first entry above a node's budget. If the file is also invalid, that error is
+  // returned instead. Charges of lessons and users are kept, because their largest epsilon takes
+  // long to compute.
+  absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
+    if (entry.kind != privacy::LedgerKind::kReserve || demands_.budgets.empty()) {
+      return absl::OkStatus();
+    }
+    if (entry.charge->unit != privacy::PrivacyUnit::kNode) {
+      charges_.emplace_back(entry.sequence, *entry.charge);
+      return absl::OkStatus();
+    }
+    const auto budget =
+        std::ranges::find(demands_.budgets, entry.charge->unit, &privacy::UnitBudget::unit);
+    const uint64_t spent = file_.accounts.charged().node_rho_q32;
+    if (!above_budget_.ok() || budget == demands_.budgets.end() || spent <= budget->rho_q32) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const double epsilon, privacy::EpsilonOfUnits(spent, budget->delta));
+    above_budget_ = AboveBudget(entry.sequence, *budget, epsilon);
     return absl::OkStatus();
+  }
+
+  // Compares the largest epsilon of any lesson or user with a budget, and finds the first entry
+  // above it by halving, because what is spent never falls.
+  absl::Status CompareUnits(const privacy::UnitBudget& budget) const {
+    if (budget.unit == privacy::PrivacyUnit::kNode) {
+      return absl::OkStatus();
+    }
+    const auto spent_by = [&](size_t entries) {
+      LedgerAccounts accounts;
+      for (size_t i = 0; i < entries; ++i) {
+        RUVD_CHECK(accounts.Add(charges_[i].second).ok());
+      }
+      return accounts.LargestEpsilon(budget.unit, budget.delta);
+    };
+    ASSIGN_OR_RETURN(double epsilon, spent_by(charges_.size()));
+    size_t within = 0;
+    size_t above = charges_.size();
+    while (epsilon > budget.epsilon && within + 1 < above) {
+      const size_t middle = within + (above - within) / 2;
+      ASSIGN_OR_RETURN(const double spent, spent_by(middle));
+      (spent > budget.epsilon ? above : within) = middle;
+    }
+    if (epsilon <= budget.epsilon) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(epsilon, spent_by(above));
+    return AboveBudget(charges_[above - 1].first, budget, epsilon);
   }
 
   bool Count(const privacy::LedgerEntry& entry) {
     if (entry.kind == privacy::LedgerKind::kReserve) {
-      LedgerTotals& totals = file_.totals[entry.charge->unit];
-      ++totals.reservations;
-      ++totals.unreleased;
-      totals.rho_q32 = privacy::dp::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
       reserved_[entry.sequence] = entry.charge->unit;
-      return true;
+      return file_.accounts.Add(*entry.charge).ok();
     }
     const auto reserved = reserved_.find(entry.reservation);
     if (reserved == reserved_.end()) {
@@ -143,7 +179,7 @@ class Walk {
     if (entry.kind == privacy::LedgerKind::kSpend) {
       return spent_.insert(entry.reservation).second;
     }
-    --file_.totals[reserved->second].unreleased;
+    file_.accounts.AddRelease(reserved->second);
     reserved_.erase(reserved);
     return spent_.erase(entry.reservation) == 1;
   }
@@ -153,6 +189,8 @@ class Walk {
   absl::Status above_budget_;
   std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // reserved and not released
   std::set<uint64_t> spent_;
+  // Charges of lessons and users by sequence number, if there are budgets
+  std::vector<std::pair<uint64_t, privacy::LedgerCharge>> charges_;
 };
 
 }  // namespace

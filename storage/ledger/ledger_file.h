@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/ledger/ledger_entry.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 #include "storage/db/database.h"
+#include "storage/ledger/ledger_accounts.h"
 #include "storage/ledger/ledger_counter.h"
-#include "storage/ledger/privacy_ledger_store.h"
 
 namespace ruvd::storage::ledger {
 
@@ -35,14 +34,14 @@ struct LedgerFileSummary {
   privacy::PublicKey key{};
   int64_t created_ms = 0;
   privacy::LedgerHead head;
-  std::map<privacy::PrivacyUnit, LedgerTotals> totals;
+  LedgerAccounts accounts;  // recomputed from the entries alone
 };
 
 // Demands of a reader that the file itself cannot state.
 struct LedgerFileDemands {
-  // The privacy that may have been spent, at most one budget for each unit. A unit without a budget
-  // is not limited here.
-  std::vector<privacy::PrivacyBudget> budgets = {};
+  // The privacy that may have been spent by the node, or by any lesson or user; at most one budget
+  // for each unit. A unit without a budget is not limited here.
+  std::vector<privacy::UnitBudget> budgets = {};
   // The charges in the node's counter file: the entries must add up to at least as much.
   std::optional<Counter> counter = {};
 };

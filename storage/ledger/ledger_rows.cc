@@ -9,9 +9,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <optional>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/limits.h"
 #include "privacy/sodium.h"
 #include "ruvd/storage/v1/ledger.pb.h"
 #include "storage/db/row_key.h"
@@ -30,17 +33,24 @@ absl::Status Broken(std::string_view what) {
 
 bool InRange(const privacy::LedgerCharge& charge) {
   const bool unit =
-      charge.unit == privacy::PrivacyUnit::kNode || charge.unit == privacy::PrivacyUnit::kExample;
+      std::ranges::find(privacy::kPrivacyUnits, charge.unit) != std::end(privacy::kPrivacyUnits);
   const bool mechanism = charge.mechanism >= privacy::PrivacyMechanism::kGaussian &&
                          charge.mechanism <= privacy::PrivacyMechanism::kLost;
   const bool noise = charge.sigma > 0 && std::isfinite(charge.sigma) && charge.sampling_rate > 0 &&
                      charge.sampling_rate <= 1 && charge.steps > 0;
   const bool cost =
       charge.epsilon >= 0 && std::isfinite(charge.epsilon) && charge.delta >= 0 && charge.delta < 1;
-  return unit && mechanism && noise && cost &&
-         std::all_of(charge.rdp.begin(), charge.rdp.end(), [](const privacy::RdpPoint& point) {
-           return point.order > 1 && std::isfinite(point.order) && point.rdp >= 0;
-         });
+  return unit && mechanism && noise && cost;
+}
+
+// A node is charged by rho and takes part in no rounds; lessons and users are charged by a curve.
+bool FitsUnit(const privacy::LedgerCharge& charge) {
+  if (charge.unit == privacy::PrivacyUnit::kNode) {
+    return charge.curve == privacy::dp::RdpCurve() && charge.round == 0 &&
+           charge.oldest_joined == 0;
+  }
+  return charge.rho_q32 == 0 && charge.oldest_joined <= charge.round &&
+         charge.round < limits::kMaxRound;
 }
 
 void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
@@ -51,13 +61,13 @@ void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
   row->set_steps(charge.steps);
   row->set_epsilon(charge.epsilon);
   row->set_delta(charge.delta);
-  for (const privacy::RdpPoint& point : charge.rdp) {
-    auto* out = row->add_rdp();
-    out->set_order(point.order);
-    out->set_rdp(point.rdp);
+  if (charge.curve != privacy::dp::RdpCurve()) {
+    row->mutable_rdp_q32()->Assign(charge.curve.q32.begin(), charge.curve.q32.end());
   }
   row->set_rho_q32(charge.rho_q32);
   row->set_subject(charge.subject);
+  row->set_round(charge.round);
+  row->set_oldest_joined(charge.oldest_joined);
 }
 
 // Returns the number of an enumeration if it fits into a byte, otherwise 0, which no enumeration
@@ -66,7 +76,8 @@ uint8_t Narrow(uint32_t value) {
   return value > 0xFF ? uint8_t{0} : static_cast<uint8_t>(value);
 }
 
-privacy::LedgerCharge ReadCharge(const v1::LedgerCharge& row) {
+// Returns nothing for a curve with another number of orders.
+std::optional<privacy::LedgerCharge> ReadCharge(const v1::LedgerCharge& row) {
   privacy::LedgerCharge charge{
       .unit = static_cast<privacy::PrivacyUnit>(Narrow(row.unit())),
       .mechanism = static_cast<privacy::PrivacyMechanism>(Narrow(row.mechanism())),
@@ -76,9 +87,14 @@ privacy::LedgerCharge ReadCharge(const v1::LedgerCharge& row) {
       .epsilon = row.epsilon(),
       .delta = row.delta(),
       .rho_q32 = row.rho_q32(),
+      .round = row.round(),
+      .oldest_joined = row.oldest_joined(),
       .subject = row.subject()};
-  for (const auto& point : row.rdp()) {
-    charge.rdp.push_back({point.order(), point.rdp()});
+  if (row.rdp_q32_size() != 0) {
+    if (static_cast<size_t>(row.rdp_q32_size()) != charge.curve.q32.size()) {
+      return std::nullopt;
+    }
+    std::ranges::copy(row.rdp_q32(), charge.curve.q32.begin());
   }
   return charge;
 }
@@ -103,11 +119,9 @@ std::string EntryKey(uint64_t sequence) {
 }
 
 absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
-  if (charge.rdp.size() > limits::kMaxLedgerOrders ||
-      charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
+  if (charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a charge has {} orders and a subject of {} bytes; the limits are {} and {}",
-                 charge.rdp.size(), charge.subject.size(), limits::kMaxLedgerOrders,
+                 "a charge has a subject of {} bytes; the limit is {}", charge.subject.size(),
                  limits::kMaxLedgerSubjectBytes);
   }
   if (!InRange(charge)) {
@@ -115,6 +129,13 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
                  "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is "
                  "invalid; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
                  charge.sigma, charge.sampling_rate, charge.steps, charge.epsilon, charge.delta);
+  }
+  if (!FitsUnit(charge)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a charge of unit {}, round {} and joining round {} is invalid; charge a node by "
+                 "rho without a round, and lessons or users by a curve, from a round on that is "
+                 "not after theirs",
+                 static_cast<int>(charge.unit), charge.round, charge.oldest_joined);
   }
   return absl::OkStatus();
 }
@@ -142,6 +163,9 @@ absl::StatusOr<privacy::LedgerEntry> DecodeEntry(std::string_view bytes) {
                              .wall_ms = row.wall_ms()};
   if (row.has_charge()) {
     entry.charge = ReadCharge(row.charge());
+    if (!entry.charge) {
+      return Broken("an entry");
+    }
   }
   return WellFormed(entry) ? absl::StatusOr<privacy::LedgerEntry>(std::move(entry))
                            : Broken("an entry");

@@ -4,24 +4,20 @@
 #include "storage/ledger/privacy_ledger_store.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/dp/rdp_curve.h"
 #include "storage/db/row_key.h"
+#include "storage/limits.h"
 #include "storage/reasons.h"
 
 namespace ruvd::storage {
 namespace {
 
 constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 digits of the hash
-constexpr uint64_t kMaxLedgerCounterBytes = 64;
 constexpr uint32_t kLedgerFileMode = 0600;
-constexpr privacy::PrivacyUnit kPrivacyUnits[] = {privacy::PrivacyUnit::kNode,
-                                                  privacy::PrivacyUnit::kExample};
 
 absl::Status Broken(std::string_view cause) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
@@ -50,13 +46,14 @@ absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
                                                             : RolledBack(wanted, found);
 }
 
-// Returns the charge for entries of which only the cost is known.
-privacy::LedgerCharge LostCharge(privacy::PrivacyUnit unit, uint64_t rho_q32) {
-  return {.unit = unit,
-          .mechanism = privacy::PrivacyMechanism::kLost,
-          .sigma = 1 / std::sqrt(2 * std::ldexp(static_cast<double>(rho_q32), -32)),
-          .rho_q32 = rho_q32,
-          .subject = "entries that were lost"};
+// Returns the charges of a counter as charges of all units.
+ledger::Counter OutsideRounds(ledger::Counter counter) {
+  for (ledger::UnitCharges* charges : {&counter.lessons, &counter.users}) {
+    charges->for_all += charges->in_rounds;
+    charges->in_rounds = {};
+    charges->newest_round = 0;
+  }
+  return counter;
 }
 
 }  // namespace
@@ -64,7 +61,8 @@ privacy::LedgerCharge LostCharge(privacy::PrivacyUnit unit, uint64_t rho_q32) {
 PrivacyLedgerStore::PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options)
     : database_(database),
       options_(std::move(options)),
-      head_file_(database.path() + "/ledger-head") {}
+      head_file_(database.path() + "/ledger-head"),
+      accounts_(options_.budgets) {}
 
 absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
     Database& database, const PrivacyLedgerOptions& options) {
@@ -98,6 +96,11 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
       RETURN_IF_ERROR(ledger->RaiseCounter(ledger->counter_));
     }
     RETURN_IF_ERROR(ledger->ChargeLost());
+    return ledger;
+  }
+  for (const privacy::LedgerCharge& charge :
+       ledger::LostCharges(ledger->counter_, ledger->accounts_.charged())) {
+    RETURN_IF_ERROR(ledger->accounts_.AddLost(charge));
   }
   return ledger;
 }
@@ -172,32 +175,23 @@ absl::Status PrivacyLedgerStore::WriteHeadFile() const {
                              : WriteFileAtomically(head_file_, head, kLedgerFileMode);
 }
 
-// Returns what the chain was charged.
-ledger::Counter PrivacyLedgerStore::Charged() const {
-  ledger::Counter charged;
-  for (const auto& [unit, totals] : totals_) {
-    charged.Of(unit) = totals.rho_q32;
-  }
-  return charged;
-}
-
+// Without a counter file one release of each unit may be missing in the chain, and in any round.
 absl::Status PrivacyLedgerStore::ReadCounterFile() {
-  counter_ = Charged();
+  counter_ = accounts_.charged();
   if (options_.counter_file.empty()) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::string> text = ReadFile(options_.counter_file, kMaxLedgerCounterBytes);
+  const absl::StatusOr<std::string> text =
+      ReadFile(options_.counter_file, limits::kMaxLedgerCounterBytes);
   if (absl::IsNotFound(text.status())) {
-    for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
-      counter_.Of(unit) = privacy::dp::SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
+    for (const privacy::LedgerCharge& charge : ledger::LostCharges(dearest_, {})) {
+      counter_.Add(charge);
     }
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(text.status());
   ASSIGN_OR_RETURN(const ledger::Counter filed, ledger::ParseCounter(*text));
-  for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
-    counter_.Of(unit) = std::max(counter_.Of(unit), filed.Of(unit));
-  }
+  counter_.RaiseTo(filed);
   return absl::OkStatus();
 }
 
@@ -223,16 +217,14 @@ absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
 // Charges what the counter file has and the chain does not: the process ended between the two
 // writes, or an older store was put back.
 absl::Status PrivacyLedgerStore::ChargeLost() {
-  const ledger::Counter charged = Charged();
-  if (counter_ == charged) {
+  const std::vector<privacy::LedgerCharge> lost =
+      ledger::LostCharges(counter_, accounts_.charged());
+  if (lost.empty()) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(RaiseCounter(counter_));
-  for (const privacy::PrivacyUnit unit : kPrivacyUnits) {
-    if (counter_.Of(unit) > charged.Of(unit)) {
-      RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve,
-                              .charge = LostCharge(unit, counter_.Of(unit) - charged.Of(unit))}));
-    }
+  for (const privacy::LedgerCharge& charge : lost) {
+    RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve, .charge = charge}));
   }
   return absl::OkStatus();
 }
@@ -258,12 +250,10 @@ absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, privacy::Ledge
 
 absl::Status PrivacyLedgerStore::Apply(const privacy::LedgerEntry& entry) {
   if (entry.kind == privacy::LedgerKind::kReserve) {
-    LedgerTotals& totals = totals_[entry.charge->unit];
-    ++totals.reservations;
-    ++totals.unreleased;
-    totals.rho_q32 = privacy::dp::SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
-    uint64_t& dearest = dearest_.Of(entry.charge->unit);
-    dearest = std::max(dearest, entry.charge->rho_q32);
+    RETURN_IF_ERROR(accounts_.Add(*entry.charge));
+    ledger::Counter cost;
+    cost.Add(*entry.charge);
+    dearest_.RaiseTo(OutsideRounds(cost));
     unreleased_[entry.sequence] = {privacy::LedgerKind::kReserve, entry.charge->unit};
     return absl::OkStatus();
   }
@@ -272,7 +262,7 @@ absl::Status PrivacyLedgerStore::Apply(const privacy::LedgerEntry& entry) {
   if (entry.kind == privacy::LedgerKind::kSpend) {
     stage->second.reached = privacy::LedgerKind::kSpend;
   } else {
-    --totals_[stage->second.unit].unreleased;
+    accounts_.AddRelease(stage->second.unit);
     unreleased_.erase(stage);
   }
   return absl::OkStatus();
@@ -317,10 +307,15 @@ absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const privacy::LedgerCharge
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(ChargeLost());
-  ledger::Counter counter = Charged();
-  RETURN_IF_ERROR(
-      CheckBudget(options_.budgets, charge.unit, counter.Of(charge.unit), charge.rho_q32));
-  counter.Of(charge.unit) = privacy::dp::SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
+  RETURN_IF_ERROR(accounts_.Check(charge));
+  ledger::Counter counter = accounts_.charged();
+  counter.Add(charge);
+  if (counter.Saturated()) {
+    return Error(
+        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+        "the privacy ledger cannot count this charge any more, because all charges "
+        "together exceed 2^32 nats; give the node a new identity and an empty data folder");
+  }
   RETURN_IF_ERROR(RaiseCounter(counter));
   RETURN_IF_ERROR(Append({.kind = privacy::LedgerKind::kReserve, .charge = charge}));
   return head_.sequence;
@@ -343,12 +338,32 @@ privacy::LedgerHead PrivacyLedgerStore::head() const {
   return head_;
 }
 
+absl::Status PrivacyLedgerStore::Check(const privacy::LedgerCharge& charge) const {
+  RETURN_IF_ERROR(ledger::CheckCharge(charge));
+  const MutexLock lock(mutex_);
+  return accounts_.Check(charge);
+}
+
 LedgerTotals PrivacyLedgerStore::totals(privacy::PrivacyUnit unit) const {
   const MutexLock lock(mutex_);
-  const auto found = totals_.find(unit);
-  LedgerTotals totals = found == totals_.end() ? LedgerTotals{} : found->second;
-  totals.rho_q32 = std::max(totals.rho_q32, counter_.Of(unit));
+  LedgerTotals totals = accounts_.totals(unit);
+  if (unit == privacy::PrivacyUnit::kNode) {
+    totals.rho_q32 = std::max(totals.rho_q32, counter_.node_rho_q32);
+  }
   return totals;
+}
+
+absl::StatusOr<double> PrivacyLedgerStore::LargestEpsilon(
+    privacy::PrivacyUnit unit, double delta, const privacy::dp::RdpCurve& besides) const {
+  const MutexLock lock(mutex_);
+  return accounts_.LargestEpsilon(unit, delta, besides);
+}
+
+ledger::Counter PrivacyLedgerStore::counter() const {
+  const MutexLock lock(mutex_);
+  ledger::Counter all = accounts_.charged();
+  all.RaiseTo(counter_);
+  return all;
 }
 
 absl::Status PrivacyLedgerStore::ForEach(

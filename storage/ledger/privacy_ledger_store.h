@@ -16,9 +16,10 @@
 #include "base/mutex.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/ledger/ledger_entry.h"
-#include "privacy/ledger/privacy_budget.h"
 #include "privacy/ledger/release_ledger.h"
+#include "privacy/ledger/unit_budget.h"
 #include "storage/db/database.h"
+#include "storage/ledger/ledger_accounts.h"
 #include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/ledger_rows.h"
 
@@ -32,7 +33,7 @@ struct PrivacyLedgerOptions {
   bool read_only = false;
   // The privacy that may be spent, at most one budget for each unit. A unit without a budget may
   // spend nothing.
-  std::vector<privacy::PrivacyBudget> budgets = {};
+  std::vector<privacy::UnitBudget> budgets = {};
   // Signs every entry, and every stored entry must be signed by it. With nullptr entries are
   // neither signed nor checked. It must outlive the ledger.
   const privacy::NodeKey* key = nullptr;
@@ -42,13 +43,6 @@ struct PrivacyLedgerOptions {
   std::string counter_file = {};
   // Writes the head and counter files completely and durably; tests may replace it.
   std::function<absl::Status(const std::string& path, std::string_view contents)> write_file = {};
-};
-
-// The charges of a unit since the store was made.
-struct LedgerTotals {
-  uint64_t reservations = 0;
-  uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
-  uint64_t rho_q32 = 0;     // the sum, which stays at its largest value instead of overflowing
 };
 
 // The node's record of what it released. It is append-only: every entry is hashed together with all
@@ -72,9 +66,18 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   absl::Status Release(uint64_t reservation) override;
 
   privacy::LedgerHead head() const;
-  // Returns the totals. For a ledger opened only for verification they include what only its
+  // Returns the totals. For a ledger opened only for verification the sum includes what only its
   // counter file has.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
+  // Returns the largest epsilon at `delta` that the node, or any lesson or user, has spent, where a
+  // lesson or user also bears `besides`. For a ledger opened only for verification it includes what
+  // only its counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
+  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta,
+                                        const privacy::dp::RdpCurve& besides = {}) const;
+  // Returns all charges, with those that only the counter file has.
+  ledger::Counter counter() const;
+  // Returns the error with which Reserve would refuse a charge, or OK.
+  absl::Status Check(const privacy::LedgerCharge& charge) const;
 
   // Shows all entries in order until the callback returns false. The callback may call the ledger.
   absl::Status ForEach(const std::function<bool(const privacy::LedgerEntry&)>& callback) const;
@@ -95,7 +98,6 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   absl::Status ReadCounterFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RaiseCounter(const ledger::Counter& counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ChargeLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ledger::Counter Charged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Apply(const privacy::LedgerEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckStage(uint64_t reservation, privacy::LedgerKind next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,8 +109,9 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   mutable Mutex mutex_;
   privacy::LedgerHead head_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Stage> unreleased_ ABSL_GUARDED_BY(mutex_);  // by reservation
-  std::map<privacy::PrivacyUnit, LedgerTotals> totals_ ABSL_GUARDED_BY(mutex_);
-  ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);  // the most expensive release of each unit
+  ledger::LedgerAccounts accounts_ ABSL_GUARDED_BY(mutex_);       // of the chain
+  // The most expensive release of each unit, as one outside rounds
+  ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);
   ledger::Counter counter_ ABSL_GUARDED_BY(mutex_);  // the file holds at most this
 };
 

@@ -22,8 +22,9 @@
 #include "bench/experiments/federate_scores.h"
 #include "bench/experiments/federate_settings.h"
 #include "bench/experiments/federate_texts.h"
-#include "privacy/dp/rdp.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/sampled_gaussian.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::bench {
@@ -245,31 +246,23 @@ TEST(SplitTest, NoDocumentIsTrainedOnAndHeldOut) {
 
 // ---- What noised gradients cost
 
-TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
-  for (const double sigma : {0.6, 1.0, 2.0}) {
-    const privacy::dp::SampledGaussian mechanism{.q = 0.05, .sigma = sigma, .steps = 30};
-    const privacy::LedgerCharge charge = ChargeOf(mechanism, 1e-5).value();
-    const double ledger = privacy::EpsilonOfUnits(charge.rho_q32, 1e-5).value();
-    EXPECT_GE(ledger, charge.epsilon) << sigma;
-    EXPECT_LE(ledger, 2 * charge.epsilon) << sigma;
-    // Both together cost no more than the ledger's sum of both.
-    privacy::dp::SampledGaussian twice = mechanism;
-    twice.steps = 60;
-    EXPECT_GE(privacy::EpsilonOfUnits(2 * charge.rho_q32, 1e-5).value(),
-              ChargeOf(twice, 1e-5).value().epsilon)
-        << sigma;
-  }
+TEST(ChargeTest, StepsCostTheSameTogetherAndOneByOne) {
+  const privacy::dp::SampledGaussian once{.q = 0.05, .sigma = 0.8, .steps = 1};
+  privacy::dp::SampledGaussian all = once;
+  all.steps = 30;
+  privacy::dp::RdpCurve sum = ChargeOf(once, 1e-5).value().curve;
+  sum *= 30;
+  const privacy::LedgerCharge charge = ChargeOf(all, 1e-5).value();
+  EXPECT_EQ(charge.curve, sum);
+  EXPECT_EQ(charge.rho_q32, 0U);
+  EXPECT_EQ(charge.epsilon, privacy::dp::EpsilonOf(sum, 1e-5).value().value);
+  EXPECT_LT(charge.epsilon, 30 * ChargeOf(once, 1e-5).value().epsilon);
 }
 
-TEST(ChargeTest, WithoutSamplingItIsLittleAboveTheGaussiansOwn) {
-  std::vector<double> rdp;
-  constexpr double kRho = 0.5;
-  for (int order = 2; order <= 64; ++order) {
-    rdp.push_back(kRho * order);
-  }
-  // The chord between orders 2 and 3 is up to 7 % above the curve.
-  EXPECT_GE(ChargeableRho(rdp, 1e-5).value(), kRho);
-  EXPECT_LE(ChargeableRho(rdp, 1e-5).value(), 1.08 * kRho);
+// One rho that covers the curve would need a sigma of 0.691.
+TEST(ChargeTest, ACurveNeedsLessNoiseThanOneRho) {
+  const double sigma = privacy::dp::NoiseMultiplierWithin(8, 1e-5, 0.064, 8).value();
+  EXPECT_NEAR(sigma, 0.601, 0.001);
 }
 
 FederateSettings ExampleSettings() {
@@ -281,10 +274,8 @@ FederateSettings ExampleSettings() {
 TEST(PlanTest, StaysWithinTheBudgetOfTheLedger) {
   const FederateSettings settings = ExampleSettings();
   const ExamplePlan plan = PlanExamples(settings, 2000, 6, 1792).value();
-  EXPECT_LE(privacy::EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), settings.epsilon);
-  EXPECT_GT(privacy::EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(),
-            0.9 * settings.epsilon);
-  EXPECT_LT(plan.charge.epsilon, settings.epsilon);
+  EXPECT_LE(plan.charge.epsilon, settings.epsilon);
+  EXPECT_GT(plan.charge.epsilon, 0.97 * settings.epsilon);
   EXPECT_EQ(plan.charge.steps, 8U);
   EXPECT_GT(plan.snr, 1);
 }
@@ -308,12 +299,12 @@ class ReleaseTest : public testing::Test {
   }
   void MakeNodes(privacy::ConsentTier tier, privacy::PrivacyUnit unit) {
     for (size_t node = 0; node < kNodes; ++node) {
-      nodes_.push_back(GuardedNode::Create(
-                           folder_->path(), node,
-                           {.tier = tier,
-                            .budget = privacy::PrivacyBudget::Within(unit, kEpsilon, 1e-5).value(),
-                            .noise_seed = 5})
-                           .value());
+      nodes_.push_back(
+          GuardedNode::Create(folder_->path(), node,
+                              {.tier = tier,
+                               .budget = privacy::UnitBudget::Within(unit, kEpsilon, 1e-5).value(),
+                               .noise_seed = 5})
+              .value());
     }
   }
   static std::vector<LocalChange> Changes() {
@@ -347,13 +338,12 @@ TEST_F(ReleaseTest, PublicUpdatesArriveAsTheyAre) {
 }
 
 TEST_F(ReleaseTest, NoisedGradientsArePaidForAtOnceAndOnce) {
-  MakeNodes(privacy::ConsentTier::kDp, privacy::PrivacyUnit::kExample);
+  MakeNodes(privacy::ConsentTier::kDp, privacy::PrivacyUnit::kLesson);
   FederateSettings settings = ExampleSettings();
   settings.epsilon = kEpsilon / 2;
   const ExamplePlan plan = PlanExamples(settings, 2000, kNodes, 4).value();
   const auto release = MakeExampleRelease(format_, nodes_, kNodes, plan).value();
-  EXPECT_EQ(nodes_[0]->ledger().totals(privacy::PrivacyUnit::kExample).rho_q32,
-            plan.charge.rho_q32);
+  EXPECT_EQ(nodes_[0]->ledger().counter().lessons.for_all, plan.charge.curve);
   EXPECT_TRUE(release->Release(0, Changes()).ok());
   EXPECT_LE(release->Spent().value().epsilon, settings.epsilon);
 }

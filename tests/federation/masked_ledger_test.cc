@@ -75,7 +75,7 @@ TEST_F(MaskedLedgerTest, AnAttemptThatFailedAfterItsSharesIsPaidForToo) {
 
 TEST_F(MaskedLedgerTest, WhoCannotPayIsLeftOutAndNoisesNothing) {
   worlds_[2].ledger.budget =
-      privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample, 0.5, 1e-6).value();
+      privacy::UnitBudget::Within(privacy::PrivacyUnit::kLesson, 0.5, 1e-6).value();
   bus_.Run();
   bus_.ExpectSum({0, 1, 3, 4, 5}, 1);
   EXPECT_THAT(worlds_[2].events, IsEmpty());

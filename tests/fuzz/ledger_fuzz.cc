@@ -49,11 +49,15 @@ void CheckFile(std::span<const uint8_t> bytes) {
   namespace ledger = ruvd::storage::ledger;
   const auto file = ledger::VerifyLedgerFile(bytes);
   const ledger::LedgerFileDemands demands{
-      .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1U << 31}},
+      .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1U << 31},
+                  {.unit = ruvd::privacy::PrivacyUnit::kLesson, .epsilon = 1, .delta = 1e-6}},
       .counter = ledger::Counter{.node_rho_q32 = 1}};
   const auto demanded = ledger::VerifyLedgerFile(bytes, demands);
   RUVD_CHECK(file.ok() || !demanded.ok());
-  RUVD_CHECK(!file.ok() || file->head.sequence == 0 || !file->totals.empty());
+  if (file.ok()) {
+    const auto spent = file->accounts.LargestEpsilon(ruvd::privacy::PrivacyUnit::kLesson, 1e-6);
+    RUVD_CHECK(*spent >= 0 && (!demanded.ok() || *spent <= 1));
+  }
 }
 
 }  // namespace

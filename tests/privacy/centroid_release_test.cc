@@ -11,6 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
@@ -42,7 +43,7 @@ class CentroidReleaseTest : public testing::Test {
   void ExpectRefused(const absl::Status& status, std::string_view reason) {
     EXPECT_EQ(ReasonOf(status), reason) << status;
     EXPECT_TRUE(world_.events.empty());
-    EXPECT_EQ(world_.ledger.spent_q32, 0U);
+    EXPECT_EQ(world_.ledger.spent, dp::RdpCurve());
   }
 
   ReleaseWorld world_;
@@ -61,23 +62,27 @@ TEST_F(CentroidReleaseTest, IsReservedBeforeNoiseIsDrawnAndSpentBeforeItLeaves) 
             static_cast<int64_t>(world_.events.size()) - 2);
 }
 
-TEST_F(CentroidReleaseTest, AllPassesAndGroupsAreOneChargeOfTheUnitExample) {
+TEST_F(CentroidReleaseTest, AllPassesAndGroupsAreOneChargeOfTheUnitLesson) {
   ASSERT_TRUE(Prepare().ok());
   ASSERT_EQ(world_.ledger.charges.size(), 1U);
   const LedgerCharge charge = world_.ledger.charges.front();
-  EXPECT_EQ(charge.unit, PrivacyUnit::kExample);
+  EXPECT_EQ(charge.unit, PrivacyUnit::kLesson);
   EXPECT_EQ(charge.mechanism, PrivacyMechanism::kDiscreteGaussian);
   const double pass = dp::GaussianRho(terms_.centroids.grid.NoiseMultiplier());
-  EXPECT_EQ(charge.rho_q32, dp::FixedPointRho(limits::kCentroidPasses * pass).value());
-  EXPECT_EQ(charge.epsilon, dp::EpsilonOfRho(limits::kCentroidPasses * pass, 1e-6).value());
+  const dp::RdpCurve curve = dp::ZcdpCurve(limits::kCentroidPasses * pass).value();
+  EXPECT_EQ(charge.curve, curve);
+  EXPECT_EQ(charge.round, 0U);
+  EXPECT_EQ(charge.epsilon, dp::EpsilonOf(curve, 1e-6).value().value);
   EXPECT_EQ(charge, ChargeOf(terms_).value());
-  EXPECT_EQ(world_.ledger.spent_q32, charge.rho_q32);
+  EXPECT_EQ(world_.ledger.spent, curve);
   ASSERT_TRUE(Prepare().ok());  // releasing the same examples again costs again
-  EXPECT_EQ(world_.ledger.spent_q32, 2 * charge.rho_q32);
+  dp::RdpCurve twice = curve;
+  twice += curve;
+  EXPECT_EQ(world_.ledger.spent, twice);
 }
 
 TEST_F(CentroidReleaseTest, TheBudgetEndsBeforeNoise) {
-  world_.ledger.budget.rho_q32 = ChargeOf(terms_).value().rho_q32;
+  world_.ledger.budget.epsilon = ChargeOf(terms_).value().epsilon;
   ASSERT_TRUE(Prepare().ok());
   world_.events.clear();
   EXPECT_EQ(ReasonOf(Prepare().status()), reasons::kPrivacyBudgetSpent);
@@ -87,7 +92,7 @@ TEST_F(CentroidReleaseTest, TheBudgetEndsBeforeNoise) {
 TEST_F(CentroidReleaseTest, NothingLeavesWhereTheChargeIsNotSpentOnDisk) {
   world_.ledger.fail_spend = true;
   EXPECT_FALSE(Prepare().ok());
-  EXPECT_GT(world_.ledger.spent_q32, 0U);
+  EXPECT_NE(world_.ledger.spent, dp::RdpCurve());
 }
 
 TEST_F(CentroidReleaseTest, FewerExamplesThanOneGroupNeedsCostNothing) {

@@ -6,25 +6,27 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/cohort_ledger.h"
+#include "privacy/ledger/unit_budget.h"
 #include "privacy/release/update_release.h"
 
 namespace ruvd::privacy {
 
-// A ledger in memory that follows the rules and records what it is asked, and when.
+// A ledger of lessons in memory that follows the rules and records what it is asked, and when.
 class RecordingLedger final : public ReleaseLedger {
  public:
   explicit RecordingLedger(std::vector<std::string>* events) : events_(events) {}
   absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override {
-    RETURN_IF_ERROR(CheckBudget(std::array{budget}, charge.unit, spent_q32, charge.rho_q32));
-    spent_q32 += charge.rho_q32;
+    CohortLedger after(budget);
+    after.AddForAll(spent);
+    RETURN_IF_ERROR(after.CheckForAll(charge.curve));
+    spent += charge.curve;
     charges.push_back(charge);
     events_->emplace_back("reserve");
     return charges.size();
@@ -38,11 +40,8 @@ class RecordingLedger final : public ReleaseLedger {
     return absl::OkStatus();
   }
 
-  PrivacyBudget budget = {.unit = PrivacyUnit::kExample,
-                          .epsilon = 8,
-                          .delta = 1e-6,
-                          .rho_q32 = std::numeric_limits<uint64_t>::max()};
-  uint64_t spent_q32 = 0;
+  UnitBudget budget = {.unit = PrivacyUnit::kLesson, .epsilon = 1000, .delta = 1e-6};
+  dp::RdpCurve spent;
   bool fail_spend = false;
   std::vector<LedgerCharge> charges;
 
@@ -68,7 +67,7 @@ class ReleaseWorld {
     terms.layout.bank_values = {1, 1};
     terms.layout.grid = dp::MakeNoiseGrid(1, 1, 2).value();
     terms.scope = "support";
-    terms.unit = PrivacyUnit::kExample;
+    terms.unit = PrivacyUnit::kLesson;
     terms.contributors = 16;
   }
 

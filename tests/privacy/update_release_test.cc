@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
@@ -42,11 +43,21 @@ TEST_F(UpdateReleaseTest, PaysBeforeItDrawsNoiseAndBeforeBytesExist) {
   EXPECT_EQ(release.reservation, 1U);
   EXPECT_EQ(world_.ledger.charges[0], release.forecast.charge);
   const LedgerCharge& charge = release.forecast.charge;
-  EXPECT_EQ(charge.unit, PrivacyUnit::kExample);
+  EXPECT_EQ(charge.unit, PrivacyUnit::kLesson);
   EXPECT_EQ(charge.mechanism, PrivacyMechanism::kDiscreteGaussian);
   EXPECT_EQ(charge.sigma, world_.terms.layout.grid.NoiseMultiplier());
-  EXPECT_EQ(charge.rho_q32, dp::FixedPointRho(dp::GaussianRho(charge.sigma)).value());
-  EXPECT_NEAR(charge.epsilon, dp::EpsilonOfRho(dp::GaussianRho(charge.sigma), 1e-6).value(), 1e-9);
+  EXPECT_EQ(charge.curve, dp::ZcdpCurve(dp::GaussianRho(charge.sigma)).value());
+  EXPECT_EQ(charge.epsilon, dp::EpsilonOf(charge.curve, 1e-6).value().value);
+  EXPECT_EQ(charge.rho_q32, 0U);
+  world_.terms.unit = PrivacyUnit::kNode;
+  const std::array<std::span<float>, 2> banks = {world_.values[0], world_.values[1]};
+  const LedgerCharge of_node = CheckRelease(world_.terms, world_.Guards(),
+                                            {.banks = banks, .contributors = world_.contributors})
+                                   .value()
+                                   .charge;
+  EXPECT_EQ(of_node.rho_q32, dp::FixedPointRho(dp::GaussianRho(charge.sigma)).value());
+  EXPECT_EQ(of_node.curve, dp::RdpCurve());
+  EXPECT_LE(of_node.epsilon, charge.epsilon);
   EXPECT_NEAR(release.forecast.snr, 4 / (charge.sigma * std::sqrt(2.0)), 1e-9);
 }
 
@@ -138,14 +149,14 @@ TEST_F(UpdateReleaseTest, AnUpdateOfAnotherShapeCostsNothing) {
 }
 
 TEST_F(UpdateReleaseTest, AtTheLimitNothingIsNoised) {
-  world_.ledger.budget = PrivacyBudget::Within(PrivacyUnit::kExample, 1, 1e-6).value();
+  world_.ledger.budget = UnitBudget::Within(PrivacyUnit::kLesson, 1, 1e-6).value();
   EXPECT_EQ(Refusal(), reasons::kPrivacyBudgetSpent);
 }
 
 TEST_F(UpdateReleaseTest, WithoutTheSpendOnDiskNoBytesComeOut) {
   world_.ledger.fail_spend = true;
   EXPECT_FALSE(world_.Prepare().ok());
-  EXPECT_GT(world_.ledger.spent_q32, 0U);  // and what was reserved stays spent
+  EXPECT_NE(world_.ledger.spent, dp::RdpCurve());  // and what was reserved stays spent
 }
 
 TEST_F(UpdateReleaseTest, PayloadsThatAreNoneAreRefused) {
@@ -156,7 +167,7 @@ TEST_F(UpdateReleaseTest, PayloadsThatAreNoneAreRefused) {
     return ReasonOf(ReleasePayload::Parse(AsBytes(bad)).status());
   };
   EXPECT_EQ(reason(0, 2), reasons::kUpdateInvalid);        // version
-  EXPECT_EQ(reason(2, 3), reasons::kUpdateInvalid);        // unit
+  EXPECT_EQ(reason(2, 4), reasons::kUpdateInvalid);        // unit
   EXPECT_EQ(reason(38, 1), reasons::kUpdateInvalid);       // exponent
   EXPECT_EQ(reason(42, '\x7F'), reasons::kUpdateInvalid);  // clip
   EXPECT_EQ(reason(46, '\x7F'), reasons::kUpdateInvalid);  // noise

@@ -11,7 +11,7 @@
 
 namespace ruvd::test {
 
-SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets, bool syncs)
+SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::UnitBudget> budgets, bool syncs)
     : disk_(&disk), budgets_(std::move(budgets)), syncs_(syncs) {
   for (const privacy::LedgerEntry& entry : disk_->Read().ledger) {
     whole_ = whole_ && entry.sequence == next_sequence_;
@@ -36,7 +36,7 @@ void SimLedger::Append(privacy::LedgerEntry entry) {
 }
 
 absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
-  RETURN_IF_ERROR(privacy::CheckBudget(budgets_, charge.unit, spent_, charge.rho_q32));
+  RETURN_IF_ERROR(privacy::CheckNodeBudget(budgets_, spent_, charge.rho_q32));
   spent_ = privacy::dp::SaturatingAdd(spent_, charge.rho_q32);
   const uint64_t reservation = next_sequence_;
   Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});

@@ -8,19 +8,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privacy/ledger/privacy_budget.h"
 #include "privacy/ledger/release_ledger.h"
+#include "privacy/ledger/unit_budget.h"
 #include "tests/sim/sim_disk.h"
 
 namespace ruvd::test {
 
-// The privacy ledger on a simulated disk: the budget's rule is that of privacy/ledger, durability
-// is the disk's. Not thread-safe.
+// The privacy ledger of a node on a simulated disk: the budget's rule is that of privacy/ledger,
+// durability is the disk's. Not thread-safe.
 class SimLedger final : public privacy::ReleaseLedger {
  public:
   // `disk` must outlive the ledger. If `syncs` is false, the ledger forgets; this is for tests of
   // the invariant.
-  SimLedger(SimDisk& disk, std::vector<privacy::PrivacyBudget> budgets, bool syncs = true);
+  SimLedger(SimDisk& disk, std::vector<privacy::UnitBudget> budgets, bool syncs = true);
 
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
@@ -36,7 +36,7 @@ class SimLedger final : public privacy::ReleaseLedger {
   void Append(privacy::LedgerEntry entry);
 
   SimDisk* disk_;
-  std::vector<privacy::PrivacyBudget> budgets_;
+  std::vector<privacy::UnitBudget> budgets_;
   bool syncs_;
   bool whole_ = true;
   uint64_t next_sequence_ = 1;

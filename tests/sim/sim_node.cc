@@ -28,11 +28,11 @@ privacy::LedgerCharge ChargeOf(uint64_t round) {
 }
 
 // Solved only once, because every start of every node has the same budgets.
-const std::vector<privacy::PrivacyBudget>& Budgets() {
-  static const auto* const budgets = new std::vector<privacy::PrivacyBudget>([] {
-    auto budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 100, 1e-6);
+const std::vector<privacy::UnitBudget>& Budgets() {
+  static const auto* const budgets = new std::vector<privacy::UnitBudget>([] {
+    auto budget = privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 100, 1e-6);
     RUVD_CHECK(budget.ok());
-    return std::vector<privacy::PrivacyBudget>{*budget};
+    return std::vector<privacy::UnitBudget>{*budget};
   }());
   return *budgets;
 }

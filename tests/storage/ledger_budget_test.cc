@@ -9,9 +9,11 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
 #include "storage/db/backup.h"
+#include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/limits.h"
 #include "storage/reasons.h"
@@ -23,21 +25,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
-privacy::LedgerCharge ChargeOf(uint64_t rho_q32,
-                               privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
-  return {.unit = unit,
+constexpr double kDelta = 1e-6;
+constexpr privacy::PrivacyUnit kLesson = privacy::PrivacyUnit::kLesson;
+
+privacy::LedgerCharge ChargeOf(uint64_t rho_q32) {
+  return {.unit = privacy::PrivacyUnit::kNode,
           .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
           .sigma = 1,
           .rho_q32 = rho_q32,
           .subject = "update"};
 }
 
+privacy::dp::RdpCurve Cost(double rho = 0.1) {
+  return privacy::dp::SampledCurve(0.3, rho).value();
+}
+double EpsilonOf(const privacy::dp::RdpCurve& curve) {
+  return privacy::dp::EpsilonOf(curve, kDelta).value().value;
+}
+
+// A charge of lessons; round 0 is outside rounds.
+privacy::LedgerCharge RoundOf(uint64_t round, uint64_t oldest = 0,
+                              const privacy::dp::RdpCurve& cost = Cost()) {
+  return {.unit = kLesson,
+          .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
+          .sigma = 1,
+          .sampling_rate = 0.3,
+          .curve = cost,
+          .round = round,
+          .oldest_joined = oldest,
+          .subject = "round"};
+}
+
 class LedgerBudgetTest : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    options_ = {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1000},
-                            {.unit = privacy::PrivacyUnit::kExample, .delta = 1e-6, .rho_q32 = 50}},
+    options_ = {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .delta = kDelta, .rho_q32 = 1000},
+                            {.unit = kLesson, .epsilon = 4, .delta = kDelta}},
                 .key = &node_,
                 .counter_file = (folder_ / "privacy-counter").string()};
     ASSERT_EQ(Reopen(), "");
@@ -59,10 +83,11 @@ class LedgerBudgetTest : public StoreTest {
     }
     return ReasonOf(ledger.status());
   }
-  uint64_t Spent(privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) const {
-    return ledger_->totals(unit).rho_q32;
+  uint64_t Spent() const { return ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32; }
+  double SpentByLessons() const { return ledger_->LargestEpsilon(kLesson, kDelta).value(); }
+  std::string Counter() const {
+    return ReadFile(options_.counter_file, limits::kMaxLedgerCounterBytes).value_or("");
   }
-  std::string Counter() const { return ReadFile(options_.counter_file, 100).value_or(""); }
 
   privacy::NodeKey node_ = privacy::NodeKey::FromSeed(privacy::KeySeed{3});
   PrivacyLedgerOptions options_;
@@ -71,7 +96,7 @@ class LedgerBudgetTest : public StoreTest {
 };
 
 TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
-  options_.budgets = {privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
+  options_.budgets = {privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
   ASSERT_EQ(Reopen(), "");
   const uint64_t half = options_.budgets[0].rho_q32 / 2;
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(half)).ok());
@@ -102,12 +127,35 @@ TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
 
 TEST_F(LedgerBudgetTest, UnitsHaveBudgetsOfTheirOwn) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1000)).ok());
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(50, privacy::PrivacyUnit::kExample)).ok());
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
-            reasons::kPrivacyBudgetSpent);
-  options_.budgets.pop_back();  // that unit has no budget any more
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(1)).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1)).status()), reasons::kPrivacyBudgetSpent);
+  privacy::LedgerCharge of_users = RoundOf(1);
+  of_users.unit = privacy::PrivacyUnit::kUser;
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(of_users).status()), reasons::kPrivacyBudgetSpent);
+  options_.budgets.pop_back();  // lessons have no budget any more
   ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1, privacy::PrivacyUnit::kExample)).status()),
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(2)).status()), reasons::kPrivacyBudgetSpent);
+}
+
+TEST_F(LedgerBudgetTest, EveryLessonHasItsOwnBudget) {
+  uint64_t round = 1;
+  while (ledger_->Check(RoundOf(round)).ok()) {
+    ASSERT_TRUE(ledger_->Reserve(RoundOf(round)).ok());
+    ++round;
+  }
+  ASSERT_GT(round, 3U);
+  EXPECT_LE(SpentByLessons(), 4);
+  const absl::Status refused = ledger_->Reserve(RoundOf(round)).status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kPrivacyBudgetSpent);
+  EXPECT_THAT(MessageOf(refused), testing::HasSubstr("a lesson that joined in round 0"));
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(0)).status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(1, 1)).status()), reasons::kInvalidArgument)
+      << "an earlier round";
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(round, 3)).ok()) << "newer lessons go on";
+  const double spent = SpentByLessons();
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(SpentByLessons(), spent);
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(round + 1, 0)).status()),
             reasons::kPrivacyBudgetSpent);
 }
 
@@ -130,25 +178,36 @@ TEST_F(LedgerBudgetTest, ARestoredBackupDoesNotRollTheLedgerBack) {
   fs::copy(folder_ / "store", folder_ / "backup", fs::copy_options::recursive);
   ASSERT_EQ(Reopen(), "");
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(300)).ok());
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(40, privacy::PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(0)).ok());
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(7, 2)).ok());
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(8, 5)).ok());
   Close();
   fs::remove_all(folder_ / "store");
   fs::rename(folder_ / "backup", folder_ / "store");
   PrivacyLedgerOptions reading = options_;
   reading.read_only = true;
   database_ = OpenStore();
-  EXPECT_EQ(PrivacyLedgerStore::Open(*database_, reading)
-                .value()
-                ->totals(privacy::PrivacyUnit::kNode)
-                .rho_q32,
-            400U);
+  privacy::dp::RdpCurve all = Cost();
+  all *= 3;
+  {
+    const auto read = PrivacyLedgerStore::Open(*database_, reading).value();
+    EXPECT_EQ(read->totals(privacy::PrivacyUnit::kNode).rho_q32, 400U);
+    EXPECT_EQ(read->LargestEpsilon(kLesson, kDelta).value(), EpsilonOf(all));
+  }
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Spent(), 400U);
-  EXPECT_EQ(Spent(privacy::PrivacyUnit::kExample), 40U);
+  EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(601)).status()), reasons::kPrivacyBudgetSpent);
   ASSERT_EQ(Reopen(), "");  // charged once, not at every start
   EXPECT_EQ(Spent(), 400U);
-  EXPECT_EQ(ledger_->head().sequence, 3U);
+  EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
+  EXPECT_EQ(ledger_->head().sequence, 4U) << "lost: of the node, in rounds and outside rounds";
+  // Lessons that joined after the newest round of the counter did not take part in what was lost.
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(7)).status()), reasons::kInvalidArgument);
+  all = Cost(0.4);
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(9, 9, all)).ok());
+  all += Cost();
+  EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
 }
 
 TEST_F(LedgerBudgetTest, AStoreBegunAnewStillOwesWhatTheCounterSays) {
@@ -171,18 +230,53 @@ TEST_F(LedgerBudgetTest, WithoutItsCounterOneReleaseCountsAsSpent) {
   EXPECT_EQ(Spent(), 220U);
 }
 
+// The round of the release that may be missing is unknown, so it counts for all lessons.
+TEST_F(LedgerBudgetTest, WithoutItsCounterOneRoundCountsForAllLessons) {
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(3, 2, Cost(0.2))).ok());
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(4, 4, Cost(0.1))).ok());
+  Close();
+  fs::remove(options_.counter_file);
+  for (int start = 0; start < 2; ++start) {
+    ASSERT_EQ(Reopen(), "");
+    privacy::dp::RdpCurve all = Cost(0.2);
+    all *= 2;
+    EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
+    EXPECT_EQ(ledger_->counter().lessons.for_all, Cost(0.2));
+  }
+}
+
 TEST_F(LedgerBudgetTest, ACounterThatIsBehindCatchesUpAndAGarbledOneStops) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(100)).ok());
   const std::string newest = Counter();
-  EXPECT_EQ(newest, "100 0\n");
-  ASSERT_TRUE(WriteFileAtomically(options_.counter_file, "10 0\n").ok());
+  EXPECT_EQ(newest, "node 100\nlesson 0\nuser 0\n");
+  ASSERT_TRUE(WriteFileAtomically(options_.counter_file, "node 10\nlesson 0\nuser 0\n").ok());
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Counter(), newest);
-  for (const char* text :
-       {"", "100", "100 \n", "100 0", "x 0\n", "-1 0\n", "100 0\n\n", "007 0\n"}) {
+  for (const char* text : {"", "node 100", "node 100\nlesson 0\n", "node 100\nlesson 0\nuser 0",
+                           "100 0\n", "node x\nlesson 0\nuser 0\n", "node -1\nlesson 0\nuser 0\n",
+                           "node 100\nlesson 0\nuser 0\n\n", "node 007\nlesson 0\nuser 0\n",
+                           "node 100\nuser 0\nlesson 0\n", "node 100\nlesson 1 2 3\nuser 0\n",
+                           "node 18446744073709551616\nlesson 0\nuser 0\n"}) {
     ASSERT_TRUE(WriteFileAtomically(options_.counter_file, text).ok());
     EXPECT_EQ(Reopen(), reasons::kLedgerBroken) << text;
   }
+}
+
+TEST_F(LedgerBudgetTest, TheCounterOfLessonsCatchesUpToo) {
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(3, 2)).ok());
+  const std::string before = Counter();
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(4, 2)).ok());
+  const std::string newest = Counter();
+  EXPECT_THAT(newest, testing::StartsWith("node 0\nlesson 4 "));
+  const ledger::Counter parsed = ledger::ParseCounter(newest).value();
+  privacy::dp::RdpCurve both = Cost();
+  both += Cost();
+  EXPECT_EQ(parsed.lessons.newest_round, 4U);
+  EXPECT_EQ(parsed.lessons.in_rounds, both);
+  EXPECT_EQ(parsed.lessons.for_all, privacy::dp::RdpCurve());
+  ASSERT_TRUE(WriteFileAtomically(options_.counter_file, before).ok());
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(Counter(), newest);
 }
 
 // The process ends before the counter, between counter and entry, between entry and head, and after
@@ -209,7 +303,43 @@ TEST_F(LedgerBudgetTest, KilledBetweenAnyTwoStepsAChargeIsNeitherLostNorDoubled)
       ASSERT_EQ(Reopen(), "");
       before += kill_at > 0 || after_write ? 10 : 0;
       EXPECT_EQ(Spent(), before);
-      EXPECT_EQ(Counter(), before == 0 ? "" : fmt::format("{} 0\n", before));
+      EXPECT_EQ(Counter(), before == 0 ? "" : fmt::format("node {}\nlesson 0\nuser 0\n", before));
+    }
+  }
+}
+
+// Wherever the process ends between a reserve and the end of its release, the round counts, for all
+// lessons that had joined by then, and other lessons do not pay.
+TEST_F(LedgerBudgetTest, ARoundThatACrashInterruptedCounts) {
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(5, 4)).ok());
+  double before = SpentByLessons();
+  uint64_t round = 5;
+  for (const int kill_at : {0, 1, 2}) {
+    for (const bool after_write : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", kill_at, after_write));
+      int steps = -1;  // not counted while the ledger opens
+      options_.write_file = [&](const std::string& path,
+                                std::string_view contents) -> absl::Status {
+        const int step = steps < 0 ? -1 : steps++;
+        if (step > kill_at || (step == kill_at && !after_write)) {
+          return absl::InternalError("killed");
+        }
+        const absl::Status written = WriteFileAtomically(path, contents, 0600);
+        return step == kill_at ? absl::InternalError("killed") : written;
+      };
+      ASSERT_EQ(Reopen(), "");
+      steps = 0;
+      const absl::StatusOr<uint64_t> reserved = ledger_->Reserve(RoundOf(++round, 4, Cost(0.01)));
+      EXPECT_EQ(reserved.ok(), kill_at == 2);
+      if (reserved.ok()) {  // the bytes may have left, whatever the ledger could write of it
+        EXPECT_FALSE(ledger_->Spend(*reserved).ok());
+      }
+      options_.write_file = {};
+      ASSERT_EQ(Reopen(), "");
+      const bool begun = kill_at > 0 || after_write;
+      EXPECT_EQ(SpentByLessons() > before, begun);
+      EXPECT_TRUE(ledger_->Check(RoundOf(round + 1, round + 1, Cost(0.3))).ok());
+      before = SpentByLessons();
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "storage/ledger/ledger_file.h"
 
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/reasons.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
@@ -27,12 +28,28 @@ class LedgerFileTest : public StoreTest {
   }
   static PrivacyLedgerOptions LedgerOptions(const privacy::NodeKey* key) {
     return {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 1000},
-                        {.unit = privacy::PrivacyUnit::kExample, .rho_q32 = 1000}},
+                        {.unit = privacy::PrivacyUnit::kLesson, .epsilon = 100, .delta = 1e-6},
+                        {.unit = privacy::PrivacyUnit::kUser, .epsilon = 100, .delta = 1e-6}},
             .key = key};
   }
-  static privacy::LedgerCharge Charge(uint64_t rho_q32,
-                                      privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
-    return {.unit = unit, .sigma = 1, .rho_q32 = rho_q32, .subject = "update"};
+  static privacy::LedgerCharge Charge(uint64_t rho_q32) {
+    return {.sigma = 1, .rho_q32 = rho_q32, .subject = "update"};
+  }
+  static privacy::dp::RdpCurve Cost() { return privacy::dp::SampledCurve(0.3, 0.2).value(); }
+  static double EpsilonOf(uint64_t rounds) {
+    privacy::dp::RdpCurve curve = Cost();
+    curve *= rounds;
+    return privacy::dp::EpsilonOf(curve, 1e-6).value().value;
+  }
+  static privacy::LedgerCharge Round(uint64_t round, uint64_t oldest,
+                                     privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson) {
+    return {.unit = unit,
+            .sigma = 1,
+            .sampling_rate = 0.3,
+            .curve = Cost(),
+            .round = round,
+            .oldest_joined = oldest,
+            .subject = "round"};
   }
   std::string Export() const { return ledger::ExportLedger(*database_, node_, 1234).value(); }
 
@@ -44,7 +61,7 @@ class LedgerFileTest : public StoreTest {
 TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
   ASSERT_TRUE(ledger_->Spend(1).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(5, privacy::PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Round(5, 1)).ok());
   ASSERT_TRUE(ledger_->Release(1).ok());
   const std::string bytes = Export();
   const auto file = ledger::VerifyLedgerFile(AsBytes(bytes)).value();
@@ -52,10 +69,23 @@ TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   EXPECT_EQ(file.key, node_.public_key());
   EXPECT_EQ(file.created_ms, 1234);
   EXPECT_EQ(file.head, ledger_->head());
-  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kNode).rho_q32, 7U);
-  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kNode).unreleased, 0U);
-  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kExample).rho_q32, 5U);
-  EXPECT_EQ(file.totals.at(privacy::PrivacyUnit::kExample).unreleased, 1U);
+  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kNode).rho_q32, 7U);
+  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kLesson).unreleased, 1U);
+  EXPECT_EQ(file.accounts.charged(), ledger_->counter());
+}
+
+// The largest epsilon is that of the lessons which took part in most rounds, not that of all
+// rounds.
+TEST_F(LedgerFileTest, TheLargestEpsilonFollowsFromTheEntriesAlone) {
+  for (uint64_t round = 1; round <= 9; ++round) {
+    ASSERT_TRUE(ledger_->Reserve(Round(round, round < 4 ? 0 : round - 3)).ok());
+  }
+  ASSERT_TRUE(ledger_->Reserve(Round(2, 2, privacy::PrivacyUnit::kUser)).ok());
+  const auto file = ledger::VerifyLedgerFile(AsBytes(Export())).value();
+  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-6).value(),
+            EpsilonOf(4));
+  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(1));
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {
@@ -90,7 +120,7 @@ TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
 
 TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(5, privacy::PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Round(5, 1)).ok());
   ASSERT_TRUE(ledger_->Reserve(Charge(2)).ok());
   ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
   std::string bytes = Export();
@@ -107,6 +137,26 @@ TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
             reasons::kLedgerBroken);
 }
 
+TEST_F(LedgerFileTest, TheFirstRoundAboveABudgetIsNamed) {
+  for (uint64_t round = 1; round <= 7; ++round) {
+    ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
+    ASSERT_TRUE(ledger_->Reserve(Round(round, 0)).ok());
+  }
+  const std::string bytes = Export();
+  for (uint64_t rounds = 0; rounds <= 7; ++rounds) {
+    const ledger::LedgerFileDemands demands{
+        .budgets = {
+            {.unit = privacy::PrivacyUnit::kLesson, .epsilon = EpsilonOf(rounds), .delta = 1e-6}}};
+    const absl::Status status = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
+    if (rounds == 7) {
+      EXPECT_TRUE(status.ok()) << status;
+      continue;
+    }
+    EXPECT_EQ(ReasonOf(status), reasons::kPrivacyBudgetSpent);
+    EXPECT_THAT(MessageOf(status), testing::HasSubstr(fmt::format("entry {} ", 2 * rounds + 2)));
+  }
+}
+
 TEST_F(LedgerFileTest, ACounterThatSaysMoreThanTheEntriesIsNoticed) {
   ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
   const std::string bytes = Export();
@@ -116,7 +166,9 @@ TEST_F(LedgerFileTest, ACounterThatSaysMoreThanTheEntriesIsNoticed) {
   EXPECT_EQ(verify({.node_rho_q32 = 7}), "");
   EXPECT_EQ(verify({.node_rho_q32 = 6}), "") << "an older counter is no contradiction";
   EXPECT_EQ(verify({.node_rho_q32 = 8}), reasons::kLedgerBroken);
-  EXPECT_EQ(verify({.node_rho_q32 = 7, .example_rho_q32 = 1}), reasons::kLedgerBroken);
+  ledger::Counter more{.node_rho_q32 = 7};
+  more.Add(Round(1, 0));
+  EXPECT_EQ(verify(more), reasons::kLedgerBroken);
 }
 
 TEST_F(LedgerFileTest, ALedgerWithoutSignaturesIsNotExported) {

@@ -11,6 +11,8 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/limits.h"
 #include "storage/ledger/ledger_rows.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
@@ -19,25 +21,33 @@
 namespace ruvd::storage {
 namespace {
 
-privacy::LedgerCharge MakeCharge(uint64_t rho_q32,
-                                 privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
-  return {.unit = unit,
+privacy::LedgerCharge MakeCharge(uint64_t rho_q32) {
+  return {.unit = privacy::PrivacyUnit::kNode,
           .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
           .sigma = 1.5,
           .sampling_rate = 0.25,
           .steps = 10,
           .epsilon = 2,
           .delta = 1e-5,
-          .rdp = {{1.5, 0.125}, {2, 0.25}},
           .rho_q32 = rho_q32,
           .subject = "update"};
 }
 
+privacy::LedgerCharge MakeCharge(privacy::PrivacyUnit unit, uint64_t round, uint64_t oldest) {
+  privacy::LedgerCharge charge = MakeCharge(0);
+  charge.unit = unit;
+  charge.curve = privacy::dp::SampledCurve(charge.sampling_rate, 0.2).value();
+  charge.round = round;
+  charge.oldest_joined = oldest;
+  return charge;
+}
+
 // Budgets for tests that are not about limits.
-std::vector<privacy::PrivacyBudget> NoLimits() {
+std::vector<privacy::UnitBudget> NoLimits() {
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   return {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = kAll},
-          {.unit = privacy::PrivacyUnit::kExample, .rho_q32 = kAll}};
+          {.unit = privacy::PrivacyUnit::kLesson, .epsilon = 1e9, .delta = 1e-6},
+          {.unit = privacy::PrivacyUnit::kUser, .epsilon = 1e9, .delta = 1e-6}};
 }
 
 class LedgerTest : public StoreTest {
@@ -87,7 +97,8 @@ class LedgerTest : public StoreTest {
 TEST_F(LedgerTest, KeepsEveryEntryOverAReopen) {
   EXPECT_EQ(ledger_->Reserve(MakeCharge(7)).value(), 1U);
   ASSERT_TRUE(ledger_->Spend(1).ok());
-  EXPECT_EQ(ledger_->Reserve(MakeCharge(5, privacy::PrivacyUnit::kExample)).value(), 3U);
+  const privacy::LedgerCharge of_lessons = MakeCharge(privacy::PrivacyUnit::kLesson, 9, 4);
+  EXPECT_EQ(ledger_->Reserve(of_lessons).value(), 3U);
   ASSERT_TRUE(ledger_->Release(1).ok());
   const privacy::LedgerHead head = ledger_->head();
   EXPECT_EQ(head.sequence, 4U);
@@ -99,12 +110,16 @@ TEST_F(LedgerTest, KeepsEveryEntryOverAReopen) {
   EXPECT_EQ(entries[0].reservation, 1U);
   EXPECT_EQ(entries[0].wall_ms, clock_.WallMillis());
   EXPECT_EQ(entries[1].kind, privacy::LedgerKind::kSpend);
-  EXPECT_EQ(entries[2].charge, MakeCharge(5, privacy::PrivacyUnit::kExample));
+  EXPECT_EQ(entries[2].charge, of_lessons);
   EXPECT_EQ(entries[3].kind, privacy::LedgerKind::kRelease);
   EXPECT_EQ(entries[3].reservation, 1U);
   EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).unreleased, 0U);
   EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32, 7U);
-  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kExample).unreleased, 1U);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kLesson).unreleased, 1U);
+  EXPECT_EQ(ledger_->counter().lessons.in_rounds, of_lessons.curve);
+  EXPECT_EQ(ledger_->LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-5).value(),
+            privacy::dp::EpsilonOf(of_lessons.curve, 1e-5).value().value);
+  EXPECT_EQ(ledger_->LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-5).value(), 0);
 }
 
 TEST_F(LedgerTest, TheOrderIsReserveSpendRelease) {
@@ -133,15 +148,30 @@ TEST_F(LedgerTest, ChargesThatAreNoneAreRefused) {
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->steps = 0; }), reasons::kInvalidArgument);
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->epsilon = -1; }), reasons::kInvalidArgument);
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->delta = 1; }), reasons::kInvalidArgument);
-  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->rdp[0].order = 1; }),
-            reasons::kInvalidArgument);
   EXPECT_EQ(
-      reason([](privacy::LedgerCharge* c) { c->unit = static_cast<privacy::PrivacyUnit>(3); }),
+      reason([](privacy::LedgerCharge* c) { c->unit = static_cast<privacy::PrivacyUnit>(4); }),
       reasons::kInvalidArgument);
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->subject = std::string(1000, 'x'); }),
             reasons::kLimitExceeded);
-  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->rdp.resize(1000, {2, 1}); }),
-            reasons::kLimitExceeded);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->round = 1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->curve.q32[68] = 1; }),
+            reasons::kInvalidArgument);
+  const auto of_units = [&reason](privacy::PrivacyUnit unit, uint64_t round, uint64_t oldest) {
+    return reason([&](privacy::LedgerCharge* c) { *c = MakeCharge(unit, round, oldest); });
+  };
+  EXPECT_EQ(of_units(privacy::PrivacyUnit::kUser, 3, 4), reasons::kInvalidArgument);
+  EXPECT_EQ(of_units(privacy::PrivacyUnit::kLesson, limits::kMaxRound, 0),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) {
+              *c = MakeCharge(privacy::PrivacyUnit::kLesson, 3, 3);
+              c->rho_q32 = 1;
+            }),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](privacy::LedgerCharge* c) {
+              *c = MakeCharge(privacy::PrivacyUnit::kLesson, 3, 3);
+              c->curve = {};
+            }),
+            reasons::kInvalidArgument);
   EXPECT_EQ(ledger_->head().sequence, 0U);
 }
 
@@ -156,9 +186,9 @@ TEST_F(LedgerTest, ASubjectMayBeAnyBytes) {
 
 TEST_F(LedgerTest, SumsDoNotOverflow) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(std::numeric_limits<uint64_t>::max() - 1)).ok());
-  ASSERT_TRUE(ledger_->Reserve(MakeCharge(5)).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(MakeCharge(5)).status()), reasons::kLimitExceeded);
   EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32,
-            std::numeric_limits<uint64_t>::max());
+            std::numeric_limits<uint64_t>::max() - 1);
 }
 
 TEST_F(LedgerTest, EveryWayToCutOrAlterTheChainIsNoticed) {

@@ -10,8 +10,11 @@
 #include "node/process/privacy_counter.h"
 #include "node/program/program.h"
 #include "privacy/consent/consent.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/ledger/unit_budget.h"
 #include "storage/consent/consent_store.h"
 #include "storage/ledger/privacy_ledger_store.h"
+#include "storage/limits.h"
 #include "tests/node/local/cli_store_fixture.h"
 
 namespace ruvd::cli {
@@ -32,24 +35,37 @@ class CliPrivacyTest : public CliStoreTest {
     return privacy::NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value();
   }
   std::string Id() const { return ToHex(Key().id()); }
-  // Makes releases that cost rho 1/2 each; the last one is not released.
+  // Charges rho 1/2 of the node, or a round of rho 1/2 with a fifth of the lessons or users that
+  // joined in this or the last round; the last charge is not released.
   void Spend(int releases, privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
     const auto database = Open();
     const privacy::NodeKey key = Key();
     const storage::PrivacyLedgerOptions options{
-        .budgets = {{.unit = unit, .delta = 1e-6, .rho_q32 = uint64_t{1} << 60}},
+        .budgets = {{.unit = unit, .epsilon = 100, .delta = 1e-6, .rho_q32 = uint64_t{1} << 60}},
         .key = &key,
         .counter_file = node::PrivacyCounterFileOf(config_)};
     const auto ledger = storage::PrivacyLedgerStore::Open(*database, options).value();
     for (int i = 1; i <= releases; ++i) {
-      const uint64_t reservation =
-          ledger->Reserve({.unit = unit, .sigma = 1, .rho_q32 = kHalfRho, .subject = "update"})
-              .value();
+      privacy::LedgerCharge charge{.unit = unit, .sigma = 1, .subject = "update"};
+      if (unit == privacy::PrivacyUnit::kNode) {
+        charge.rho_q32 = kHalfRho;
+      } else {
+        charge.curve = RoundCost();
+        charge.round = static_cast<uint64_t>(i);
+        charge.oldest_joined = charge.round - 1;
+      }
+      const uint64_t reservation = ledger->Reserve(charge).value();
       ASSERT_TRUE(ledger->Spend(reservation).ok());
       if (i < releases) {
         ASSERT_TRUE(ledger->Release(reservation).ok());
       }
     }
+  }
+  static privacy::dp::RdpCurve RoundCost() { return privacy::dp::SampledCurve(0.2, 0.5).value(); }
+  static double EpsilonOfRounds(uint64_t rounds, double delta = 1e-6) {
+    privacy::dp::RdpCurve curve = RoundCost();
+    curve *= rounds;
+    return privacy::dp::EpsilonOf(curve, delta).value().value;
   }
   void Export() { ASSERT_EQ(Run({"privacy", "export", "--out", file_}), 0) << err_.str(); }
   // Verification needs no node, so it takes no configuration.
@@ -76,7 +92,7 @@ class CliPrivacyTest : public CliStoreTest {
 
 TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   Spend(2);
-  Spend(1, privacy::PrivacyUnit::kExample);
+  Spend(1, privacy::PrivacyUnit::kLesson);
   Export();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("7 entries"), HasSubstr("--key " + Id())));
   EXPECT_EQ(err_.str(), "");
@@ -93,8 +109,8 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["units"][0]["releases"], "2");
   EXPECT_EQ(file["units"][0]["unreleased"], "1");
   EXPECT_EQ(file["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
-  // The value is that of rho 1/2 at delta 1e-5 in the reference table of the accountants.
-  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), 4.728387, 1e-4);
+  EXPECT_EQ(file["units"][0]["epsilon"], privacy::EpsilonOfUnits(2 * kHalfRho, 1e-5).value());
+  EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(1, 1e-5));
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
   EXPECT_EQ(store["entries"], "7");
   EXPECT_EQ(store["head"], file["head"]);
@@ -134,7 +150,30 @@ TEST_F(CliPrivacyTest, VerifyComparesWithTheBudgetThatItIsGiven) {
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("entry 4 of the ledger file"), HasSubstr("budget of 6.000"),
                     HasSubstr("stop sharing"), HasSubstr("[PRIVACY_BUDGET_SPENT]")));
-  EXPECT_EQ(Verify({"--example-epsilon", "1"}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--lesson-epsilon", "1"}), 0) << err_.str();
+}
+
+TEST_F(CliPrivacyTest, VerifyRecomputesWhatALessonSpent) {
+  Spend(3, privacy::PrivacyUnit::kLesson);
+  Spend(1, privacy::PrivacyUnit::kUser);
+  Export();
+  // Rounds of rho 1/2 on a fifth of the lessons; each lesson was in two rounds.
+  const double two = EpsilonOfRounds(2);
+  EXPECT_EQ(Verify({"--format", "json"}), 0) << err_.str();
+  const json file = json::parse(out_.str());
+  EXPECT_EQ(file["units"][1]["unit"], "lesson");
+  EXPECT_EQ(file["units"][1]["releases"], "3");
+  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), two, 1e-9);
+  EXPECT_FALSE(file["units"][1].contains("rho_q32"));
+  EXPECT_NEAR(file["units"][2]["epsilon"].get<double>(), EpsilonOfRounds(1), 1e-9);
+  const json store = RunJson({"privacy", "status", "--lesson-epsilon", "4"});
+  EXPECT_EQ(store["units"][1]["epsilon"], file["units"][1]["epsilon"]);
+  EXPECT_EQ(store["units"][1]["budget_epsilon"], 4);
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two + 1e-6)}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two - 1e-6)}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("lesson-level"), HasSubstr("entry 4 of the ledger file"),
+                                HasSubstr("[PRIVACY_BUDGET_SPENT]")));
+  EXPECT_EQ(Verify({"--user-epsilon", "0.1"}), 1);
 }
 
 TEST_F(CliPrivacyTest, VerifyComparesWithTheCounterOfTheNode) {
@@ -184,13 +223,15 @@ TEST_F(CliPrivacyTest, BadUsageIsToldApart) {
 
 TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
   Spend(1);
-  const std::string counter = ReadFile(node::PrivacyCounterFileOf(config_), 64).value();
+  const std::string counter =
+      ReadFile(node::PrivacyCounterFileOf(config_), limits::kMaxLedgerCounterBytes).value();
   Export();
   const std::string first = ReadFile(file_, 1 << 20).value();
   EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 2);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("exists already"), HasSubstr("--out")));
   EXPECT_EQ(ReadFile(file_, 1 << 20).value(), first);
-  EXPECT_EQ(ReadFile(node::PrivacyCounterFileOf(config_), 64).value(), counter);
+  EXPECT_EQ(ReadFile(node::PrivacyCounterFileOf(config_), limits::kMaxLedgerCounterBytes).value(),
+            counter);
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], "2");
 }
 
@@ -200,9 +241,10 @@ TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
   fs::remove(node::PrivacyCounterFileOf(config_));
   EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
   const json exported = RunJson({"privacy", "export", "--out", file_});
-  EXPECT_EQ(exported["missing_rho_q32"]["node"], std::to_string(kHalfRho));
-  EXPECT_FALSE(exported["missing_rho_q32"].contains("example"));
-  EXPECT_THAT(err_.str(), HasSubstr("rho 0.5 of node-level privacy is not in the file"));
+  ASSERT_EQ(exported["missing"].size(), 1U);
+  EXPECT_EQ(exported["missing"][0]["unit"], "node");
+  EXPECT_EQ(exported["missing"][0]["rho_q32"], std::to_string(kHalfRho));
+  EXPECT_THAT(err_.str(), HasSubstr("of node-level privacy is not in the file"));
   EXPECT_FALSE(fs::exists(node::PrivacyCounterFileOf(config_)));
 }
 

@@ -25,7 +25,7 @@ namespace ruvd::sharing {
 struct CentroidTestTerms {
   bool enabled = true;
   double epsilon = 8;
-  double example_epsilon = 20;
+  double lesson_epsilon = 20;
   std::string scope = "lab";
 };
 
@@ -83,13 +83,15 @@ class DpCentroidsTest : public DatabaseTest {
                                    },
                                .random = test::EntropyOf(1),
                                .clock = &clock_};
-    options.budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kExample,
-                                                    terms.example_epsilon, options.delta)
-                         .value();
-    const privacy::PrivacyBudget nodes =
-        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 100, options.delta).value();
+    options.budget_epsilon = terms.lesson_epsilon;
+    const privacy::UnitBudget lessons =
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kLesson, terms.lesson_epsilon,
+                                    options.delta)
+            .value();
+    const privacy::UnitBudget nodes =
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 100, options.delta).value();
     ledger_ = storage::PrivacyLedgerStore::Open(*database_,
-                                                {.budgets = {options.budget, nodes},
+                                                {.budgets = {lessons, nodes},
                                                  .key = &key_,
                                                  .counter_file = (folder_ / "counter").string()})
                   .value();
@@ -143,7 +145,10 @@ class DpCentroidsTest : public DatabaseTest {
     }
     return patterns;
   }
-  storage::LedgerTotals Spent() const { return ledger_->totals(privacy::PrivacyUnit::kExample); }
+  storage::LedgerTotals Spent() const { return ledger_->totals(privacy::PrivacyUnit::kLesson); }
+  double SpentEpsilon() const {
+    return ledger_->LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-6).value();
+  }
 
   static constexpr Duration kEvery = std::chrono::hours(24);
   const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));

@@ -16,6 +16,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/sharing/release_preview.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/reasons.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "tests/node/sharing/dp_centroids_fixture.h"
@@ -133,14 +134,14 @@ TEST_F(DpCentroidsTest, ThePolicyAndTheBudgetDecide) {
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kScopeUnknown);
   Open({.scope = "ward"});
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPolicyRefuses);
-  Open({.example_epsilon = 0});
+  Open({.lesson_epsilon = 0});
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
   EXPECT_EQ(Spent().reservations, 0u);
 }
 
 // A lesson is also in the updates of its node.
 TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
-  Open({.example_epsilon = 9});
+  Open({.lesson_epsilon = 9});
   ASSERT_TRUE(centroids_->Check().ok());
   const privacy::LedgerCharge update{.unit = privacy::PrivacyUnit::kNode,
                                      .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
@@ -150,13 +151,27 @@ TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
                                      .rho_q32 = uint64_t{1} << 31};
   ASSERT_TRUE(ledger_->Reserve(update).ok());
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
+  const double spent = centroids_->View().spent_epsilon();
+  EXPECT_NEAR(spent, privacy::dp::EpsilonOf(privacy::dp::ZcdpCurve(0.5).value(), 1e-6)->value,
+              1e-9);
+}
+
+// A release costs what is configured as the ledger counts, so it fits a budget of that size.
+TEST_F(DpCentroidsTest, AReleaseMayUseTheWholeBudget) {
+  Open({.epsilon = 8, .lesson_epsilon = 8});
+  ASSERT_TRUE(centroids_->Check().ok());
+  Offer();
+  EXPECT_EQ(Offered().size(), 1u);
+  EXPECT_LE(SpentEpsilon(), 8);
+  EXPECT_GT(SpentEpsilon(), 7.8);
+  EXPECT_EQ(SpentEpsilon(), centroids_->View().epsilon());
 }
 
 TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
   Offer();
   ASSERT_EQ(Offered().size(), 1u);
   const std::vector<federation::SharedPattern> before = Offered();
-  const storage::LedgerTotals spent = Spent();
+  const double spent = SpentEpsilon();
   for (int i = 0; i < 3; ++i) {
     Open({});
     Start(PatternItems());
@@ -166,7 +181,7 @@ TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
     Offer();
     EXPECT_EQ(Offered(), before);
     EXPECT_EQ(Spent().reservations, 1u);
-    EXPECT_EQ(Spent().rho_q32, spent.rho_q32);
+    EXPECT_EQ(SpentEpsilon(), spent);
   }
 }
 

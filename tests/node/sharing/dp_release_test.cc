@@ -63,9 +63,9 @@ class DpReleaseTest : public DatabaseTest {
                              .layout = {.frame = &frame_, .boundaries = boundaries_},
                              .random = test::EntropyOf(1),
                              .clock = &clock_};
-    options.budget = privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, terms.node_epsilon,
-                                                    options.delta)
-                         .value();
+    options.budget =
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, terms.node_epsilon, options.delta)
+            .value();
     ledger_ = storage::PrivacyLedgerStore::Open(*database_,
                                                 {.budgets = {options.budget},
                                                  .key = &key_,

@@ -106,7 +106,7 @@ class MaskedSharingTest : public ::testing::Test {
                              .random = test::EntropyOf(i + 1),
                              .clock = &clock_};
     options.budget =
-        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, epsilon, options.delta).value();
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, epsilon, options.delta).value();
     node.ledger = storage::PrivacyLedgerStore::Open(
                       *node.database, {.budgets = {options.budget}, .key = node.key.get()})
                       .value();

@@ -140,7 +140,7 @@ TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid
                              .random = test::EntropyOf(i + 1),
                              .clock = &clock_};
     options.budget =
-        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 10, options.delta).value();
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 10, options.delta).value();
     nodes_[i].release = DpRelease::Create(options);
     nodes_[i].sharing = std::make_unique<MaskedSharing>(OptionsOf(i));
   }

@@ -46,7 +46,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
         .random = test::EntropyOf(1),
         .clock = &wall_};
     options.budget =
-        privacy::PrivacyBudget::Within(privacy::PrivacyUnit::kNode, 70, options.delta).value();
+        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 70, options.delta).value();
     ledger_ =
         storage::PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget}, .key = &key_})
             .value();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/unit_budget.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kFractionBits = 32;
 
-absl::Status Spent(const PrivacyBudget& budget, uint64_t spent, uint64_t cost) {
+absl::Status Spent(const UnitBudget& budget, uint64_t spent, uint64_t cost) {
   ASSIGN_OR_RETURN(const double before, EpsilonOfUnits(spent, budget.delta));
   ASSIGN_OR_RETURN(const double after,
                    EpsilonOfUnits(dp::SaturatingAdd(spent, cost), budget.delta));
@@ -32,11 +32,10 @@ absl::Status Spent(const PrivacyBudget& budget, uint64_t spent, uint64_t cost) {
 
 }  // namespace
 
-absl::StatusOr<PrivacyBudget> PrivacyBudget::Within(PrivacyUnit unit, double epsilon,
-                                                    double delta) {
+absl::StatusOr<UnitBudget> UnitBudget::Within(PrivacyUnit unit, double epsilon, double delta) {
   ASSIGN_OR_RETURN(const double rho, dp::RhoForEpsilon(epsilon, delta));
   const double units = std::floor(std::ldexp(rho, kFractionBits));
-  PrivacyBudget budget{.unit = unit, .epsilon = epsilon, .delta = delta};
+  UnitBudget budget{.unit = unit, .epsilon = epsilon, .delta = delta};
   budget.rho_q32 = units >= std::ldexp(1.0, 64) ? std::numeric_limits<uint64_t>::max()
                                                 : static_cast<uint64_t>(units);
   return budget;
@@ -46,8 +45,10 @@ std::string_view UnitName(PrivacyUnit unit) {
   switch (unit) {
     case PrivacyUnit::kNode:
       return "node";
-    case PrivacyUnit::kExample:
-      return "example";
+    case PrivacyUnit::kLesson:
+      return "lesson";
+    case PrivacyUnit::kUser:
+      return "user";
   }
   return "unknown";
 }
@@ -56,21 +57,25 @@ absl::StatusOr<double> EpsilonOfUnits(uint64_t rho_q32, double delta) {
   return dp::EpsilonOfRho(std::ldexp(static_cast<double>(rho_q32), -kFractionBits), delta);
 }
 
-absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit unit, uint64_t spent,
-                         uint64_t cost) {
-  if (cost == 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a release cannot have a cost of 0; charge the rho of its noise");
-  }
-  const auto budget = std::ranges::find(budgets, unit, &PrivacyBudget::unit);
+absl::StatusOr<UnitBudget> BudgetOf(std::span<const UnitBudget> budgets, PrivacyUnit unit) {
+  const auto budget = std::ranges::find(budgets, unit, &UnitBudget::unit);
   if (budget == budgets.end()) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
                  "there is no budget for {}-level privacy, so nothing may be released; allow an "
                  "epsilon for it",
                  UnitName(unit));
   }
-  return dp::SaturatingAdd(spent, cost) <= budget->rho_q32 ? absl::OkStatus()
-                                                           : Spent(*budget, spent, cost);
+  return *budget;
+}
+
+absl::Status CheckNodeBudget(std::span<const UnitBudget> budgets, uint64_t spent, uint64_t cost) {
+  if (cost == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a release cannot have a cost of 0; charge the rho of its noise");
+  }
+  ASSIGN_OR_RETURN(const UnitBudget budget, BudgetOf(budgets, PrivacyUnit::kNode));
+  return dp::SaturatingAdd(spent, cost) <= budget.rho_q32 ? absl::OkStatus()
+                                                          : Spent(budget, spent, cost);
 }
 
 }  // namespace ruvd::privacy

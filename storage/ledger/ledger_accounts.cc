@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/ledger/ledger_accounts.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd::storage::ledger {
+
+using privacy::PrivacyUnit;
+
+LedgerAccounts::LedgerAccounts(std::vector<privacy::UnitBudget> budgets)
+    : budgets_(std::move(budgets)) {
+  for (const PrivacyUnit unit : {PrivacyUnit::kLesson, PrivacyUnit::kUser}) {
+    const absl::StatusOr<privacy::UnitBudget> budget = privacy::BudgetOf(budgets_, unit);
+    cohorts_.emplace(unit, budget.value_or(privacy::UnitBudget{.unit = unit}));
+  }
+}
+
+absl::Status LedgerAccounts::AddLost(const privacy::LedgerCharge& charge) {
+  if (charge.unit == PrivacyUnit::kNode) {
+    totals_[charge.unit].rho_q32 =
+        privacy::dp::SaturatingAdd(totals_[charge.unit].rho_q32, charge.rho_q32);
+  } else if (charge.round == 0) {
+    cohorts_.at(charge.unit).AddForAll(charge.curve);
+  } else {
+    RETURN_IF_ERROR(cohorts_.at(charge.unit).Add(charge.round, charge.oldest_joined, charge.curve));
+  }
+  charged_.Add(charge);
+  return absl::OkStatus();
+}
+
+absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
+  RETURN_IF_ERROR(AddLost(charge));
+  ++totals_[charge.unit].reservations;
+  ++totals_[charge.unit].unreleased;
+  return absl::OkStatus();
+}
+
+absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
+  if (charge.unit == PrivacyUnit::kNode) {
+    return privacy::CheckNodeBudget(budgets_, charged_.node_rho_q32, charge.rho_q32);
+  }
+  if (charge.curve == privacy::dp::RdpCurve()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a release cannot have a cost of 0; charge the curve of its noise");
+  }
+  RETURN_IF_ERROR(privacy::BudgetOf(budgets_, charge.unit).status());
+  const privacy::CohortLedger& cohorts = cohorts_.at(charge.unit);
+  return charge.round == 0 ? cohorts.CheckForAll(charge.curve)
+                           : cohorts.Check(charge.round, charge.oldest_joined, charge.curve);
+}
+
+LedgerTotals LedgerAccounts::totals(PrivacyUnit unit) const {
+  const auto found = totals_.find(unit);
+  return found == totals_.end() ? LedgerTotals{} : found->second;
+}
+
+absl::StatusOr<double> LedgerAccounts::LargestEpsilon(PrivacyUnit unit, double delta,
+                                                      const privacy::dp::RdpCurve& besides) const {
+  return unit == PrivacyUnit::kNode ? privacy::EpsilonOfUnits(charged_.node_rho_q32, delta)
+                                    : cohorts_.at(unit).LargestEpsilon(delta, besides);
+}
+
+}  // namespace ruvd::storage::ledger

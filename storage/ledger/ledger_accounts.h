@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/ledger/cohort_ledger.h"
+#include "privacy/ledger/ledger_entry.h"
+#include "privacy/ledger/unit_budget.h"
+#include "storage/ledger/ledger_counter.h"
+
+namespace ruvd::storage {
+
+// The charges of a unit since the store was made.
+struct LedgerTotals {
+  uint64_t reservations = 0;
+  uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
+  // The sum of a node's charges, which stays at its largest value instead of overflowing
+  uint64_t rho_q32 = 0;
+};
+
+}  // namespace ruvd::storage
+
+namespace ruvd::storage::ledger {
+
+// What the entries of a ledger add up to, by unit. Not thread-safe.
+class LedgerAccounts {
+ public:
+  // At most one budget for each unit; a unit without one may spend nothing, but is counted.
+  explicit LedgerAccounts(std::vector<privacy::UnitBudget> budgets);
+  LedgerAccounts() : LedgerAccounts(std::vector<privacy::UnitBudget>()) {}
+
+  // Counts the charge of a reserve entry. Fails with INVALID_ARGUMENT, and counts nothing, for a
+  // round before an earlier one.
+  absl::Status Add(const privacy::LedgerCharge& charge);
+  // Counts a release of a charge of that unit.
+  void AddRelease(privacy::PrivacyUnit unit) { --totals_[unit].unreleased; }
+  // Counts the cost of charges of which there is no entry.
+  absl::Status AddLost(const privacy::LedgerCharge& charge);
+
+  // Returns PRIVACY_BUDGET_SPENT, with the figures, if a charge exceeds its unit's budget, and
+  // INVALID_ARGUMENT for a cost of 0 or a round before an earlier one.
+  absl::Status Check(const privacy::LedgerCharge& charge) const;
+
+  // Returns zeros for a unit without charges.
+  LedgerTotals totals(privacy::PrivacyUnit unit) const;
+  const Counter& charged() const { return charged_; }
+  // Returns the largest epsilon at `delta` that the node, or any lesson or user, has spent. A
+  // lesson or user also bears `besides`. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
+  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta,
+                                        const privacy::dp::RdpCurve& besides = {}) const;
+
+ private:
+  std::vector<privacy::UnitBudget> budgets_;
+  std::map<privacy::PrivacyUnit, LedgerTotals> totals_;
+  std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;  // of lessons and users
+  Counter charged_;
+};
+
+}  // namespace ruvd::storage::ledger
