@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/privacy_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/distributed_gaussian.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::federation {
+namespace {
+
+using privacy::dp::RdpCurve;
+
+constexpr double kUnitStep = 1.25;
+// Shares of noise cost a little more than their sum would as one draw; this raise is then enough.
+constexpr double kRaise = 1.002;
+constexpr int kMostRaises = 64;
+constexpr int kMostDoublings = 12;
+constexpr double kEpsilonStep = 1.05;
+constexpr double kLargestEpsilon = 100;
+constexpr double kRateTolerance = 1e-6;
+
+absl::Status CheckRequest(const PrivacyRequest& request) {
+  const bool nodes = request.masked ? request.nodes >= limits::kMinCliqueMembers &&
+                                          request.nodes <= limits::kMaxCliqueMembers &&
+                                          request.tolerated < request.nodes
+                                    : request.nodes >= 1;
+  if (!nodes || request.units < 2 || request.max_batch == 0 || request.dimension == 0 ||
+      request.budget.rounds == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "cannot plan {} round(s) of {} node(s) with {} lessons each and {} values; give "
+                 "at least one round, one value and two lessons, and {} to {} nodes where sums are "
+                 "masked",
+                 request.budget.rounds, request.nodes, request.units, request.dimension,
+                 limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+  }
+  return absl::OkStatus();
+}
+
+size_t ToleratedOf(const PrivacyRequest& request) {
+  return request.tolerated == 0 ? request.nodes / 3 : request.tolerated;
+}
+
+// How a sum of `grid` is noised.
+struct Noise {
+  double revealed = 0;  // noise multiplier without the shares of tolerated members
+  double whole = 0;     // noise multiplier with all shares
+  double rho = 0;
+};
+
+absl::StatusOr<Noise> NoiseOf(const PrivacyRequest& request, const privacy::dp::NoiseGrid& grid) {
+  const double multiplier = grid.NoiseMultiplier();
+  if (!request.masked) {
+    return Noise{
+        .revealed = multiplier, .whole = multiplier, .rho = privacy::dp::GaussianRho(multiplier)};
+  }
+  ASSIGN_OR_RETURN(
+      const privacy::dp::NoiseShares shares,
+      privacy::dp::SplitNoise(grid, static_cast<uint32_t>(request.nodes),
+                              static_cast<uint32_t>(ToleratedOf(request)), request.dimension));
+  return Noise{.revealed = shares.noise_multiplier,
+               .whole = shares.share_units * std::sqrt(static_cast<double>(request.nodes)) /
+                        static_cast<double>(grid.clip_units),
+               .rho = shares.rho};
+}
+
+absl::StatusOr<double> EpsilonOfRounds(RdpCurve round, const privacy::UnitBudget& budget) {
+  round *= budget.rounds;
+  ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound, privacy::dp::EpsilonOf(round, budget.delta));
+  return bound.value;
+}
+
+// Plans the noise, and returns how the sum is then noised.
+absl::StatusOr<Noise> PlanNoise(const PrivacyRequest& request, PrivacyPlan* plan) {
+  ASSIGN_OR_RETURN(double sigma,
+                   privacy::dp::NoiseMultiplierWithin(request.budget.epsilon, request.budget.delta,
+                                                      plan->sampling_rate, request.budget.rounds));
+  for (int raise = 0;; ++raise) {
+    ASSIGN_OR_RETURN(plan->grid,
+                     privacy::dp::MakeNoiseGrid(request.clip_norm, sigma, request.dimension));
+    ASSIGN_OR_RETURN(const Noise noise, NoiseOf(request, plan->grid));
+    ASSIGN_OR_RETURN(plan->round_cost, privacy::dp::SampledCurve(plan->sampling_rate, noise.rho));
+    ASSIGN_OR_RETURN(plan->epsilon, EpsilonOfRounds(plan->round_cost, request.budget));
+    if (plan->epsilon <= request.budget.epsilon || raise == kMostRaises) {
+      return noise;
+    }
+    sigma *= kRaise;
+  }
+}
+
+// Plans without a demand on the signal.
+absl::StatusOr<PrivacyPlan> Plan(const PrivacyRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  const auto units = static_cast<double>(request.units);
+  PrivacyPlan plan{.expected_batch = std::min(static_cast<double>(request.max_batch), units / 2)};
+  plan.sampling_rate = plan.expected_batch / units;
+  ASSIGN_OR_RETURN(const Noise noise, PlanNoise(request, &plan));
+  if (plan.epsilon > request.budget.epsilon) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "shares of noise on a grid of {} units cost epsilon {:.3f}, above the budget of "
+                 "{:.3f}; allow a larger one",
+                 plan.grid.clip_units, plan.epsilon, request.budget.epsilon);
+  }
+  plan.noise_multiplier = noise.revealed;
+  // Only a sum carries noise: of one node's batch, or of the batches of all.
+  const auto nodes = static_cast<double>(request.nodes);
+  privacy::dp::SnrParameters question{
+      .place = privacy::dp::NoiseLocation::kSum,
+      .noise_multiplier = noise.whole,
+      .dimension = request.dimension,
+      .contributors = plan.expected_batch * (request.masked ? nodes : 1),
+      .releases = request.masked ? 1 : nodes,
+      .signal = request.signal};
+  ASSIGN_OR_RETURN(plan.snr_round, privacy::dp::PredictSnr(question));
+  plan.snr_run = plan.snr_round * std::sqrt(static_cast<double>(request.budget.rounds));
+  return plan;
+}
+
+// Returns 0 where there is no plan.
+double SnrOf(const PrivacyRequest& request) {
+  const absl::StatusOr<PrivacyPlan> plan = Plan(request);
+  return plan.ok() ? plan->snr_run : 0;
+}
+
+PrivacyRequest With(PrivacyRequest request, const std::function<void(PrivacyRequest*)>& change) {
+  change(&request);
+  return request;
+}
+
+// Doubles a quantity until the signal suffices. Returns its value, or "no number".
+template <typename T>
+std::string LeastByDoubling(PrivacyRequest request, T* (*quantity)(PrivacyRequest*)) {
+  for (int i = 0; i < kMostDoublings; ++i) {
+    *quantity(&request) *= 2;
+    if (SnrOf(request) >= limits::kMinReleaseSnr) {
+      return fmt::format("{}", *quantity(&request));
+    }
+  }
+  return "no number of";
+}
+
+std::string LeastNodes(PrivacyRequest request) {
+  const size_t most = request.masked ? limits::kMaxCliqueMembers : request.nodes * 1000;
+  for (++request.nodes; request.nodes <= most;
+       request.nodes += request.masked ? 1 : request.nodes) {
+    if (SnrOf(request) >= limits::kMinReleaseSnr) {
+      return fmt::format("{}", request.nodes);
+    }
+  }
+  return "no number of";
+}
+
+std::string LeastEpsilon(PrivacyRequest request) {
+  for (; request.budget.epsilon <= kLargestEpsilon; request.budget.epsilon *= kEpsilonStep) {
+    if (SnrOf(request) >= limits::kMinReleaseSnr) {
+      return fmt::format("an epsilon of {:.2g}", request.budget.epsilon);
+    }
+  }
+  return fmt::format("no epsilon up to {}", kLargestEpsilon);
+}
+
+absl::Status TooWeak(const PrivacyRequest& request, const PrivacyPlan& plan) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+      "the predicted signal of {} rounds is {:.2g} of their noise ({} values, {} node(s) with {} "
+      "lessons, noise multiplier {:.3g}), below {}; {} suffices, or else {} lessons for each node, "
+      "{} nodes, or {} rounds",
+      request.budget.rounds, plan.snr_run, request.dimension, request.nodes, request.units,
+      plan.noise_multiplier, limits::kMinReleaseSnr, LeastEpsilon(request),
+      LeastByDoubling<size_t>(request, [](PrivacyRequest* r) { return &r->units; }),
+      LeastNodes(request),
+      LeastByDoubling<uint32_t>(request, [](PrivacyRequest* r) { return &r->budget.rounds; }));
+}
+
+}  // namespace
+
+size_t PublicUnits(size_t units) {
+  if (units == 0) {
+    return 0;
+  }
+  double step = 1;
+  while (std::floor(step * kUnitStep) <= static_cast<double>(units)) {
+    step *= kUnitStep;
+  }
+  return static_cast<size_t>(step);
+}
+
+absl::StatusOr<PrivacyPlan> MakePrivacyPlan(const PrivacyRequest& request) {
+  ASSIGN_OR_RETURN(PrivacyPlan plan, Plan(request));
+  if (plan.snr_run < limits::kMinReleaseSnr) {
+    return TooWeak(request, plan);
+  }
+  return plan;
+}
+
+absl::StatusOr<PlanAlternatives> Alternatives(const PrivacyRequest& request) {
+  RETURN_IF_ERROR(Plan(request).status());
+  return PlanAlternatives{
+      .twice_units = SnrOf(With(request, [](PrivacyRequest* r) { r->units *= 2; })),
+      .one_node_more = SnrOf(With(request, [](PrivacyRequest* r) { ++r->nodes; })),
+      .twice_rounds = SnrOf(With(request, [](PrivacyRequest* r) { r->budget.rounds *= 2; })),
+      .half_rank = SnrOf(With(request, [](PrivacyRequest* r) {
+        r->dimension = std::max<size_t>(r->dimension / 4, 1);
+      }))};
+}
+
+absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget& budget) {
+  const auto within = [&](double rate) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const RdpCurve round, privacy::dp::SampledCurve(rate, rho));
+    ASSIGN_OR_RETURN(const double epsilon, EpsilonOfRounds(round, budget));
+    return epsilon <= budget.epsilon;
+  };
+  ASSIGN_OR_RETURN(const bool all, within(1));
+  if (all) {
+    return 1.0;
+  }
+  double low = limits::kMinSamplingRate;
+  double high = 1;
+  ASSIGN_OR_RETURN(const bool any, within(low));
+  if (!any) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "no sampling rate keeps {} rounds of rho {:.3g} within epsilon {:.3f}; allow a "
+                 "larger epsilon or fewer rounds",
+                 budget.rounds, rho, budget.epsilon);
+  }
+  while (high > low * (1 + kRateTolerance)) {
+    const double middle = std::sqrt(low * high);
+    ASSIGN_OR_RETURN(const bool fits, within(middle));
+    (fits ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace ruvd::federation

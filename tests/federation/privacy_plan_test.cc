@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/privacy_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::federation {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kDelta = 1e-5;
+
+PrivacyRequest Request(double epsilon, uint32_t rounds, size_t units, size_t dimension) {
+  return {.budget = {.unit = privacy::PrivacyUnit::kLesson,
+                     .epsilon = epsilon,
+                     .delta = kDelta,
+                     .rounds = rounds},
+          .nodes = 6,
+          .units = units,
+          .dimension = dimension};
+}
+
+double EpsilonOf(const PrivacyPlan& plan, uint32_t rounds) {
+  privacy::dp::RdpCurve curve = plan.round_cost;
+  curve *= rounds;
+  return privacy::dp::EpsilonOf(curve, kDelta).value().value;
+}
+
+struct Row {
+  size_t dimension;
+  size_t units;
+  double epsilon;
+  uint32_t rounds;
+  size_t batch;
+  double sigma;
+  double alone6;   // sums of six nodes, each noised by itself
+  double masked6;  // a masked sum of six nodes, two tolerated
+  double masked4;  // a masked sum of four nodes, one tolerated
+};
+
+// The figures were computed by another program, from the formulas of the integer orders alone.
+TEST(PrivacyPlan, AgreesWithTheTable) {
+  constexpr Row kRows[] = {{1792, 2000, 8, 8, 128, 0.60, 3.1, 6.3, 4.4},
+                           {1792, 2000, 8, 20, 128, 0.66, 4.5, 9.1, 6.4},
+                           {1792, 2000, 8, 20, 512, 1.10, 10.9, 21.8, 15.4},
+                           {1792, 2000, 3, 20, 128, 1.00, 3.0, 6.0, 4.2},
+                           {1792, 2000, 3, 20, 512, 2.10, 5.7, 11.4, 8.0},
+                           {1792, 500, 8, 20, 128, 1.10, 2.7, 5.4, 3.9},
+                           {3584, 2000, 8, 20, 128, 0.66, 3.2, 6.4, 4.5},
+                           {3584, 2000, 8, 20, 512, 1.10, 7.7, 15.4, 10.9},
+                           {3584, 2000, 3, 20, 128, 1.00, 2.1, 4.2, 3.0},
+                           {3584, 2000, 3, 20, 512, 2.10, 4.0, 8.0, 5.7},
+                           {3584, 500, 8, 20, 128, 1.10, 1.9, 3.9, 2.7}};
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(fmt::format("{} {} {} {} {}", row.dimension, row.units, row.epsilon, row.rounds,
+                             row.batch));
+    PrivacyRequest request = Request(row.epsilon, row.rounds, row.units, row.dimension);
+    request.max_batch = row.batch;
+    const PrivacyPlan masked = MakePrivacyPlan(request).value();
+    EXPECT_EQ(masked.expected_batch, static_cast<double>(row.batch));
+    EXPECT_NEAR(masked.noise_multiplier, row.sigma, 0.01 * row.sigma + 0.006);
+    EXPECT_NEAR(masked.snr_run, row.masked6, 0.02 * row.masked6 + 0.05);
+    EXPECT_LE(masked.epsilon, row.epsilon);
+    EXPECT_GT(masked.epsilon, 0.95 * row.epsilon);
+    EXPECT_EQ(masked.epsilon, EpsilonOf(masked, row.rounds));
+    request.nodes = 4;
+    EXPECT_NEAR(MakePrivacyPlan(request).value().snr_run, row.masked4, 0.02 * row.masked4 + 0.05);
+    request.nodes = 6;
+    request.masked = false;
+    EXPECT_NEAR(MakePrivacyPlan(request).value().snr_run, row.alone6, 0.02 * row.alone6 + 0.05);
+  }
+}
+
+TEST(PrivacyPlan, WhatNoiseBuriesIsRefusedWithWhatSuffices) {
+  PrivacyRequest request = Request(1, 20, 500, 1792);
+  request.max_batch = 128;
+  request.nodes = 4;
+  const absl::Status refused = MakePrivacyPlan(request).status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("1000 lessons for each node, 5 nodes, or"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("suffices"));
+  request.units = 1000;
+  EXPECT_TRUE(MakePrivacyPlan(request).ok());
+  request.units = 500;
+  request.nodes = 5;
+  EXPECT_TRUE(MakePrivacyPlan(request).ok());
+}
+
+TEST(PrivacyPlan, AlternativesAreThePlansThemselves) {
+  const PrivacyRequest request = Request(3, 20, 500, 3584);
+  const PlanAlternatives more = Alternatives(request).value();
+  const double now = MakePrivacyPlan(request).value().snr_run;
+  PrivacyRequest changed = request;
+  changed.units = 1000;
+  EXPECT_EQ(more.twice_units, MakePrivacyPlan(changed).value().snr_run);
+  changed = request;
+  changed.nodes = 7;
+  EXPECT_EQ(more.one_node_more, MakePrivacyPlan(changed).value().snr_run);
+  changed = request;
+  changed.budget.rounds = 40;
+  EXPECT_EQ(more.twice_rounds, MakePrivacyPlan(changed).value().snr_run);
+  EXPECT_NEAR(more.half_rank, 2 * now, 0.1 * now);
+  EXPECT_GT(more.twice_units, now);
+  EXPECT_GT(more.one_node_more, now);
+  changed = request;
+  changed.nodes = limits::kMaxCliqueMembers;
+  EXPECT_EQ(Alternatives(changed).value().one_node_more, 0) << "a clique has at most sixteen";
+}
+
+TEST(PrivacyPlan, RefusesWhatIsNoRequest) {
+  const PrivacyRequest good = Request(8, 20, 2000, 1792);
+  ASSERT_TRUE(MakePrivacyPlan(good).ok());
+  const auto reason = [&good](void (*change)(PrivacyRequest*)) {
+    PrivacyRequest request = good;
+    change(&request);
+    return ReasonOf(MakePrivacyPlan(request).status());
+  };
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->nodes = 3; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->nodes = 17; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->tolerated = 6; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->units = 1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->dimension = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->max_batch = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->budget.rounds = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->budget.delta = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->budget.epsilon = -1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](PrivacyRequest* r) { r->clip_norm = 0; }), reasons::kInvalidArgument);
+}
+
+TEST(PrivacyPlan, TheNumberOfUnitsIsPublic) {
+  EXPECT_EQ(PublicUnits(0), 0U);
+  EXPECT_EQ(PublicUnits(1), 1U);
+  EXPECT_EQ(PublicUnits(2000), 1972U);
+  EXPECT_EQ(PublicUnits(1972), 1972U);
+  EXPECT_EQ(PublicUnits(1971), 1577U);
+}
+
+RC_GTEST_PROP(PrivacyPlanProperty, TheNumberOfUnitsIsRoundedDownALittle, ()) {
+  const auto units = *rc::gen::inRange<size_t>(1, 10'000'000);
+  const size_t rounded = PublicUnits(units);
+  RC_ASSERT(rounded <= units);
+  RC_ASSERT(1.25 * static_cast<double>(rounded + 1) > static_cast<double>(units));
+  RC_ASSERT(PublicUnits(rounded) == rounded);
+}
+
+TEST(PrivacyPlan, SomeNoiseIsTooLittleForAnySample) {
+  const privacy::UnitBudget budget{
+      .unit = privacy::PrivacyUnit::kLesson, .epsilon = 0.5, .delta = kDelta, .rounds = 30};
+  EXPECT_EQ(ReasonOf(SamplingRateWithin(5, budget).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(SamplingRateWithin(-1, budget).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(SamplingRateWithin(1e-6, budget).value(), 1);
+}
+
+RC_GTEST_PROP(PrivacyPlanProperty, TheSamplingRateIsTheLargestThatFits, ()) {
+  const double rho = 0.01 * *rc::gen::inRange(1, 100);
+  const privacy::UnitBudget budget{.unit = privacy::PrivacyUnit::kLesson,
+                                   .epsilon = 0.5 * *rc::gen::inRange(4, 20),
+                                   .delta = kDelta,
+                                   .rounds = *rc::gen::inRange<uint32_t>(1, 60)};
+  const auto epsilon = [&](double rate) {
+    privacy::dp::RdpCurve curve = privacy::dp::SampledCurve(rate, rho).value();
+    curve *= budget.rounds;
+    return privacy::dp::EpsilonOf(curve, kDelta).value().value;
+  };
+  const double rate = SamplingRateWithin(rho, budget).value();
+  RC_ASSERT(epsilon(rate) <= budget.epsilon);
+  RC_ASSERT(rate == 1 || epsilon(std::min(1.0, 1.01 * rate)) > budget.epsilon);
+}
+
+}  // namespace
+}  // namespace ruvd::federation
