@@ -28,6 +28,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddWitnessVerbs(verbs);
   cli::AddConsentVerbs(verbs);
   cli::AddPrivacyVerbs(verbs);
+  cli::AddPrivacyPlanVerb(verbs);
   cli::AddPreviewVerb(verbs);
   cli::AddStoreVerbs(verbs);
   cli::AddClusterVerbs(verbs);

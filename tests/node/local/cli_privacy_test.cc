@@ -285,6 +285,33 @@ TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("node(s) reach together"), HasSubstr("an epsilon of")));
 }
 
+TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {
+  const auto plan = [this](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"privacy", "plan", "--lessons", "2000",
+                                          "--delta", "1e-5", "--values",  "1792"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunAlone(arguments);
+  };
+  ASSERT_EQ(plan({"--format", "json", "--cluster-noise", "1.1"}), 0) << err_.str();
+  const json report = json::parse(out_.str());
+  EXPECT_EQ(report["lessons"], "1972");
+  EXPECT_EQ(report["expected_batch"], 512);
+  EXPECT_LE(report["epsilon"], 8);
+  // 2000 lessons would give 21.8.
+  EXPECT_NEAR(report["snr"].get<double>(), 21.5, 0.5);
+  EXPECT_GT(report["snr_of_one_node_more"], report["snr"]);
+  EXPECT_GT(report["rate_at_cluster_noise"], 0.2);
+  EXPECT_LT(report["rate_at_cluster_noise"], 0.3);
+  ASSERT_EQ(plan({}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("predicted"), HasSubstr("twice the lessons"),
+                                Not(HasSubstr("own rate"))));
+  EXPECT_EQ(plan({"--epsilon", "0.2", "--batch", "16", "--nodes", "4"}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("suffices"), HasSubstr("[SIGNAL_TOO_WEAK]")));
+  EXPECT_EQ(plan({"--tier", "public"}), 2);
+  EXPECT_EQ(plan({"--nodes", "2"}), 1);
+  EXPECT_EQ(RunAlone({"privacy", "plan"}), 2);
+}
+
 TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
   Put("a", "1");
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], "0");

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd privacy plan`: predicts what signal a round of private learning keeps, before there is one.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "federation/learner/privacy_plan.h"
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+#include "ruvd/report/v1/report.pb.h"
+
+namespace ruvd::cli {
+namespace {
+
+struct PlanFlags {
+  uint64_t lessons = 0;
+  uint64_t nodes = 6;
+  uint64_t values = 3584;
+  uint64_t batch = 512;
+  std::string tier = "masked";
+  double epsilon = 8;
+  double delta = 1e-6;
+  uint32_t rounds = 20;
+  double signal = 0.09;
+  double clip_norm = 2;
+  std::optional<double> cluster_noise;
+};
+
+absl::StatusOr<federation::PrivacyRequest> RequestOf(const PlanFlags& flags) {
+  if (flags.tier != "masked" && flags.tier != "dp") {
+    return UsageError(fmt::format("--tier is {}; give masked or dp", flags.tier));
+  }
+  return federation::PrivacyRequest{.budget = {.unit = privacy::PrivacyUnit::kLesson,
+                                               .epsilon = flags.epsilon,
+                                               .delta = flags.delta,
+                                               .rounds = flags.rounds},
+                                    .masked = flags.tier == "masked",
+                                    .nodes = flags.nodes,
+                                    .units = federation::PublicUnits(flags.lessons),
+                                    .dimension = flags.values,
+                                    .clip_norm = flags.clip_norm,
+                                    .signal = flags.signal,
+                                    .max_batch = flags.batch};
+}
+
+void Write(const federation::PrivacyPlan& plan, const federation::PlanAlternatives& more,
+           report::v1::PrivacyPlanReport* report) {
+  report->set_sampling_rate(plan.sampling_rate);
+  report->set_expected_batch(plan.expected_batch);
+  report->set_noise_multiplier(plan.noise_multiplier);
+  report->set_epsilon(plan.epsilon);
+  report->set_snr_of_round(plan.snr_round);
+  report->set_snr(plan.snr_run);
+  report->set_snr_of_twice_lessons(more.twice_units);
+  report->set_snr_of_one_node_more(more.one_node_more);
+  report->set_snr_of_twice_rounds(more.twice_rounds);
+  report->set_snr_of_half_rank(more.half_rank);
+}
+
+std::string SnrText(double snr) {
+  return snr == 0 ? "no plan" : fmt::format("SNR {:.3g}", snr);
+}
+
+std::string Text(const report::v1::PrivacyPlanReport& report) {
+  return FormatFields(
+      {{"lessons", fmt::format("{}, of which {:.4g} are in a round's sample in the mean (rate "
+                               "{:.4g})",
+                               report.lessons(), report.expected_batch(), report.sampling_rate())},
+       {"noise", fmt::format("multiplier {:.4g} of what is revealed", report.noise_multiplier())},
+       {"epsilon", fmt::format("{:.3f} at delta {:.1e} for a lesson after {} rounds",
+                               report.epsilon(), report.delta(), report.rounds())},
+       {"predicted", fmt::format("SNR {:.3g} after all rounds, {:.3g} of one round; {:g} is least",
+                                 report.snr(), report.snr_of_round(), limits::kMinReleaseSnr)},
+       {"twice the lessons", SnrText(report.snr_of_twice_lessons())},
+       {"one node more", SnrText(report.snr_of_one_node_more())},
+       {"twice the rounds", SnrText(report.snr_of_twice_rounds())},
+       {"half the rank", SnrText(report.snr_of_half_rank())}});
+}
+
+absl::Status ShowPlan(CommandContext& context, const PlanFlags& flags) {
+  ASSIGN_OR_RETURN(const federation::PrivacyRequest request, RequestOf(flags));
+  report::v1::PrivacyPlanReport report;
+  report.set_tier(flags.tier);
+  report.set_nodes(flags.nodes);
+  report.set_lessons(request.units);
+  report.set_values(flags.values);
+  report.set_rounds(flags.rounds);
+  report.set_delta(flags.delta);
+  std::string sampling;
+  if (flags.cluster_noise) {
+    ASSIGN_OR_RETURN(const double rate,
+                     federation::SamplingRateWithin(privacy::dp::GaussianRho(*flags.cluster_noise),
+                                                    request.budget));
+    report.set_rate_at_cluster_noise(rate);
+    sampling = FormatFields(
+        {{"own rate", fmt::format("{:.4g}: of every lesson in a round where the cluster's noise "
+                                  "multiplier is {:.4g}",
+                                  rate, *flags.cluster_noise)}});
+  }
+  ASSIGN_OR_RETURN(const federation::PrivacyPlan plan, federation::MakePrivacyPlan(request));
+  ASSIGN_OR_RETURN(const federation::PlanAlternatives more, federation::Alternatives(request));
+  Write(plan, more, &report);
+  context.out << (context.json ? ToJsonLine(report) : Text(report) + sampling);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPrivacyPlanVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<PlanFlags>();
+  Verb plan = verbs.Add("privacy plan", "Privacy",
+                        "Predict the signal that private learning in rounds would keep",
+                        [flags](CommandContext& context) { return ShowPlan(context, *flags); });
+  plan.Option("--lessons", flags->lessons, "Lessons of each node that may take part").Required();
+  plan.Option("--nodes", flags->nodes, "Nodes that take part").ShowDefault();
+  plan.Option("--tier", flags->tier, "masked: only the sum of all nodes is seen; dp: that of each")
+      .ShowDefault();
+  plan.Option("--epsilon", flags->epsilon, "What one lesson may spend in all its rounds")
+      .ShowDefault();
+  plan.Option("--delta", flags->delta, "Delta of that epsilon").ShowDefault();
+  plan.Option("--rounds", flags->rounds, "Rounds that one lesson takes part in").ShowDefault();
+  plan.Option("--values", flags->values,
+              "Values that are shared: 1792 are ruvdllm-5m and 3584 ruvdllm-29m at rank 8")
+      .ShowDefault();
+  plan.Option("--batch", flags->batch, "Most lessons in a sample that a node can compute")
+      .ShowDefault();
+  plan.Option("--signal", flags->signal, "Norm of the mean clipped gradient over the clip norm")
+      .ShowDefault();
+  plan.Option("--clip-norm", flags->clip_norm, "Clip norm of a lesson's gradient").ShowDefault();
+  plan.Option("--cluster-noise", flags->cluster_noise,
+              "Noise multiplier that the cluster agreed on: also say which rate of sampling "
+              "keeps epsilon");
+}
+
+}  // namespace ruvd::cli
