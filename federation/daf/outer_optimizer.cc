@@ -21,6 +21,15 @@ bool IsVariance(double value) {
   return value >= 0 && std::isfinite(value);
 }
 
+// Whether a state has the powers that its number of steps gives. A power that is 0 after many steps
+// is right, too.
+bool PowersFit(const OuterOptimizer::State& state, OuterOptions::Kind kind) {
+  if (kind != OuterOptions::Kind::kAdam || state.steps == 0) {
+    return state.beta1_power == 1 && state.beta2_power == 1;
+  }
+  return IsDecay(state.beta1_power) && IsDecay(state.beta2_power);
+}
+
 }  // namespace
 
 absl::StatusOr<OuterOptimizer> OuterOptimizer::Create(size_t values, const OuterOptions& options) {
@@ -45,7 +54,8 @@ absl::StatusOr<OuterOptimizer> OuterOptimizer::Restore(size_t values, const Oute
   const bool fits = state.first.size() == optimizer.state_.first.size() &&
                     state.second.size() == optimizer.state_.second.size();
   if (!fits || !std::ranges::all_of(state.first, [](double v) { return std::isfinite(v); }) ||
-      !std::ranges::all_of(state.second, IsVariance) || !IsVariance(state.noise)) {
+      !std::ranges::all_of(state.second, IsVariance) || !IsVariance(state.noise) ||
+      !PowersFit(state, options.kind)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the saved state is not that of an outer optimiser of {} values and this kind; "
                  "start again with Create",
@@ -61,8 +71,12 @@ OuterOptimizer::Proposal OuterOptimizer::Propose(std::span<const float> delta,
   State& next = proposal.state;
   ++next.steps;
   const OuterOptions& o = options_;
-  const double bias1 = 1 - std::pow(o.beta1, static_cast<double>(next.steps));
-  const double bias2 = 1 - std::pow(o.beta2, static_cast<double>(next.steps));
+  if (o.kind == OuterOptions::Kind::kAdam) {
+    next.beta1_power *= o.beta1;
+    next.beta2_power *= o.beta2;
+  }
+  const double bias1 = 1 - next.beta1_power;
+  const double bias2 = 1 - next.beta2_power;
   next.noise = o.beta2 * state_.noise + (1 - o.beta2) * noise_variance;
   for (size_t i = 0; i < delta.size(); ++i) {
     const double d = double{delta[i]};

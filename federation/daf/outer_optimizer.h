@@ -36,9 +36,12 @@ struct OuterOptions {
 // of released data, so it costs no privacy budget. The state is in double. Not thread-safe.
 class OuterOptimizer {
  public:
-  // The state that persists between rounds; vectors that a kind does not use are empty.
+  // The state that persists between rounds; vectors that a kind does not use are empty. The powers
+  // are running products, because std::pow gives other last bits on other machines.
   struct State {
     uint64_t steps = 0;
+    double beta1_power = 1;  // kAdam: beta1^steps and beta2^steps; else 1
+    double beta2_power = 1;
     std::vector<double> first;   // velocity, or mean of the delta
     std::vector<double> second;  // mean of the squared delta
     double noise = 0;            // mean of the noise variance

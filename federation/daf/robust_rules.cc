@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "federation/daf/distances.h"
 #include "federation/daf/sorted_coordinates.h"
@@ -354,6 +355,23 @@ double ClipRadius::For(double own_norm) const {
 const AggregationRule& DefaultRule() {
   static const NearestNeighbourRule rule;  // it uses SelfClipRule below five updates
   return rule;
+}
+
+std::unique_ptr<const AggregationRule> RuleByName(std::string_view name, double faulty) {
+  std::unique_ptr<const AggregationRule> rules[] = {std::make_unique<MeanRule>(),
+                                                    std::make_unique<MedianRule>(),
+                                                    std::make_unique<TrimmedMean>(faulty),
+                                                    std::make_unique<MultiKrumRule>(faulty),
+                                                    std::make_unique<GeometricMedianRule>(),
+                                                    std::make_unique<NearestNeighbourRule>(faulty),
+                                                    std::make_unique<SelfClipRule>()};
+  const std::string_view wanted = name == "default" ? DefaultRule().name() : name;
+  for (auto& rule : rules) {
+    if (rule->name() == wanted) {
+      return std::move(rule);
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace ruvd::federation

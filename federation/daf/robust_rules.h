@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -128,5 +129,9 @@ class ClipRadius {
 
 // Returns the default rule: NearestNeighbourRule from five updates on, otherwise SelfClipRule.
 const AggregationRule& DefaultRule();
+
+// Makes the rule with this name(), or the default rule for "default". Rules that defend against a
+// share of updates get `faulty`. Null for an unknown name.
+std::unique_ptr<const AggregationRule> RuleByName(std::string_view name, double faulty);
 
 }  // namespace ruvd::federation

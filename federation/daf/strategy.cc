@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -96,10 +97,11 @@ absl::Status CheckStrategy(const StrategyOptions& options) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the three weights of the hybrid strategy must be at least 0 and one above 0");
   }
-  if (!IsShare(options.staleness_exponent) || !IsShare(options.cluster_distance) ||
+  const double a = options.staleness_exponent;
+  if ((a != 0 && a != 0.5 && a != 1) || !IsShare(options.cluster_distance) ||
       options.cluster_distance > 1) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "staleness_exponent must be at least 0, cluster_distance between 0 and 1");
+                 "staleness_exponent must be 0, 0.5 or 1, cluster_distance between 0 and 1");
   }
   return absl::OkStatus();
 }
@@ -132,14 +134,42 @@ std::vector<double> WeightsOf(const StrategyOptions& options, std::span<const Up
                       (options.timestep_weight + options.quality_weight + options.schedule_weight);
         break;
     }
-    weights.push_back(
-        weight * std::pow(1.0 + static_cast<double>(view.staleness), -options.staleness_exponent));
+    weights.push_back(weight * StalenessFactor(options.staleness_exponent, view.staleness));
   }
   return weights;
 }
 
+double StalenessFactor(double exponent, uint64_t staleness) {
+  const double age = 1.0 + static_cast<double>(staleness);
+  if (exponent == 0) {
+    return 1;
+  }
+  return exponent == 1 ? 1 / age : 1 / std::sqrt(age);
+}
+
 double ScheduleSimilarity(const TimestepHistogram& a, const TimestepHistogram& b) {
   return 1 - TotalVariation(a, b);
+}
+
+MeanHistogram MeanSchedule(std::span<const TimestepHistogram> schedules,
+                           std::span<const double> weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  MeanHistogram mean{};
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    const double share = sum > 0 ? weights[i] / sum : 1.0 / static_cast<double>(schedules.size());
+    for (size_t bin = 0; bin < kScheduleBins; ++bin) {
+      mean[bin] += share * schedules[i][bin] / kScheduleUnit;
+    }
+  }
+  return mean;
+}
+
+double ScheduleSimilarity(const TimestepHistogram& a, const MeanHistogram& mean) {
+  double sum = 0;
+  for (size_t bin = 0; bin < kScheduleBins; ++bin) {
+    sum += std::abs(static_cast<double>(a[bin]) / kScheduleUnit - mean[bin]);
+  }
+  return std::clamp(1 - sum / 2, 0.0, 1.0);
 }
 
 std::vector<size_t> ClusterSchedules(std::span<const TimestepHistogram> schedules,

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,7 +37,8 @@ struct StrategyOptions {
   double quality_weight = 1;
   double schedule_weight = 1;
   // An update that is s rounds old has the factor (1 + s)^-a (Xie, Koyejo and Gupta 2019,
-  // "Asynchronous federated optimization", polynomial with exponent a)
+  // "Asynchronous federated optimization", polynomial with exponent a). Only 0, 0.5 and 1 are
+  // allowed: a root and a quotient have equal bits on every machine, other powers have not
   double staleness_exponent = 0.5;
   // Largest mean distance (total variation, 0 to 1) between the histograms of one cluster
   double cluster_distance = 0.25;
@@ -62,8 +64,20 @@ struct UpdateView {
 // example if none improves anything under kQualityWeighted. `options` must have been checked.
 std::vector<double> WeightsOf(const StrategyOptions& options, std::span<const UpdateView> views);
 
+// Returns (1 + staleness)^-exponent for an allowed exponent.
+double StalenessFactor(double exponent, uint64_t staleness);
+
 // Returns 1 minus the total variation between two histograms: 0 to 1, and 1 for equal ones.
 double ScheduleSimilarity(const TimestepHistogram& a, const TimestepHistogram& b);
+
+// Shares of all maskings by tenth of t, as a mean of histograms has them; they add up to 1.
+using MeanHistogram = std::array<double, kScheduleBins>;
+// Returns the weighted mean of histograms, summed in their order. `weights` are at least 0, one for
+// each histogram; if all are 0, the mean is not weighted. There must be a histogram.
+MeanHistogram MeanSchedule(std::span<const TimestepHistogram> schedules,
+                           std::span<const double> weights);
+// Returns 1 minus the total variation between a histogram and a mean.
+double ScheduleSimilarity(const TimestepHistogram& a, const MeanHistogram& mean);
 
 // Returns the cluster of each histogram; clusters are numbered by their first member. The method is
 // agglomerative clustering with average linkage, until no two clusters are within `distance`. The

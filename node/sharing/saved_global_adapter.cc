@@ -33,6 +33,8 @@ bool AddBank(const storage::v1::GlobalAdapterBank& stored, federation::GlobalAda
   state->values.push_back(*std::move(values));
   federation::OuterOptimizer::State& optimizer = state->optimizers.emplace_back();
   optimizer.steps = stored.steps();
+  optimizer.beta1_power = stored.beta1_power();
+  optimizer.beta2_power = stored.beta2_power();
   optimizer.noise = stored.noise();
   optimizer.first = *std::move(first);
   optimizer.second = *std::move(second);
@@ -72,6 +74,8 @@ storage::v1::GlobalAdapter ToStored(const SavedGlobalAdapter& saved) {
     storage::v1::GlobalAdapterBank* const bank = stored.add_banks();
     bank->set_values(storage::NumberBytes<float>(saved.state.values[i]));
     bank->set_steps(optimizer.steps);
+    bank->set_beta1_power(optimizer.beta1_power);
+    bank->set_beta2_power(optimizer.beta2_power);
     bank->set_noise(optimizer.noise);
     bank->set_first_moments(storage::NumberBytes<double>(optimizer.first));
     bank->set_second_moments(storage::NumberBytes<double>(optimizer.second));

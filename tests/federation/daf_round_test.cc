@@ -401,5 +401,32 @@ TEST(Strategy, HybridWeighsThree) {
   EXPECT_FALSE(federation::CheckStrategy({.cluster_distance = 2}).ok());
 }
 
+// Other exponents would need a power function, whose last bits depend on the machine.
+TEST(Strategy, StalenessIsARootAQuotientOrNothing) {
+  for (const double exponent : {0.0, 0.5, 1.0}) {
+    EXPECT_TRUE(federation::CheckStrategy({.staleness_exponent = exponent}).ok());
+    EXPECT_EQ(federation::StalenessFactor(exponent, 0), 1);
+  }
+  EXPECT_EQ(federation::StalenessFactor(0, 15), 1);
+  EXPECT_EQ(federation::StalenessFactor(0.5, 15), 0.25);
+  EXPECT_EQ(federation::StalenessFactor(1, 15), 0.0625);
+  for (const double exponent : {-0.5, 0.25, 0.75, 2.0}) {
+    EXPECT_FALSE(federation::CheckStrategy({.staleness_exponent = exponent}).ok()) << exponent;
+  }
+}
+
+TEST(Strategy, SimilarityToAMeanCountsWeights) {
+  const federation::TimestepHistogram low = federation::HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const federation::TimestepHistogram high =
+      federation::HistogramOf({0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  const std::vector<federation::TimestepHistogram> schedules = {low, high};
+  const auto mean = federation::MeanSchedule(schedules, std::vector<double>{3, 1});
+  EXPECT_DOUBLE_EQ(mean.front(), 0.75);
+  EXPECT_DOUBLE_EQ(federation::ScheduleSimilarity(low, mean), 0.75);
+  EXPECT_DOUBLE_EQ(federation::ScheduleSimilarity(high, mean), 0.25);
+  const auto even = federation::MeanSchedule(schedules, std::vector<double>{0, 0});
+  EXPECT_DOUBLE_EQ(federation::ScheduleSimilarity(high, even), 0.5);
+}
+
 }  // namespace
 }  // namespace ruvd::test

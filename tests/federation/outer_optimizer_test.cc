@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace ruvd::test {
@@ -56,6 +57,45 @@ TEST(OuterOptimizer, AdamMovesWhatTheNoiseHidesByLittle) {
     EXPECT_NEAR(proposal.move[0], 1, 1e-4) << round;                    // 0.1 / sqrt(0.04 / 4)
     optimizer.Commit(std::move(proposal));
   }
+}
+
+// The bias correction needs no power function, whose last bits depend on the machine.
+TEST(OuterOptimizer, KeepsThePowersOfItsDecaysAsProducts) {
+  const federation::OuterOptions adam{.kind = federation::OuterOptions::Kind::kAdam, .step = 0.5};
+  federation::OuterOptimizer whole = *federation::OuterOptimizer::Create(1, adam);
+  federation::OuterOptimizer resumed = whole;
+  double beta1 = 1;
+  double beta2 = 1;
+  for (int round = 1; round <= 40; ++round) {
+    const std::vector<float> delta = {0.01F * static_cast<float>(round % 7)};
+    auto proposal = whole.Propose(delta, 0);
+    EXPECT_EQ(resumed.Propose(delta, 0).move, proposal.move) << round;
+    whole.Commit(std::move(proposal));
+    beta1 *= adam.beta1;
+    beta2 *= adam.beta2;
+    EXPECT_EQ(whole.state().beta1_power, beta1);
+    EXPECT_EQ(whole.state().beta2_power, beta2);
+    EXPECT_NEAR(beta2, std::pow(adam.beta2, round), 1e-15);
+    resumed = *federation::OuterOptimizer::Restore(1, adam, whole.state());
+  }
+}
+
+TEST(OuterOptimizer, RefusesPowersThatNoStepsGive) {
+  using Options = federation::OuterOptions;
+  const Options adam{.kind = Options::Kind::kAdam};
+  federation::OuterOptimizer optimizer = *federation::OuterOptimizer::Create(1, adam);
+  EXPECT_TRUE(federation::OuterOptimizer::Restore(1, adam, optimizer.state()).ok());
+  federation::OuterOptimizer::State state = optimizer.state();
+  state.beta1_power = 0.9;
+  EXPECT_FALSE(federation::OuterOptimizer::Restore(1, adam, state).ok()) << "before any step";
+  optimizer.Commit(optimizer.Propose(std::vector<float>{1}, 0));
+  state = optimizer.state();
+  state.beta2_power = 1;
+  EXPECT_FALSE(federation::OuterOptimizer::Restore(1, adam, state).ok()) << "would divide by 0";
+  federation::OuterOptimizer plain = *federation::OuterOptimizer::Create(1, Options());
+  state = plain.state();
+  state.beta1_power = 0.5;
+  EXPECT_FALSE(federation::OuterOptimizer::Restore(1, Options(), state).ok());
 }
 
 TEST(OuterOptimizer, ADroppedProposalLeavesNoTrace) {

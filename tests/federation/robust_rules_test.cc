@@ -395,5 +395,28 @@ TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
   EXPECT_EQ(radius.For(0), 1e6);  // it has no values of its own to compare with
 }
 
+TEST(RuleByName, KnowsEveryRuleByItsOwnName) {
+  for (const std::string_view name :
+       {"mean", "median", "trimmed_mean", "multi_krum", "geometric_median",
+        "nearest_neighbour_trimmed", "self_clip"}) {
+    const auto rule = federation::RuleByName(name, federation::kFaultyShare);
+    ASSERT_NE(rule, nullptr) << name;
+    EXPECT_EQ(rule->name(), name);
+  }
+  EXPECT_EQ(federation::RuleByName("default", 0.25)->name(), federation::DefaultRule().name());
+  EXPECT_EQ(federation::RuleByName("", 0.25), nullptr);
+}
+
+TEST(RuleByName, DefendsAgainstTheShareThatItIsGiven) {
+  const std::vector<std::vector<float>> values = {{1}, {1}, {1}, {1}, {1}, {9}, {9}};
+  const std::vector<std::span<const float>> updates(values.begin(), values.end());
+  std::vector<float> few(1);
+  std::vector<float> many(1);
+  federation::RuleByName("trimmed_mean", 0.15)->Combine({.updates = updates}, few);
+  federation::RuleByName("trimmed_mean", 0.3)->Combine({.updates = updates}, many);
+  EXPECT_GT(few[0], 1);
+  EXPECT_EQ(many[0], 1);
+}
+
 }  // namespace
 }  // namespace ruvd::test
