@@ -7,6 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include "base/random.h"
 #include "federation/daf/distances.h"
 #include "federation/daf/sorted_coordinates.h"
+#include "federation/daf/vector_kernels.h"
 #include "federation/limits.h"
 
 namespace ruvd::test {
@@ -393,6 +395,20 @@ TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
   }
   EXPECT_EQ(radius.For(0.5), 1);
   EXPECT_EQ(radius.For(0), 1e6);  // it has no values of its own to compare with
+}
+
+// A fused product is not rounded before it is added, and only some processors fuse. 0.125 / 3 + 3 /
+// 3 in float is 0x3f855555 if both products are rounded.
+TEST(VectorKernels, RoundEachProductBeforeTheSum) {
+  const float third = 1.0F / 3;
+  for (const size_t count : {1, 4, 40, 100}) {
+    const std::vector<float> eighth(count, 0.125F);
+    const std::vector<float> three(count, 3);
+    std::vector<float> sum(count);
+    federation::AddScaled(eighth.data(), third, sum.data(), count);
+    federation::AddScaled(three.data(), third, sum.data(), count);
+    EXPECT_EQ(sum, std::vector<float>(count, std::bit_cast<float>(0x3f855555U))) << count;
+  }
 }
 
 TEST(RuleByName, KnowsEveryRuleByItsOwnName) {
