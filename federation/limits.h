@@ -354,6 +354,27 @@ inline constexpr size_t kMaxContributions = 256;
 inline constexpr uint64_t kMaxStaleness = 16;
 // Distances from which a clip radius is learned
 inline constexpr size_t kMaxClipDistances = 64;
+
+// ---- Rounds of the learner
+// A round has time for one gradient at least, and a cluster hears of each other within a week.
+inline constexpr int64_t kMinRoundMillis = 1000;
+inline constexpr int64_t kMaxRoundMillis = 7LL * 24 * 3600 * 1000;
+// Rounds whose contributions and states a node keeps: with the largest adapters of a 29M model
+// (57,344 values) and FedAdam 64 states take 75 MB.
+inline constexpr uint32_t kMaxWindow = 64;
+inline constexpr uint32_t kMaxLocalSteps = 10'000;
+// Largest nominal sample of a node in a round; times kMaxCliqueMembers it fits the divisor of a sum
+inline constexpr uint32_t kMaxNominalBatch = 65'536;
+// A grid finer or coarser than this was not meant.
+inline constexpr int32_t kMaxGridExponent = 64;
+// Below this norm the squared differences of contributions are finite in float.
+inline constexpr double kMaxContributionNorm = 1e9;
+// Judges without whom a contribution has no quality: one liar must not decide
+inline constexpr size_t kMinJudges = 3;
+// Members of which a state says when they last took part, 40 B each; the oldest are forgotten
+inline constexpr size_t kMaxParticipants = 4096;
+
+// ---- Patterns
 inline constexpr size_t kMaxSharedTaskBytes = 64;
 inline constexpr size_t kMaxPatternDimension = 16'384;
 

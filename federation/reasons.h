@@ -39,4 +39,13 @@ inline constexpr char kMaskedRoundFailed[] = "MASKED_ROUND_FAILED";
 // The update belongs to a node that is already counted in a masked sum.
 inline constexpr char kInMaskedSum[] = "IN_MASKED_SUM";
 
+// The contribution or state belongs to a cluster that learns by another plan.
+inline constexpr char kPlanMismatch[] = "PLAN_MISMATCH";
+
+// The round is so old that its contributions are settled for good.
+inline constexpr char kRoundSealed[] = "ROUND_SEALED";
+
+// Another contribution of this node counts in the round.
+inline constexpr char kCountedOnce[] = "COUNTED_ONCE";
+
 }  // namespace ruvd::reasons

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/bytes.h"
+#include "federation/learner/contribution.h"
+#include "federation/learner/plan.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd::federation {
+
+// A contribution with its place in its round. A plain value.
+struct RoundContribution {
+  Digest id{};               // of the item; of the set (Clique::SetHash) for a sum
+  privacy::NodeId origin{};  // the set hash for a sum
+  uint32_t attempt = 0;      // of a sum; if sums share a member, the lowest attempt counts
+  std::vector<privacy::NodeId> members;  // of a sum, ascending; else empty
+  Contribution contribution;
+};
+
+// What a member measured of one contribution alone on its own held-out text. Only a cluster that
+// shares its lessons openly has verdicts (LearnerPlan::strategy). A plain value.
+struct RoundVerdict {
+  Digest id{};  // of the item
+  privacy::NodeId judge{};
+  uint64_t round = 0;        // of the contribution
+  Digest contribution{};     // RoundContribution::id
+  std::vector<float> gains;  // by bank of the plan, in nats per token; above 0 is better
+};
+
+// What the result of rounds depends on: contributions and verdicts in any order, all borrowed.
+// Equal ids have equal contents; what is listed twice counts once.
+struct RoundSet {
+  std::vector<const RoundContribution*> contributions;
+  std::vector<const RoundVerdict*> verdicts;
+};
+
+// Return the errors of CheckContribution. UPDATE_INVALID also for members that are not those of the
+// contribution, ascending, and for gains that are not finite or not one for each bank.
+absl::Status CheckRoundContribution(const RoundContribution& one, const LearnerPlan& plan);
+absl::Status CheckRoundVerdict(const RoundVerdict& verdict, const LearnerPlan& plan);
+
+// What became of each contribution of a round.
+struct RoundReport {
+  struct Part {
+    privacy::NodeId origin{};
+    size_t members = 1;
+    double norm = 0;      // over all banks, as sent
+    double weight = 0;    // the largest in any bank, times the members
+    double distance = 0;  // to the rule's result, over the banks in which it has a weight
+    double cosine = 0;    // with that result
+    absl::Status refused;
+  };
+  uint64_t round = 0;
+  std::vector<Part> parts;           // by origin
+  std::vector<size_t> contributors;  // by bank: contributions with a weight
+};
+
+}  // namespace ruvd::federation

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/round_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/bank_alignment.h"
+#include "federation/daf/distances.h"
+#include "federation/daf/robust_rules.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+
+namespace ruvd::federation {
+namespace {
+
+// A contribution that counts in the round.
+struct Counted {
+  const RoundContribution* source = nullptr;
+  size_t part = 0;  // its index in the report
+  BankedValues values;
+  double scale = 1;              // by which its values were made shorter
+  std::vector<double> coverage;  // by bank
+  std::vector<double> gains;     // by bank
+  double similarity = 1;
+
+  const Contribution& contribution() const { return source->contribution; }
+};
+
+absl::Status CountedOnce(std::string_view what) {
+  return Error(absl::StatusCode::kAlreadyExists, reasons::kCountedOnce,
+               "a node counts once in a round: {}", what);
+}
+
+// Decides which contributions of a round count. The report gets a part for each of them.
+class Selection {
+ public:
+  Selection(const RoundSet& set, uint64_t round) : round_(round) {
+    std::map<Digest, const RoundContribution*> by_id;  // an item may be listed twice
+    for (const RoundContribution* one : set.contributions) {
+      by_id.emplace(one->id, one);
+    }
+    for (const auto& [id, one] : by_id) {
+      (one->members.empty() ? single_ : sums_).push_back(one);
+    }
+  }
+
+  std::vector<std::pair<const RoundContribution*, absl::Status>> Choose() {
+    ChooseSums();
+    ChooseSingle();
+    KeepToTheLimit();
+    std::ranges::sort(chosen_, [](const auto& a, const auto& b) {
+      return std::tie(a.first->origin, a.first->id) < std::tie(b.first->origin, b.first->id);
+    });
+    return std::move(chosen_);
+  }
+
+ private:
+  void ChooseSums() {
+    std::ranges::sort(sums_, [](const auto* a, const auto* b) {
+      return std::tie(a->attempt, a->origin, a->id) < std::tie(b->attempt, b->origin, b->id);
+    });
+    for (const RoundContribution* sum : sums_) {
+      const bool shares_member = std::ranges::any_of(
+          sum->members, [&](const privacy::NodeId& member) { return in_sums_.contains(member); });
+      chosen_.emplace_back(sum, shares_member ? CountedOnce("an earlier sum has one of its members")
+                                              : absl::OkStatus());
+      if (!shares_member) {
+        in_sums_.insert(sum->members.begin(), sum->members.end());
+      }
+    }
+  }
+
+  void ChooseSingle() {
+    std::ranges::sort(single_, [](const auto* a, const auto* b) {
+      return std::tie(a->origin, a->id) < std::tie(b->origin, b->id);
+    });
+    const privacy::NodeId* last = nullptr;
+    for (const RoundContribution* one : single_) {
+      absl::Status refused;
+      if (in_sums_.contains(one->origin)) {
+        refused = Error(absl::StatusCode::kAlreadyExists, reasons::kInMaskedSum,
+                        "a masked sum of round {} contains this node already", round_);
+      } else if (last != nullptr && *last == one->origin) {
+        refused = CountedOnce("its contribution with the lowest id was taken");
+      }
+      last = &one->origin;
+      chosen_.emplace_back(one, std::move(refused));
+    }
+  }
+
+  // Keeps those with the lowest hashes of round and origin, so that no node is left out always.
+  void KeepToTheLimit() {
+    std::vector<std::pair<Digest, absl::Status*>> order;
+    for (auto& [one, refused] : chosen_) {
+      if (refused.ok()) {
+        ByteWriter writer;
+        writer.Write(round_).WriteBytes(one->origin);
+        order.emplace_back(Sha256(writer.str()), &refused);
+      }
+    }
+    if (order.size() <= limits::kMaxContributions) {
+      return;
+    }
+    std::ranges::sort(order, {}, &std::pair<Digest, absl::Status*>::first);
+    for (auto& [hash, refused] : std::span(order).subspan(limits::kMaxContributions)) {
+      *refused = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                       "round {} has {} contributions; {} of them count, drawn by hash", round_,
+                       order.size(), limits::kMaxContributions);
+    }
+  }
+
+  uint64_t round_;
+  std::vector<const RoundContribution*> sums_;
+  std::vector<const RoundContribution*> single_;
+  std::set<privacy::NodeId> in_sums_;
+  std::vector<std::pair<const RoundContribution*, absl::Status>> chosen_;
+};
+
+// Returns how much of each bank's range of t a contribution was trained on: a tenth of t counts as
+// far as it got its even share of the maskings.
+std::vector<double> CoverageOf(const TimestepHistogram& schedule,
+                               std::span<const float> boundaries) {
+  std::vector<double> coverage;
+  for (size_t bank = 0; bank <= boundaries.size(); ++bank) {
+    const double low = bank == 0 ? 0.0 : double{boundaries[bank - 1]};
+    const double high = bank == boundaries.size() ? 1.0 : double{boundaries[bank]};
+    double covered = 0;
+    for (size_t tenth = 0; tenth < kScheduleBins; ++tenth) {
+      const double begin = static_cast<double>(tenth) / kScheduleBins;
+      const double end = static_cast<double>(tenth + 1) / kScheduleBins;
+      const double overlap = std::max(0.0, std::min(high, end) - std::max(low, begin));
+      // Shares are rounded, so an even one may be a unit less than a tenth.
+      const double even = kScheduleBins * (schedule[tenth] + 1.0) / kScheduleUnit;
+      covered += schedule[tenth] == 0 ? 0.0 : overlap * std::min(1.0, even);
+    }
+    const double share = std::min(1.0, covered / (high - low));
+    coverage.push_back(share < kMinCoverage ? 0.0 : share);
+  }
+  return coverage;
+}
+
+double NormOf(const BankedValues& values) {
+  double sum = 0;
+  for (const std::vector<float>& bank : values) {
+    for (const float v : bank) {
+      sum += double{v} * v;
+    }
+  }
+  return std::sqrt(sum);
+}
+
+// The lower median of what other members measured, by bank; zeros if they are fewer than
+// kMinJudges.
+std::vector<double> GainsOf(const RoundContribution& one, size_t banks,
+                            const std::map<privacy::NodeId, const RoundVerdict*>& verdicts) {
+  std::vector<double> gains(banks);
+  std::vector<const RoundVerdict*> counted;
+  for (const auto& [judge, verdict] : verdicts) {
+    if (judge != one.origin && !std::ranges::binary_search(one.members, judge)) {
+      counted.push_back(verdict);
+    }
+  }
+  if (counted.size() < limits::kMinJudges) {
+    return gains;
+  }
+  for (size_t bank = 0; bank < banks; ++bank) {
+    std::vector<double> measured;
+    for (const RoundVerdict* verdict : counted) {
+      measured.push_back(verdict->gains[bank]);
+    }
+    std::ranges::sort(measured);
+    gains[bank] = measured[(measured.size() - 1) / 2];
+  }
+  return gains;
+}
+
+class Step {
+ public:
+  Step(const LearnerPlan& plan, const RoundSet& set, uint64_t round, GlobalState* state,
+       RoundReport* report)
+      : plan_(plan),
+        round_(round),
+        state_(*state),
+        report_(*report),
+        rule_(RuleByName(plan.rule, plan.faulty)) {
+    RUVD_CHECK(rule_ != nullptr && round > state->round);
+    report_ = {.round = round, .parts = {}, .contributors = {}};
+    if (CountsQuality(plan.strategy)) {
+      SortVerdicts(set);
+    }
+    for (auto& [one, refused] : Selection(set, round).Choose()) {
+      Add(*one, std::move(refused));
+    }
+    CompareSchedules();
+  }
+
+  void Apply() {
+    for (size_t bank = 0; bank < plan_.banks(); ++bank) {
+      MoveBank(bank);
+    }
+    for (const Counted& one : counted_) {
+      RoundReport::Part& part = report_.parts[one.part];
+      const auto& [square, product, length] = results_[one.part];
+      part.distance = std::sqrt(part.distance);
+      part.cosine = square * length > 0 ? product / std::sqrt(square * length) : 0;
+    }
+    RecordParticipants();
+    state_.round = round_;
+  }
+
+ private:
+  // Of several verdicts of one judge on one contribution, the one with the lowest id counts.
+  void SortVerdicts(const RoundSet& set) {
+    for (const RoundVerdict* verdict : set.verdicts) {
+      const RoundVerdict*& kept = verdicts_[verdict->contribution][verdict->judge];
+      if (kept == nullptr || verdict->id < kept->id) {
+        kept = verdict;
+      }
+    }
+  }
+
+  void Add(const RoundContribution& source, absl::Status refused) {
+    BankedValues values = ValuesOf(source.contribution, plan_);
+    RoundReport::Part& part = report_.parts.emplace_back();
+    part.origin = source.origin;
+    part.members = source.contribution.members;
+    part.norm = NormOf(values);
+    part.refused = std::move(refused);
+    if (!part.refused.ok()) {
+      return;
+    }
+    const double scale = part.norm > plan_.max_norm ? plan_.max_norm / part.norm : 1;
+    for (std::vector<float>& bank : values) {
+      for (float& value : bank) {
+        value = scale < 1 ? static_cast<float>(value * scale) : value;
+      }
+    }
+    counted_.push_back({.source = &source,
+                        .part = report_.parts.size() - 1,
+                        .values = std::move(values),
+                        .scale = scale,
+                        .coverage = CoverageOf(source.contribution.schedule, plan_.boundaries),
+                        .gains = GainsOf(source, plan_.banks(), verdicts_[source.id])});
+  }
+
+  // Compares each schedule with the mean of the round, in which nodes count, not contributions, and
+  // stale ones less.
+  void CompareSchedules() {
+    std::vector<TimestepHistogram> schedules;
+    std::vector<double> weights;
+    for (const Counted& one : counted_) {
+      schedules.push_back(one.contribution().schedule);
+      weights.push_back(one.contribution().members *
+                        StalenessFactor(plan_.strategy.staleness_exponent, StalenessOf(one)));
+    }
+    if (counted_.empty()) {
+      return;
+    }
+    const MeanHistogram mean = MeanSchedule(schedules, weights);
+    for (Counted& one : counted_) {
+      one.similarity = ScheduleSimilarity(one.contribution().schedule, mean);
+    }
+  }
+
+  uint64_t StalenessOf(const Counted& one) const {
+    return round_ - 1 - one.contribution().base_round;
+  }
+
+  std::vector<double> WeightsIn(size_t bank) const {
+    std::vector<UpdateView> views;
+    for (const Counted& one : counted_) {
+      views.push_back({.coverage = one.values[bank].empty() ? 0.0 : one.coverage[bank],
+                       .staleness = StalenessOf(one),
+                       .improvement = one.gains[bank],
+                       .similarity = one.similarity});
+    }
+    std::vector<double> weights = WeightsOf(plan_.strategy, views);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] *= counted_[i].contribution().members;
+    }
+    return weights;
+  }
+
+  void MoveBank(size_t bank) {
+    const std::vector<double> all = WeightsIn(bank);
+    std::vector<const Counted*> counted;
+    std::vector<std::span<const float>> updates;
+    std::vector<double> weights;
+    std::vector<TimestepHistogram> schedules;
+    for (size_t i = 0; i < counted_.size(); ++i) {
+      if (all[i] > 0) {
+        counted.push_back(&counted_[i]);
+        updates.emplace_back(counted_[i].values[bank]);
+        weights.push_back(all[i]);
+        schedules.push_back(counted_[i].contribution().schedule);
+      }
+    }
+    report_.contributors.push_back(counted.size());
+    if (counted.empty()) {
+      return;  // not even momentum moves it
+    }
+    std::vector<float> delta(plan_.values_per_bank);
+    CombineByStrategy(plan_.strategy, *rule_, {.updates = updates, .weights = weights}, schedules,
+                      delta);
+    for (float& value : delta) {
+      value = value == 0 ? 0.0F : value;  // minima and maxima of 0 and -0 depend on the machine
+    }
+    Move(bank, delta, VarianceOf(counted, weights));
+    for (size_t i = 0; i < counted.size(); ++i) {
+      Describe(*counted[i], updates[i], weights[i], delta);
+    }
+  }
+
+  // The variance of the noise in each value of the weighted mean. A robust rule, which keeps fewer
+  // contributions, leaves a little more noise.
+  double VarianceOf(std::span<const Counted* const> counted,
+                    std::span<const double> weights) const {
+    double whole = 0;
+    double variance = 0;
+    for (size_t i = 0; i < counted.size(); ++i) {
+      const double factor = weights[i] * counted[i]->scale;
+      whole += weights[i];
+      variance += factor * factor * NoiseVarianceOf(counted[i]->contribution(), plan_);
+    }
+    return variance / (whole * whole);
+  }
+
+  void Move(size_t bank, std::span<const float> delta, double variance) {
+    auto optimizer = OuterOptimizer::Restore(plan_.values_per_bank, plan_.outer,
+                                             std::move(state_.optimizers[bank]));
+    RUVD_CHECK(optimizer.ok());
+    OuterOptimizer::Proposal proposal = optimizer->Propose(delta, variance);
+    std::vector<float>& values = state_.values[bank];
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] += proposal.move[i];
+    }
+    state_.optimizers[bank] = std::move(proposal.state);
+  }
+
+  void Describe(const Counted& one, std::span<const float> values, double weight,
+                std::span<const float> result) {
+    RoundReport::Part& part = report_.parts[one.part];
+    part.weight = std::max(part.weight, weight);
+    part.distance += SquaredDistance(values, result);
+    auto& [square, product, length] = results_[one.part];
+    square += SquaredNorm(values);
+    product += Dot(values, result);
+    length += SquaredNorm(result);
+  }
+
+  void RecordParticipants() {
+    for (const Counted& one : counted_) {
+      if (one.source->members.empty()) {
+        state_.last_part[one.source->origin] = round_;
+      }
+      for (const privacy::NodeId& member : one.source->members) {
+        state_.last_part[member] = round_;
+      }
+      for (const auto& [judge, verdict] : verdicts_[one.source->id]) {
+        state_.last_part[judge] = round_;
+      }
+    }
+    while (state_.last_part.size() > limits::kMaxParticipants) {
+      state_.last_part.erase(std::ranges::min_element(
+          state_.last_part, [](const auto& a, const auto& b) { return a.second < b.second; }));
+    }
+  }
+
+  const LearnerPlan& plan_;
+  uint64_t round_;
+  GlobalState& state_;
+  RoundReport& report_;
+  std::unique_ptr<const AggregationRule> rule_;
+  std::map<Digest, std::map<privacy::NodeId, const RoundVerdict*>> verdicts_;  // by contribution
+  std::vector<Counted> counted_;                                               // by origin
+  // By part: squared norm, product with the result, and squared norm of the result
+  std::map<size_t, std::tuple<double, double, double>> results_;
+};
+
+}  // namespace
+
+void ApplyRound(const LearnerPlan& plan, const RoundSet& set, uint64_t round, GlobalState* state,
+                RoundReport* report) {
+  RoundReport unread;
+  Step(plan, set, round, state, report == nullptr ? &unread : report).Apply();
+}
+
+}  // namespace ruvd::federation

@@ -1,0 +1,529 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/rounds.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "tests/federation/learner_fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::EmptyState;
+using federation::GlobalState;
+using federation::LearnerPlan;
+using federation::RoundContribution;
+using federation::RoundReport;
+using federation::RoundVerdict;
+using federation::Strategy;
+
+using Contributions = std::vector<RoundContribution>;
+using Verdicts = std::vector<RoundVerdict>;
+
+GlobalState After(const LearnerPlan& plan, uint64_t until, const Contributions& contributions,
+                  const Verdicts& verdicts = {}, std::vector<RoundReport>* reports = nullptr) {
+  const auto state =
+      ApplyRounds(plan, EmptyState(plan, 1), SetOf(contributions, verdicts), until, reports);
+  EXPECT_TRUE(state.ok()) << state.status();
+  return state.ok() ? *state : EmptyState(plan, 1);
+}
+
+std::string DigestAfter(const LearnerPlan& plan, uint64_t until, const Contributions& contributions,
+                        const Verdicts& verdicts = {}) {
+  return ToHex(After(plan, until, contributions, verdicts).DigestOf(plan));
+}
+
+// Sets the values of a delta: each bank is filled with one number.
+void Fill(RoundContribution* one, float value) {
+  std::ranges::fill(one->contribution.floats, value);
+}
+
+// A delta whose values are all equal.
+RoundContribution Filled(const LearnerPlan& plan, uint64_t round, size_t node, float value) {
+  Random random(1);
+  RoundContribution one = SomeContribution(plan, round, node, "filled", random);
+  Fill(&one, value);
+  return one;
+}
+
+// ---- Golden values
+
+// The digest comes from a program in Python that follows docs/wire-format.md.
+TEST(ApplyRounds, MeansOfTwoRoundsHaveTheDigestOfAnotherProgram) {
+  LearnerPlan plan;
+  plan.frame_id.fill(0x22);
+  plan.rank = 2;
+  plan.boundaries = {0.5F};
+  plan.values_per_bank = 4;
+  plan.rule = "mean";
+  plan.outer.step = 0.5;
+  Contributions set;
+  const auto add = [&](uint64_t round, uint64_t base, size_t node, std::vector<uint32_t> banks,
+                       std::vector<float> values) {
+    Random random(1);
+    RoundContribution one = SomeContribution(plan, round, node, "golden", random);
+    one.contribution.base_round = base;
+    one.contribution.banks = std::move(banks);
+    one.contribution.floats = std::move(values);
+    set.push_back(std::move(one));
+  };
+  add(1, 0, 0, {0, 1}, {1, 0, -0.5F, 0.25F, 2, -2, 0.125F, 1});
+  add(1, 0, 1, {0, 1}, {0.5F, 0.5F, 0.5F, 0.5F, -1, 0, 3, 0.0625F});
+  add(1, 0, 2, {0, 1}, {16, 0, 12, 0, 0, 0, 0, 21});  // norm 29, scaled to 16
+  add(4, 0, 1, {0}, {1, 1, 1, 1});                    // three rounds old
+  add(4, 3, 2, {0, 1}, {-1, 2, -3, 4, 1, 2, 3, 4});
+  const GlobalState state = After(plan, 5, set);
+  EXPECT_EQ(ToHex(plan.Id()), "c048d8b080b0a206047c18fc590fb096464e6bf82df457cc4b5b6c16375bb77b");
+  EXPECT_EQ(ToHex(AsBytes(EncodeState(state, plan))),
+            "0100c048d8b080b0a206047c18fc590fb096464e6bf82df457cc4b5b6c16375b"
+            "b77b05000000000000000ffdc63fabaa6a3f864c8a3e0000d03f020000000000"
+            "0000000000000000f03f000000000000f03f0000000000000000abaa2a3faaaa"
+            "2a3f55550140b47583400200000000000000000000000000f03f000000000000"
+            "f03f0000000000000000030000008cee2a50637975f7bb1f0d618541df17bc38"
+            "bcf5c10be48d02578c0ff5479b2b04000000000000008f1b614611b4242cd889"
+            "c3e69db4878b9dff34a8b3579aee2df8310ab0fd5fae0100000000000000db4e"
+            "b995b23ea8eff049b0bd460bb9f4f5f393ad25e0dcabc2dfe1e9e2202c5a0400"
+            "000000000000");
+  EXPECT_EQ(ToHex(state.DigestOf(plan)),
+            "09608081212830b9a6c926f11eaec57743b20d98d177ba2c5e48b0486f92b9a2");
+}
+
+// Five rounds with everything that a set may have: nodes in sums and alone, two attempts, an origin
+// twice, stale, long and partial contributions, unequal schedules and noise.
+Contributions FullSet(const LearnerPlan& plan) {
+  Random random(7);
+  Contributions set;
+  for (uint64_t round = 1; round <= 5; ++round) {
+    for (size_t node = 0; node < 9; ++node) {
+      RoundContribution one = SomeContribution(plan, round, node, "full", random);
+      one.contribution.schedule = node % 3 == 0 ? MaskedIn(0, 4) : MaskedIn(node % 3, 9);
+      if (node == 4 && round > 2) {
+        one.contribution.base_round = 0;
+      }
+      if (node == 5) {
+        one.contribution.banks = {1};
+        one.contribution.floats.resize(one.contribution.floats.size() / 2);
+        one.contribution.units.resize(one.contribution.units.size() / 2);
+      }
+      for (float& value : one.contribution.floats) {
+        value *= node == 6 ? 64.0F : 0.5F;
+      }
+      set.push_back(std::move(one));
+    }
+    set.push_back(SomeContribution(plan, round, 3, "again", random));
+    if (plan.kind == federation::ContributionKind::kGradient) {
+      set[set.size() - 3].contribution.noise = federation::Contribution::Noise::kWhole;
+      set.push_back(SomeSum(plan, round, 7, 12, 1, random));
+      set.push_back(SomeSum(plan, round, 8, 12, 0, random));
+    }
+  }
+  return set;
+}
+
+// Another compiler or processor whose results differ fails here.
+TEST(ApplyRounds, HaveTheSameDigestsOnEveryMachine) {
+  const std::map<std::string, std::string> delta = {
+      {"default", "95b22ff8f59fad5aafc99de4bccd5a2b1e18410e72fd1020f8a06abb3a2c3e62"},
+      {"mean", "eb356ec8b37000c6d3c3a96391630a694ea39b4e7186d57bfcff6e6dcd07206a"},
+      {"median", "9887aa3692888b6eda077cf9b6d71ae5abb4b976b3f398cdd5a378c84e7b238d"},
+      {"trimmed_mean", "8591576c17d914be745a9fedeecb8f1fe2596237223d900ed9bbf26c33fa4550"},
+      {"multi_krum", "4963b50643c130fc02925de353331e30807d6fff82a13248a308cb9ee76a327a"},
+      {"geometric_median", "83a4398966620aa9ea2067d1ddc3d103440cb33d4535e91b39c9ee6a58bd6ac3"},
+      {"self_clip", "e3e7e0e1f98bf540b4a5df8608e6ec4e0e1fdc4fddb0fe27011484f2588c5885"},
+  };
+  for (const auto& [rule, digest] : delta) {
+    LearnerPlan plan = DeltaPlan();
+    plan.rule = rule;
+    plan.outer = {.kind = federation::OuterOptions::Kind::kMomentum, .step = 0.5, .nesterov = true};
+    EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest) << rule;
+  }
+  const std::map<Strategy, std::string> gradient = {
+      {Strategy::kTimestepAligned,
+       "f099f39e49b777e9fb63fe2b285f20e03728b942895ec2580daa15caa9225963"},
+      {Strategy::kScheduleSimilarity,
+       "e32313049006e8c6f4ad4a5b0e57a2cd38f85664858c3d3753fcc9fcffb9d7f8"},
+      {Strategy::kHybrid, "99fba6bb6531979ed29523d83be2393c5d9beaf6e6d9b8386231c8d597f6df77"},
+  };
+  for (const auto& [strategy, digest] : gradient) {
+    LearnerPlan plan = GradientPlan();
+    plan.strategy = {.strategy = strategy, .quality_weight = 0};
+    EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest) << static_cast<int>(strategy);
+  }
+}
+
+// ---- A function of the set
+
+RC_GTEST_PROP(ApplyRounds, DoNotDependOnTheOrderOfTheSet, ()) {
+  LearnerPlan plan = *rc::gen::arbitrary<bool>() ? DeltaPlan() : GradientPlan();
+  plan.strategy = {.strategy = *rc::gen::element(Strategy::kTimestepAligned,
+                                                 Strategy::kScheduleSimilarity, Strategy::kHybrid),
+                   .quality_weight = 0};
+  Contributions set = FullSet(plan);
+  const std::string expected = DigestAfter(plan, 6, set);
+  Random random(*rc::gen::arbitrary<uint64_t>());
+  random.Shuffle(std::span<RoundContribution>(set));
+  RC_ASSERT(DigestAfter(plan, 6, set) == expected);
+  set.push_back(set[random.Below(set.size())]);  // listed twice
+  RC_ASSERT(DigestAfter(plan, 6, set) == expected);
+}
+
+RC_GTEST_PROP(ApplyRounds, AnyCheckpointOnTheWayGivesTheSameState, ()) {
+  const LearnerPlan plan = *rc::gen::arbitrary<bool>() ? DeltaPlan() : GradientPlan();
+  const Contributions set = FullSet(plan);
+  const auto middle = *rc::gen::inRange<uint64_t>(0, 7);
+  const GlobalState half = *ApplyRounds(plan, EmptyState(plan, 1), SetOf(set), middle);
+  const auto decoded = DecodeState(AsBytes(EncodeState(half, plan)), plan);
+  RC_ASSERT(decoded.ok());
+  RC_ASSERT(*decoded == half);
+  Contributions later = set;
+  std::erase_if(later, [&](const auto& one) { return one.contribution.round <= middle; });
+  const auto whole = ApplyRounds(plan, *decoded, SetOf(later), 7);
+  RC_ASSERT(whole.ok());
+  RC_ASSERT(ToHex(whole->DigestOf(plan)) == DigestAfter(plan, 7, set));
+}
+
+TEST(ApplyRounds, EveryContributionThatCountsMovesTheDigest) {
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  const Contributions set = FullSet(plan);
+  const std::string whole = DigestAfter(plan, 5, set);
+  for (size_t i = 0; i < set.size(); ++i) {
+    Contributions less = set;
+    less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool twice = set[i].origin == LearnerNode(3);
+    if (!twice) {
+      EXPECT_NE(DigestAfter(plan, 5, less), whole) << i;
+    }
+  }
+}
+
+TEST(ApplyRounds, AnEmptyRoundChangesTheRoundAlone) {
+  LearnerPlan plan = DeltaPlan();
+  plan.outer = {.kind = federation::OuterOptions::Kind::kMomentum};
+  const Contributions set = {Filled(plan, 3, 0, 0.5F)};
+  const GlobalState third = After(plan, 3, set);
+  GlobalState later = After(plan, 1'000'000'000, set);
+  EXPECT_EQ(later.round, 1'000'000'000u);
+  EXPECT_NE(later.DigestOf(plan), third.DigestOf(plan));
+  later.round = 3;
+  EXPECT_EQ(later, third);
+  EXPECT_EQ(After(plan, 2, set), EmptyState(plan, 3)) << "its round is yet to come";
+}
+
+// ---- Who counts
+
+TEST(ApplyRounds, ADuplicateOriginCountsOnceByTheLowestId) {
+  const LearnerPlan plan = DeltaPlan();
+  RoundContribution first = Filled(plan, 1, 0, 0.25F);
+  RoundContribution second = Filled(plan, 1, 0, 0.5F);
+  first.id[0] = 1;
+  second.id[0] = 2;
+  std::vector<RoundReport> reports;
+  EXPECT_EQ(After(plan, 1, {second, first}, {}, &reports), After(plan, 1, {first}));
+  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports[0].parts.size(), 2u);
+  EXPECT_TRUE(reports[0].parts[0].refused.ok());
+  EXPECT_EQ(ReasonOf(reports[0].parts[1].refused), reasons::kCountedOnce);
+  EXPECT_EQ(reports[0].contributors, (std::vector<size_t>{1, 1}));
+  second.contribution.round = 2;
+  second.contribution.base_round = 1;
+  EXPECT_NE(After(plan, 2, {second, first}), After(plan, 2, {first})) << "in another round";
+}
+
+TEST(ApplyRounds, ANodeInASumDoesNotCountAgainByItself) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(3);
+  const RoundContribution sum = SomeSum(plan, 1, 0, 4, 0, random);
+  const RoundContribution member = SomeContribution(plan, 1, 2, "alone", random);
+  const RoundContribution other = SomeContribution(plan, 1, 5, "alone", random);
+  std::vector<RoundReport> reports;
+  EXPECT_EQ(After(plan, 1, {member, other, sum}, {}, &reports), After(plan, 1, {sum, other}));
+  EXPECT_EQ(reports[0].contributors[0], 2u);
+  for (const RoundReport::Part& part : reports[0].parts) {
+    EXPECT_EQ(ReasonOf(part.refused), part.origin == member.origin ? reasons::kInMaskedSum : "");
+    EXPECT_EQ(part.members, part.origin == sum.origin ? 5u : 1u);
+  }
+  EXPECT_NE(After(plan, 1, {member, other}), After(plan, 1, {other}));
+}
+
+TEST(ApplyRounds, OfSumsThatShareAMemberTheLowestAttemptCounts) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(3);
+  const RoundContribution whole = SomeSum(plan, 1, 0, 5, 0, random);
+  const RoundContribution restart = SomeSum(plan, 1, 1, 5, 1, random);
+  const RoundContribution other = SomeSum(plan, 1, 6, 9, 1, random);
+  EXPECT_EQ(After(plan, 1, {restart, other, whole}), After(plan, 1, {whole, other}));
+  EXPECT_NE(After(plan, 1, {restart, other}), After(plan, 1, {whole, other}));
+  const GlobalState state = After(plan, 1, {whole, restart});
+  EXPECT_EQ(state.last_part.size(), 6u);
+  EXPECT_TRUE(state.last_part.contains(LearnerNode(0)));
+  EXPECT_FALSE(state.last_part.contains(whole.origin)) << "a set is no node";
+}
+
+TEST(ApplyRounds, TooManyContributionsAreDrawnByHash) {
+  LearnerPlan plan = DeltaPlan();
+  plan.values_per_bank = 1;
+  plan.rule = "mean";
+  Contributions set;
+  const size_t most = limits::kMaxContributions;
+  for (size_t node = 0; node < most + 20; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+    set.push_back(Filled(plan, 2, node, 0.5F));
+  }
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, 2, set, {}, &reports);
+  std::vector<std::set<privacy::NodeId>> left_out(2);
+  for (size_t round = 0; round < 2; ++round) {
+    EXPECT_EQ(reports[round].contributors[0], most);
+    for (const RoundReport::Part& part : reports[round].parts) {
+      if (!part.refused.ok()) {
+        EXPECT_EQ(ReasonOf(part.refused), reasons::kLimitExceeded);
+        left_out[round].insert(part.origin);
+      }
+    }
+    EXPECT_EQ(left_out[round].size(), 20u);
+  }
+  EXPECT_NE(left_out[0], left_out[1]) << "not always the same nodes";
+  std::erase_if(set, [&](const auto& one) {
+    return left_out[one.contribution.round - 1].contains(one.origin);
+  });
+  EXPECT_EQ(After(plan, 2, set), state);
+}
+
+TEST(ApplyRounds, RefuseASetThatDoesNotFit) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(3);
+  const auto reason = [&](const RoundContribution& one) {
+    return ReasonOf(ApplyRounds(plan, EmptyState(plan, 3), SetOf({one}), 9).status());
+  };
+  const RoundContribution good = SomeSum(plan, 3, 0, 3, 0, random);
+  EXPECT_EQ(reason(good), "");
+  EXPECT_EQ(reason(SomeContribution(plan, 2, 0, "old", random)), reasons::kRoundSealed);
+  EXPECT_EQ(reason(SomeContribution(DeltaPlan(), 3, 0, "other", random)), reasons::kPlanMismatch);
+  RoundContribution bad = good;
+  bad.members.clear();
+  EXPECT_EQ(reason(bad), reasons::kUpdateInvalid) << "a lone node says that it is four";
+  bad = good;
+  bad.members[1] = bad.members[0];
+  EXPECT_EQ(reason(bad), reasons::kUpdateInvalid);
+  bad = good;
+  bad.contribution.units.pop_back();
+  EXPECT_EQ(reason(bad), reasons::kUpdateInvalid);
+  EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 3), {}, 1).ok());
+  GlobalState other = EmptyState(plan, 3);
+  other.values.pop_back();
+  EXPECT_FALSE(ApplyRounds(plan, other, {}, 9).ok());
+}
+
+// ---- Weights
+
+// Nodes that train on unlike parts of t: half of them on the lower, one on all, two on the upper.
+Contributions Heterogeneous(const LearnerPlan& plan) {
+  Random random(11);
+  Contributions set;
+  for (size_t node = 0; node < 7; ++node) {
+    set.push_back(SomeContribution(plan, 1, node, "unlike", random));
+    set.back().contribution.schedule = node < 4    ? MaskedIn(0, 6)
+                                       : node == 4 ? MaskedIn(0, 9)
+                                                   : MaskedIn(5, 9);
+  }
+  return set;
+}
+
+// Five judges find the nodes the better the higher their number is.
+Verdicts ByNumber(const LearnerPlan& plan, const Contributions& set) {
+  Verdicts verdicts;
+  for (size_t judge = 10; judge < 15; ++judge) {
+    for (size_t node = 0; node < set.size(); ++node) {
+      verdicts.push_back(
+          SomeVerdict(plan, set[node], judge, 0.125F * (static_cast<float>(node) - 1)));
+    }
+  }
+  return verdicts;
+}
+
+TEST(ApplyRounds, EachStrategyChangesWhatUnlikeNodesLearn) {
+  std::set<federation::BankedValues> results;
+  for (const Strategy strategy : {Strategy::kTimestepAligned, Strategy::kQualityWeighted,
+                                  Strategy::kScheduleSimilarity, Strategy::kHybrid}) {
+    LearnerPlan plan = DeltaPlan();
+    plan.rule = "mean";
+    plan.strategy.strategy = strategy;
+    const Contributions set = Heterogeneous(plan);
+    const Verdicts verdicts = ByNumber(plan, set);
+    results.insert(After(plan, 1, set, verdicts).values);
+    Contributions alike = set;
+    for (RoundContribution& one : alike) {
+      one.contribution.schedule = plan.schedule;
+    }
+    EXPECT_NE(After(plan, 1, alike, verdicts).values, After(plan, 1, set, verdicts).values)
+        << static_cast<int>(strategy) << ": what was trained on does not matter";
+  }
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  plan.strategy = {.strategy = Strategy::kHybrid, .quality_weight = 0};
+  results.insert(After(plan, 1, Heterogeneous(plan)).values);
+  EXPECT_EQ(results.size(), 5u);
+}
+
+TEST(ApplyRounds, TimestepsWeighByTheCoveredPartOfABank) {
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, -1)};
+  set[0].contribution.schedule = MaskedIn(0, 4);  // the lower bank
+  set[1].contribution.schedule = MaskedIn(0, 6);  // and two fifths of the upper one
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, 1, set, {}, &reports);
+  EXPECT_EQ(reports[0].contributors, (std::vector<size_t>{2, 1}));
+  EXPECT_NEAR(state.values[0][0], 0, 1e-6);
+  EXPECT_NEAR(state.values[1][0], -1, 1e-6);
+  for (const RoundReport::Part& part : reports[0].parts) {
+    EXPECT_NEAR(part.weight, 1, 1e-6);
+    EXPECT_NEAR(part.norm, std::sqrt(2.0 * kLearnerValues), 1e-6);
+  }
+}
+
+// The mean of the round takes the place of the node's own schedule: it is equal on all nodes.
+TEST(ApplyRounds, SimilarityIsThatToTheMeanOfTheRound) {
+  LearnerPlan plan = DeltaPlan();
+  plan.boundaries = {};
+  plan.rule = "mean";
+  plan.strategy = {.strategy = Strategy::kHybrid,
+                   .timestep_weight = 0,
+                   .quality_weight = 0,
+                   .schedule_weight = 1};
+  Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, 1), Filled(plan, 1, 2, 1),
+                       Filled(plan, 1, 3, -1)};
+  for (size_t i = 0; i < set.size(); ++i) {
+    set[i].contribution.schedule = i < 3 ? MaskedIn(0, 4) : MaskedIn(5, 9);
+  }
+  // Similarities are 3/4 for three of them and 1/4 for the last one.
+  EXPECT_NEAR(After(plan, 1, set).values[0][0], (3 * 0.75 - 0.25) / (3 * 0.75 + 0.25), 1e-4);
+}
+
+TEST(ApplyRounds, QualityIsTheMedianOfOtherMembersVerdicts) {
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  plan.strategy.strategy = Strategy::kQualityWeighted;
+  const Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, -1)};
+  Verdicts verdicts;
+  for (const size_t judge : {10, 11}) {
+    verdicts.push_back(SomeVerdict(plan, set[0], judge, 0.25F));
+    verdicts.push_back(SomeVerdict(plan, set[1], judge, -0.25F));
+  }
+  const federation::BankedValues zero = EmptyState(plan, 1).values;
+  EXPECT_EQ(After(plan, 1, set).values, zero) << "nothing is known";
+  EXPECT_EQ(After(plan, 1, set, verdicts).values, zero) << "two judges are too few";
+  verdicts.push_back(SomeVerdict(plan, set[0], 0, 0.25F));
+  EXPECT_EQ(After(plan, 1, set, verdicts).values, zero) << "nobody judges itself";
+  verdicts.push_back(SomeVerdict(plan, set[0], 12, 0.25F));
+  verdicts.push_back(SomeVerdict(plan, set[1], 12, 9));  // outvoted
+  const GlobalState judged = After(plan, 1, set, verdicts);
+  EXPECT_EQ(judged.values[0][0], 1);
+  EXPECT_EQ(judged.last_part.size(), 5u) << "judges had a part, too";
+  const GlobalState before = judged;
+  std::ranges::reverse(verdicts);
+  RoundVerdict again = SomeVerdict(plan, set[0], 12, -9);
+  again.id.fill(0xff);  // a higher id of a judge does not count
+  verdicts.push_back(again);
+  EXPECT_EQ(After(plan, 1, set, verdicts), before);
+  RoundVerdict bad = verdicts[0];
+  bad.gains.pop_back();
+  EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 1), SetOf(set, {bad}), 1).ok());
+}
+
+TEST(ApplyRounds, StaleAndLongContributionsCountLess) {
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  Contributions set = {Filled(plan, 4, 0, 1), Filled(plan, 4, 1, -1)};
+  set[1].contribution.base_round = 0;  // three rounds before 3: half the weight
+  EXPECT_NEAR(After(plan, 4, set).values[0][0], 1.0 / 3, 1e-6);
+  plan.strategy.staleness_exponent = 1;
+  set = {Filled(plan, 4, 0, 1), Filled(plan, 4, 1, -1)};
+  set[1].contribution.base_round = 0;
+  EXPECT_NEAR(After(plan, 4, set).values[0][0], 3.0 / 5, 1e-6);
+  const GlobalState longer = After(plan, 1, {Filled(plan, 1, 0, 1e30F)});
+  double square = 0;
+  for (const std::vector<float>& bank : longer.values) {
+    for (const float value : bank) {
+      square += double{value} * value;
+    }
+  }
+  EXPECT_NEAR(std::sqrt(square), plan.max_norm, 1e-3);
+}
+
+// A liar whose vector counts once cannot move the default rule far.
+TEST(ApplyRounds, TheDefaultRuleOutvotesALiar) {
+  const LearnerPlan plan = DeltaPlan();
+  Contributions set;
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  set.push_back(Filled(plan, 1, 6, -9));
+  EXPECT_NEAR(After(plan, 1, set).values[0][0], 0.5, 1e-6);
+}
+
+// FedAdam subtracts the variance of the noise that contributions name.
+TEST(ApplyRounds, NoiseIsTakenOffTheSecondMoment) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(3);
+  Contributions set = {SomeContribution(plan, 1, 0, "one", random),
+                       SomeContribution(plan, 1, 1, "two", random)};
+  EXPECT_EQ(After(plan, 1, set).optimizers[0].noise, 0);
+  for (RoundContribution& one : set) {
+    one.contribution.noise = federation::Contribution::Noise::kWhole;
+  }
+  const double one = NoiseVarianceOf(set[0].contribution, plan);
+  EXPECT_NEAR(After(plan, 1, set).optimizers[0].noise, (1 - plan.outer.beta2) * one / 2, 1e-15);
+}
+
+// ---- The state's bytes
+
+RC_GTEST_PROP(GlobalState, RefusesEveryTruncationAndIsHarmlessWithFlippedBits, ()) {
+  LearnerPlan plan = *rc::gen::arbitrary<bool>() ? DeltaPlan() : GradientPlan();
+  plan.values_per_bank = 3;
+  Random random(*rc::gen::arbitrary<uint64_t>());
+  const GlobalState state = After(
+      plan, 2,
+      {SomeContribution(plan, 1, 0, "one", random), SomeContribution(plan, 2, 1, "two", random)});
+  const std::string bytes = EncodeState(state, plan);
+  RC_ASSERT(*DecodeState(AsBytes(bytes), plan) == state);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    RC_ASSERT(!DecodeState(AsBytes(bytes).first(length), plan).ok());
+  }
+  RC_ASSERT(!DecodeState(AsBytes(bytes + '\0'), plan).ok());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    const auto decoded = DecodeState(AsBytes(flipped), plan);
+    if (decoded.ok()) {
+      RC_ASSERT(EncodeState(*decoded, plan) == flipped);
+      RC_ASSERT(decoded->DigestOf(plan) != state.DigestOf(plan));
+    }
+  }
+}
+
+TEST(GlobalState, OfAnotherPlanIsNamed) {
+  const LearnerPlan plan = DeltaPlan();
+  LearnerPlan other = plan;
+  other.window = 3;
+  const std::string bytes = EncodeState(EmptyState(plan, 1), plan);
+  EXPECT_EQ(ReasonOf(DecodeState(AsBytes(bytes), other).status()), reasons::kPlanMismatch);
+  EXPECT_NE(EmptyState(plan, 1).DigestOf(plan), EmptyState(other, 1).DigestOf(other));
+  GlobalState future = EmptyState(plan, 1);
+  future.last_part[LearnerNode(0)] = 1;
+  EXPECT_FALSE(CheckState(future, plan).ok());
+}
+
+}  // namespace
+}  // namespace ruvd::test
