@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "federation/daf/daf_round.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/daf/robust_rules.h"
-#include "federation/limits.h"
+#include "federation/learner/rounds.h"
 #include "tests/federation/fixture.h"
 #include "tests/sim/identities.h"
 
@@ -57,40 +56,69 @@ federation::AdapterUpdate UpdateOfValues(uint64_t round, std::vector<float> valu
           .banks = {{.bank = 0, .values = std::move(values)}}};
 }
 
-// One update of each origin, by origin; if an origin has several in a round, the newest.
-using RoundUpdates = std::map<privacy::NodeId, std::pair<Digest, federation::AdapterUpdate>>;
+// The plan of a world: one bank for all t, and a window of all rounds.
+federation::LearnerPlan PlanOf(std::string rule) {
+  federation::LearnerPlan plan;
+  plan.frame_id = IdentityOf(0).config.frame_id;
+  plan.rank = kLearnedRank;
+  plan.values_per_bank = Learning::kValues;
+  plan.window = Learning::kRounds;
+  plan.rule = std::move(rule);
+  plan.max_norm = Learning::Layout().max_norm;
+  RUVD_CHECK(plan.Check().ok());
+  return plan;
+}
 
-// Returns the updates that belong to the learning; updates of other attackers have two banks
-// (WorldUpdate).
-std::map<uint64_t, RoundUpdates> UpdatesByRound(std::span<const federation::Item> held) {
-  std::map<uint64_t, RoundUpdates> rounds;
+// Returns an item as a contribution to its round, if it is one that belongs to the learning:
+// updates of other attackers have two banks (WorldUpdate). Its envelope says the round.
+std::optional<federation::RoundContribution> ContributionOf(const federation::Item& item,
+                                                            const federation::LearnerPlan& plan) {
+  if (item.kind != federation::ItemKind::kAdapterDelta || item.round < 1 ||
+      item.round > Learning::kRounds) {
+    return std::nullopt;
+  }
+  auto update = federation::DecodeAdapterUpdate(AsBytes(*item.payload));
+  if (!update.ok() || !update->boundaries.empty()) {
+    return std::nullopt;
+  }
+  return federation::RoundContribution{
+      .id = item.id,
+      .origin = item.origin,
+      .members = {},
+      .contribution = {.plan = plan.Id(),
+                       .round = item.round,
+                       .base_round = item.round - 1,
+                       .schedule = plan.schedule,
+                       .banks = {0},
+                       .floats = std::move(update->banks[0].values),
+                       .units = {}}};
+}
+
+std::vector<federation::RoundContribution> ContributionsIn(std::span<const federation::Item> held,
+                                                           const federation::LearnerPlan& plan) {
+  std::vector<federation::RoundContribution> contributions;
   for (const federation::Item& item : held) {
-    if (item.kind != federation::ItemKind::kAdapterDelta || item.round < 1 ||
-        item.round > Learning::kRounds) {
-      continue;
-    }
-    auto update = federation::DecodeAdapterUpdate(AsBytes(*item.payload));
-    if (!update.ok() || !update->boundaries.empty()) {
-      continue;
-    }
-    update->round = item.round - 1;
-    auto& kept = rounds[item.round][item.origin];
-    if (kept.first < item.id) {
-      kept = {item.id, *std::move(update)};
+    if (auto one = ContributionOf(item, plan)) {
+      contributions.push_back(*std::move(one));
     }
   }
-  return rounds;
+  return contributions;
 }
 
 }  // namespace
 
-Learning::Learning(size_t nodes, uint64_t seed, const federation::AggregationRule* rule)
-    : random_(seed), rule_(rule) {
+Learning::Learning(size_t nodes, uint64_t seed, std::string rule)
+    : random_(seed), plan_(PlanOf(std::move(rule))) {
   for (size_t i = 0; i < kValues; ++i) {
     shared_.push_back(static_cast<float>(random_.Normal() / std::sqrt(double{kValues})));
   }
   for (size_t i = 0; i < nodes; ++i) {
     own_.push_back(random_.Next());
+  }
+  for (size_t node = 0; node < std::min(nodes, kHistories); ++node) {
+    auto history = federation::RoundHistory::Create(plan_, federation::EmptyState(plan_, 1));
+    RUVD_CHECK(history.ok());
+    histories_.emplace(node, Kept{.history = *std::move(history), .rounds = {}});
   }
 }
 
@@ -109,7 +137,7 @@ std::vector<float> Learning::Wanted(size_t node) const {
 
 federation::AdapterUpdate Learning::Train(size_t node, uint64_t round,
                                           std::span<const federation::Item> held) {
-  const std::vector<float>& adapter = AdapterToTrain(held);
+  const std::vector<float>& adapter = AdapterToTrain(node, round, held);
   std::vector<float> update = Wanted(node);
   for (size_t i = 0; i < kValues; ++i) {
     const double noise = kTrainingNoise * random_.Normal() / std::sqrt(double{kValues});
@@ -128,37 +156,57 @@ federation::AdapterUpdate Learning::Lie(bench::UpdateAttack attack, uint64_t rou
   return UpdateOfValues(round, lie.empty() ? std::vector<float>(kValues) : lie);
 }
 
-const std::vector<float>& Learning::AdapterToTrain(std::span<const federation::Item> held) {
+const std::vector<float>& Learning::AdapterToTrain(size_t node, uint64_t round,
+                                                   std::span<const federation::Item> held) {
+  if (auto state = HistoryOf(node, round, held)) {
+    adapter_of_history_ = std::move(state->values[0]);
+    return adapter_of_history_;
+  }
   std::vector<Digest> updates;
   for (const federation::Item& item : held) {
     if (item.kind == federation::ItemKind::kAdapterDelta) {
       updates.push_back(item.id);
     }
   }
-  const auto [found, is_new] = adapters_to_train_.try_emplace(std::move(updates));
+  const auto [found, is_new] = adapters_to_train_.try_emplace({round, std::move(updates)});
   if (is_new) {
-    found->second = AdapterOf(held);
+    found->second = StateOf(held, round).values[0];
   }
   return found->second;
 }
 
-std::vector<float> Learning::AdapterOf(std::span<const federation::Item> held) const {
-  auto global = federation::GlobalAdapter::Create(1, kValues, federation::OuterOptions());
-  RUVD_CHECK(global.ok());
-  for (const auto& [round, updates] : UpdatesByRound(held)) {
-    // Without the node's own update the rule gives an equal result to every node.
-    federation::DafRoundInput input{.round = round - 1, .current = &global->values()};
-    for (const auto& [origin, update] : updates) {
-      if (input.updates.size() < limits::kMaxContributions) {
-        input.updates.push_back({.origin = origin, .update = &update.second});
-      }
-    }
-    const auto result =
-        federation::AggregateRound(input, {.rules = Rules(), .rule = rule_}, nullptr, nullptr);
-    RUVD_CHECK(result.ok());
-    RUVD_CHECK(global->Apply(result->delta, {}, nullptr, {}, result->contributors).ok());
+federation::GlobalState Learning::StateOf(std::span<const federation::Item> held,
+                                          uint64_t round) const {
+  const std::vector<federation::RoundContribution> contributions = ContributionsIn(held, plan_);
+  federation::RoundSet set;
+  for (const federation::RoundContribution& one : contributions) {
+    set.contributions.push_back(&one);
   }
-  return global->values()[0];
+  auto state = federation::ApplyRounds(plan_, federation::EmptyState(plan_, 1), set, round - 1);
+  RUVD_CHECK(state.ok());
+  return *std::move(state);
+}
+
+std::optional<federation::GlobalState> Learning::HistoryOf(size_t node, uint64_t round,
+                                                           std::span<const federation::Item> held) {
+  const auto found = histories_.find(node);
+  if (found == histories_.end()) {
+    return std::nullopt;
+  }
+  Kept& kept = found->second;
+  std::map<Digest, uint64_t> rounds;
+  for (federation::RoundContribution& one : ContributionsIn(held, plan_)) {
+    rounds.emplace(one.id, one.contribution.round);
+    RUVD_CHECK(kept.history.Add(std::move(one)).ok());
+  }
+  // A power cut takes items that were not synced.
+  for (const auto& [id, of_round] : kept.rounds) {
+    if (!rounds.contains(id)) {
+      RUVD_CHECK(kept.history.Remove(id, of_round).ok());
+    }
+  }
+  kept.rounds = std::move(rounds);
+  return kept.history.StateBefore(round);
 }
 
 double Learning::ErrorOf(std::span<const float> adapter, std::span<const size_t> nodes) const {

@@ -88,10 +88,9 @@ void World::PickOptions() {
     options_.learning = lies || random_.Bernoulli(kLearningShare);
   }
   if (*options_.learning) {
-    static const federation::MeanRule trusting;
     learning_ = std::make_unique<Learning>(
         options_.nodes, random_.Next(),
-        options_.defect == SeededDefect::kTrustingRule ? &trusting : nullptr);
+        options_.defect == SeededDefect::kTrustingRule ? "mean" : "default");
   }
   if (!options_.items) {
     options_.items = std::min(2 * options_.nodes, kMaxItemsPerWorld);
@@ -242,27 +241,40 @@ void World::LieRound(SimNode& node, uint64_t round) {
   node.OfferUpdate(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
 }
 
-// Equal items give equal adapters, close to what honest nodes want unless there are more liars than
-// the rule is made for.
+// Equal items give equal states, close to what honest nodes want unless there are more liars than
+// the rule is made for. A node's history has the state that its items give.
 void World::JudgeAdapters() {
-  std::optional<std::vector<float>> first;
+  constexpr uint64_t kEnd = Learning::kRounds + 1;
+  std::map<std::set<Digest>, Digest> digests;  // by the items that a node holds
+  std::optional<federation::GlobalState> first;
   for (size_t place = 0; place < std::min(honest_.size(), kAskedNodes); ++place) {
     const SimNode& node = *nodes_[honest_[place]];
     if (!node.up()) {
       continue;  // Judge reports this
     }
-    const std::vector<float> adapter = learning_->AdapterOf(node.core().Items());
-    if (!first) {
-      first = adapter;
-    } else if (adapter != *first) {
+    const std::vector<federation::Item> items = node.core().Items();
+    const federation::GlobalState state = learning_->StateOf(items, kEnd);
+    const Digest digest = state.DigestOf(learning_->plan());
+    const auto known = digests.emplace(node.held(), digest).first;
+    if (known->second != digest) {
       audit_.Violate("adapters_differ", "node " + std::to_string(honest_[place]) +
                                             " made another adapter of the cluster's updates");
+    }
+    const bool forgets = options_.defect == SeededDefect::kForgetfulHistory && !first;
+    const auto history = learning_->HistoryOf(
+        honest_[place], kEnd, forgets ? std::span<const federation::Item>() : items);
+    if (history && history->DigestOf(learning_->plan()) != digest) {
+      audit_.Violate("history_differs", "node " + std::to_string(honest_[place]) +
+                                            " has another adapter than its items give");
+    }
+    if (!first) {
+      first = state;
     }
   }
   if (!first) {
     return;
   }
-  const double error = learning_->ErrorOf(*first, honest_);
+  const double error = learning_->ErrorOf(first->values[0], honest_);
   audit_.measures().adapter_error.Add(error);
   if (error > kMaxAdapterError && Learning::Withstands(update_liars_.size(), honest_.size())) {
     audit_.Violate("not_converged", "the adapter is " + std::to_string(error) +

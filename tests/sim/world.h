@@ -31,13 +31,14 @@ struct ByzantineShare {
 // defect changes the core.
 enum class SeededDefect : uint8_t {
   kNone,
-  kForgedItem,      // a node's store takes an item whose payload was altered
-  kForgedMember,    // a node believes that a member has another address
-  kHonestKeptOut,   // a node reports that it keeps out an honest node
-  kUnsyncedItems,   // nodes acknowledge items that they have not synced
-  kUnsyncedLedger,  // ledgers forget what a power cut takes
-  kTrustingRule,    // nodes take the mean of whatever updates there are
-  kDeafNode,        // only keep-alives ever reach one node's core
+  kForgedItem,        // a node's store takes an item whose payload was altered
+  kForgedMember,      // a node believes that a member has another address
+  kHonestKeptOut,     // a node reports that it keeps out an honest node
+  kUnsyncedItems,     // nodes acknowledge items that they have not synced
+  kUnsyncedLedger,    // ledgers forget what a power cut takes
+  kTrustingRule,      // nodes take the mean of whatever updates there are
+  kForgetfulHistory,  // a node's history loses what the node holds
+  kDeafNode,          // only keep-alives ever reach one node's core
 };
 
 struct WorldOptions {

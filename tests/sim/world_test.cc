@@ -287,6 +287,12 @@ TEST(WorldCatches, ARuleThatTrustsEverybody) {
   ExpectViolation(options, SeededDefect::kTrustingRule, "not_converged");
 }
 
+TEST(WorldCatches, AHistoryThatForgets) {
+  WorldOptions options = Calm(5);
+  options.learning = true;
+  ExpectViolation(options, SeededDefect::kForgetfulHistory, "history_differs");
+}
+
 TEST(WorldCatches, ANodeThatNothingReaches) {
   ExpectViolation(Calm(1), SeededDefect::kDeafNode, "acknowledged_item_lost");
 }
