@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <string>
@@ -106,6 +107,24 @@ inline federation::RoundVerdict SomeVerdict(const federation::LearnerPlan& plan,
           .round = of.contribution.round,
           .contribution = of.id,
           .gains = std::vector<float>(plan.banks(), gain)};
+}
+
+// Runs `test` with each instruction set for which the kernels of the rules are compiled and that
+// this machine has.
+template <typename Test>
+void WithEachInstructionSet(const Test& test) {
+  // These are the sets that federation/daf/vector_kernels.cc leaves out.
+  constexpr int64_t kLeftOut =
+      HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3;
+  const int64_t all = hwy::SupportedTargets() & HWY_TARGETS & ~kLeftOut;
+  for (int64_t rest = all; rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    test(hwy::TargetName(target));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 // The set of all of them, borrowed.

@@ -19,6 +19,7 @@
 #include "federation/daf/sorted_coordinates.h"
 #include "federation/daf/vector_kernels.h"
 #include "federation/limits.h"
+#include "tests/federation/learner_fixture.h"
 
 namespace ruvd::test {
 namespace {
@@ -401,14 +402,16 @@ TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
 // 3 in float is 0x3f855555 if both products are rounded.
 TEST(VectorKernels, RoundEachProductBeforeTheSum) {
   const float third = 1.0F / 3;
-  for (const size_t count : {1, 4, 40, 100}) {
-    const std::vector<float> eighth(count, 0.125F);
-    const std::vector<float> three(count, 3);
-    std::vector<float> sum(count);
-    federation::AddScaled(eighth.data(), third, sum.data(), count);
-    federation::AddScaled(three.data(), third, sum.data(), count);
-    EXPECT_EQ(sum, std::vector<float>(count, std::bit_cast<float>(0x3f855555U))) << count;
-  }
+  WithEachInstructionSet([&](const char* name) {
+    for (const size_t count : {1, 4, 40, 100}) {
+      const std::vector<float> eighth(count, 0.125F);
+      const std::vector<float> three(count, 3);
+      std::vector<float> sum(count);
+      federation::AddScaled(eighth.data(), third, sum.data(), count);
+      federation::AddScaled(three.data(), third, sum.data(), count);
+      EXPECT_EQ(sum, std::vector<float>(count, std::bit_cast<float>(0x3f855555U))) << name;
+    }
+  });
 }
 
 TEST(RuleByName, KnowsEveryRuleByItsOwnName) {

@@ -141,12 +141,6 @@ TEST(ApplyRounds, HaveTheSameDigestsOnEveryMachine) {
       {"geometric_median", "83a4398966620aa9ea2067d1ddc3d103440cb33d4535e91b39c9ee6a58bd6ac3"},
       {"self_clip", "e3e7e0e1f98bf540b4a5df8608e6ec4e0e1fdc4fddb0fe27011484f2588c5885"},
   };
-  for (const auto& [rule, digest] : delta) {
-    LearnerPlan plan = DeltaPlan();
-    plan.rule = rule;
-    plan.outer = {.kind = federation::OuterOptions::Kind::kMomentum, .step = 0.5, .nesterov = true};
-    EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest) << rule;
-  }
   const std::map<Strategy, std::string> gradient = {
       {Strategy::kTimestepAligned,
        "f099f39e49b777e9fb63fe2b285f20e03728b942895ec2580daa15caa9225963"},
@@ -154,11 +148,21 @@ TEST(ApplyRounds, HaveTheSameDigestsOnEveryMachine) {
        "e32313049006e8c6f4ad4a5b0e57a2cd38f85664858c3d3753fcc9fcffb9d7f8"},
       {Strategy::kHybrid, "99fba6bb6531979ed29523d83be2393c5d9beaf6e6d9b8386231c8d597f6df77"},
   };
-  for (const auto& [strategy, digest] : gradient) {
-    LearnerPlan plan = GradientPlan();
-    plan.strategy = {.strategy = strategy, .quality_weight = 0};
-    EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest) << static_cast<int>(strategy);
-  }
+  WithEachInstructionSet([&](const char* name) {
+    for (const auto& [rule, digest] : delta) {
+      LearnerPlan plan = DeltaPlan();
+      plan.rule = rule;
+      plan.outer = {
+          .kind = federation::OuterOptions::Kind::kMomentum, .step = 0.5, .nesterov = true};
+      EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest) << rule << " with " << name;
+    }
+    for (const auto& [strategy, digest] : gradient) {
+      LearnerPlan plan = GradientPlan();
+      plan.strategy = {.strategy = strategy, .quality_weight = 0};
+      EXPECT_EQ(DigestAfter(plan, 5, FullSet(plan)), digest)
+          << static_cast<int>(strategy) << " with " << name;
+    }
+  });
 }
 
 // ---- A function of the set
