@@ -17,7 +17,7 @@
 
 namespace ruvd::federation {
 
-// What one node, or one masked clique, says in one round. All tiers use this format. A plain value.
+// What one node, or one masked clique, says in one round. All tiers use this format.
 struct Contribution {
   // The noise that the sender says it added, for the outer optimiser's correction: none, that of
   // the plan's grid, or shares of it that add up to that. A lie changes the correction only.
@@ -64,7 +64,7 @@ BankedValues ValuesOf(const Contribution& contribution, const LearnerPlan& plan)
 double NoiseVarianceOf(const Contribution& contribution, const LearnerPlan& plan);
 
 // Returns the sum of a clique in a round as a contribution of all banks, made from the state after
-// the round before. `units` are the sum, bank by bank. Errors: those of CheckContribution.
+// the round before. `units` are the sum, bank by bank. Returns the errors of CheckContribution.
 absl::StatusOr<Contribution> ContributionOfSum(const LearnerPlan& plan, uint64_t round,
                                                std::span<const int32_t> units, uint32_t members);
 

@@ -20,8 +20,7 @@
 namespace ruvd::federation {
 
 // The global adapter of a cluster after all rounds up to and including `round`, with all that later
-// rounds need. Nodes that hold the same contributions have equal states, bit for bit. A plain
-// value.
+// rounds need. Nodes that hold the same contributions have equal states, bit for bit.
 struct GlobalState {
   uint64_t round = 0;
   BankedValues values;                            // of every bank of the plan

@@ -115,7 +115,7 @@ absl::Status CheckGradients(const LearnerPlan& plan) {
   if (grid.exponent < -limits::kMaxGridExponent || grid.exponent > limits::kMaxGridExponent ||
       grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||
       grid.sigma_units > limits::kMaxNoiseUnits) {
-    return Invalid("its grid is none that MakeNoiseGrid makes");
+    return Invalid("its grid is not one that MakeNoiseGrid makes");
   }
   return absl::OkStatus();
 }

@@ -34,7 +34,7 @@ std::optional<ContributionKind> ContributionKindByName(std::string_view name);
 TimestepHistogram EvenHistogram();
 
 // What all members of a cluster must have in common in order to learn one adapter. Contributions
-// and states name it by its hash; nothing that names another plan is combined. A plain value.
+// and states name it by its hash; nothing that names another plan is combined.
 struct LearnerPlan {
   Digest frame_id{};
   uint32_t rank = 8;              // of the cores in the frame

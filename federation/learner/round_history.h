@@ -31,8 +31,8 @@ class RoundHistory {
   absl::StatusOr<bool> Add(RoundContribution contribution);
   absl::StatusOr<bool> AddVerdict(RoundVerdict verdict);
 
-  // Removes a withdrawn part of a round by its id. False if there is none; ROUND_SEALED if the
-  // round is at or before the checkpoint, which may contain the part.
+  // Removes a withdrawn part of a round by its id. False if the round has no such part;
+  // ROUND_SEALED if the round is at or before the checkpoint, which may contain the part.
   absl::StatusOr<bool> Remove(const Digest& id, uint64_t round);
   // Removes everything in which a node had a part: its contributions, sums with it and its
   // verdicts. False if there was nothing. ROUND_SEALED if the checkpoint contains a part of the

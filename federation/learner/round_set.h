@@ -15,7 +15,7 @@
 
 namespace ruvd::federation {
 
-// A contribution with its place in its round. A plain value.
+// A contribution with its place in its round.
 struct RoundContribution {
   Digest id{};               // of the item; of the set (Clique::SetHash) for a sum
   privacy::NodeId origin{};  // the set hash for a sum
@@ -25,7 +25,7 @@ struct RoundContribution {
 };
 
 // What a member measured of one contribution alone on its own held-out text. Only a cluster that
-// shares its lessons openly has verdicts (LearnerPlan::strategy). A plain value.
+// shares its lessons openly has verdicts (LearnerPlan::strategy).
 struct RoundVerdict {
   Digest id{};  // of the item
   privacy::NodeId judge{};

@@ -221,7 +221,7 @@ class Step {
   }
 
  private:
-  // Of several verdicts of one judge on one contribution, the one with the lowest id counts.
+  // A judge may have several verdicts on one contribution; the one with the lowest id counts.
   void SortVerdicts(const RoundSet& set) {
     for (const RoundVerdict* verdict : set.verdicts) {
       const RoundVerdict*& kept = verdicts_[verdict->contribution][verdict->judge];

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "federation/learner/round_set.h"
+#include "federation/learner/rounds.h"
 
 namespace ruvd::test {
 
@@ -138,6 +140,29 @@ inline federation::RoundSet SetOf(const std::vector<federation::RoundContributio
     set.verdicts.push_back(&verdict);
   }
   return set;
+}
+
+using Contributions = std::vector<federation::RoundContribution>;
+using Verdicts = std::vector<federation::RoundVerdict>;
+
+// The state after a round that a set gives to a new cluster.
+inline federation::GlobalState After(const federation::LearnerPlan& plan, uint64_t until,
+                                     const Contributions& contributions,
+                                     const Verdicts& verdicts = {},
+                                     std::vector<federation::RoundReport>* reports = nullptr) {
+  auto state = ApplyRounds(plan, federation::EmptyState(plan, 1), SetOf(contributions, verdicts),
+                           until, reports);
+  EXPECT_TRUE(state.ok()) << state.status();
+  return state.ok() ? *std::move(state) : federation::EmptyState(plan, 1);
+}
+
+// A delta whose values are all equal.
+inline federation::RoundContribution Filled(const federation::LearnerPlan& plan, uint64_t round,
+                                            size_t node, float value) {
+  Random random(1);
+  federation::RoundContribution one = SomeContribution(plan, round, node, "filled", random);
+  std::ranges::fill(one.contribution.floats, value);
+  return one;
 }
 
 }  // namespace ruvd::test

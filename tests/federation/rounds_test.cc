@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -24,36 +23,11 @@ using federation::GlobalState;
 using federation::LearnerPlan;
 using federation::RoundContribution;
 using federation::RoundReport;
-using federation::RoundVerdict;
 using federation::Strategy;
-
-using Contributions = std::vector<RoundContribution>;
-using Verdicts = std::vector<RoundVerdict>;
-
-GlobalState After(const LearnerPlan& plan, uint64_t until, const Contributions& contributions,
-                  const Verdicts& verdicts = {}, std::vector<RoundReport>* reports = nullptr) {
-  const auto state =
-      ApplyRounds(plan, EmptyState(plan, 1), SetOf(contributions, verdicts), until, reports);
-  EXPECT_TRUE(state.ok()) << state.status();
-  return state.ok() ? *state : EmptyState(plan, 1);
-}
 
 std::string DigestAfter(const LearnerPlan& plan, uint64_t until, const Contributions& contributions,
                         const Verdicts& verdicts = {}) {
   return ToHex(After(plan, until, contributions, verdicts).DigestOf(plan));
-}
-
-// Sets the values of a delta: each bank is filled with one number.
-void Fill(RoundContribution* one, float value) {
-  std::ranges::fill(one->contribution.floats, value);
-}
-
-// A delta whose values are all equal.
-RoundContribution Filled(const LearnerPlan& plan, uint64_t round, size_t node, float value) {
-  Random random(1);
-  RoundContribution one = SomeContribution(plan, round, node, "filled", random);
-  Fill(&one, value);
-  return one;
 }
 
 // ---- Golden values
@@ -327,168 +301,6 @@ TEST(ApplyRounds, RefuseASetThatDoesNotFit) {
   GlobalState other = EmptyState(plan, 3);
   other.values.pop_back();
   EXPECT_FALSE(ApplyRounds(plan, other, {}, 9).ok());
-}
-
-// ---- Weights
-
-// Nodes that train on unlike parts of t: half of them on the lower, one on all, two on the upper.
-Contributions Heterogeneous(const LearnerPlan& plan) {
-  Random random(11);
-  Contributions set;
-  for (size_t node = 0; node < 7; ++node) {
-    set.push_back(SomeContribution(plan, 1, node, "unlike", random));
-    set.back().contribution.schedule = node < 4    ? MaskedIn(0, 6)
-                                       : node == 4 ? MaskedIn(0, 9)
-                                                   : MaskedIn(5, 9);
-  }
-  return set;
-}
-
-// Five judges find the nodes the better the higher their number is.
-Verdicts ByNumber(const LearnerPlan& plan, const Contributions& set) {
-  Verdicts verdicts;
-  for (size_t judge = 10; judge < 15; ++judge) {
-    for (size_t node = 0; node < set.size(); ++node) {
-      verdicts.push_back(
-          SomeVerdict(plan, set[node], judge, 0.125F * (static_cast<float>(node) - 1)));
-    }
-  }
-  return verdicts;
-}
-
-TEST(ApplyRounds, EachStrategyChangesWhatUnlikeNodesLearn) {
-  std::set<federation::BankedValues> results;
-  for (const Strategy strategy : {Strategy::kTimestepAligned, Strategy::kQualityWeighted,
-                                  Strategy::kScheduleSimilarity, Strategy::kHybrid}) {
-    LearnerPlan plan = DeltaPlan();
-    plan.rule = "mean";
-    plan.strategy.strategy = strategy;
-    const Contributions set = Heterogeneous(plan);
-    const Verdicts verdicts = ByNumber(plan, set);
-    results.insert(After(plan, 1, set, verdicts).values);
-    Contributions alike = set;
-    for (RoundContribution& one : alike) {
-      one.contribution.schedule = plan.schedule;
-    }
-    EXPECT_NE(After(plan, 1, alike, verdicts).values, After(plan, 1, set, verdicts).values)
-        << static_cast<int>(strategy) << ": what was trained on does not matter";
-  }
-  LearnerPlan plan = DeltaPlan();
-  plan.rule = "mean";
-  plan.strategy = {.strategy = Strategy::kHybrid, .quality_weight = 0};
-  results.insert(After(plan, 1, Heterogeneous(plan)).values);
-  EXPECT_EQ(results.size(), 5u);
-}
-
-TEST(ApplyRounds, TimestepsWeighByTheCoveredPartOfABank) {
-  LearnerPlan plan = DeltaPlan();
-  plan.rule = "mean";
-  Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, -1)};
-  set[0].contribution.schedule = MaskedIn(0, 4);  // the lower bank
-  set[1].contribution.schedule = MaskedIn(0, 6);  // and two fifths of the upper one
-  std::vector<RoundReport> reports;
-  const GlobalState state = After(plan, 1, set, {}, &reports);
-  EXPECT_EQ(reports[0].contributors, (std::vector<size_t>{2, 1}));
-  EXPECT_NEAR(state.values[0][0], 0, 1e-6);
-  EXPECT_NEAR(state.values[1][0], -1, 1e-6);
-  for (const RoundReport::Part& part : reports[0].parts) {
-    EXPECT_NEAR(part.weight, 1, 1e-6);
-    EXPECT_NEAR(part.norm, std::sqrt(2.0 * kLearnerValues), 1e-6);
-  }
-}
-
-// The mean of the round takes the place of the node's own schedule: it is equal on all nodes.
-TEST(ApplyRounds, SimilarityIsThatToTheMeanOfTheRound) {
-  LearnerPlan plan = DeltaPlan();
-  plan.boundaries = {};
-  plan.rule = "mean";
-  plan.strategy = {.strategy = Strategy::kHybrid,
-                   .timestep_weight = 0,
-                   .quality_weight = 0,
-                   .schedule_weight = 1};
-  Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, 1), Filled(plan, 1, 2, 1),
-                       Filled(plan, 1, 3, -1)};
-  for (size_t i = 0; i < set.size(); ++i) {
-    set[i].contribution.schedule = i < 3 ? MaskedIn(0, 4) : MaskedIn(5, 9);
-  }
-  // Similarities are 3/4 for three of them and 1/4 for the last one.
-  EXPECT_NEAR(After(plan, 1, set).values[0][0], (3 * 0.75 - 0.25) / (3 * 0.75 + 0.25), 1e-4);
-}
-
-TEST(ApplyRounds, QualityIsTheMedianOfOtherMembersVerdicts) {
-  LearnerPlan plan = DeltaPlan();
-  plan.rule = "mean";
-  plan.strategy.strategy = Strategy::kQualityWeighted;
-  const Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, -1)};
-  Verdicts verdicts;
-  for (const size_t judge : {10, 11}) {
-    verdicts.push_back(SomeVerdict(plan, set[0], judge, 0.25F));
-    verdicts.push_back(SomeVerdict(plan, set[1], judge, -0.25F));
-  }
-  const federation::BankedValues zero = EmptyState(plan, 1).values;
-  EXPECT_EQ(After(plan, 1, set).values, zero) << "nothing is known";
-  EXPECT_EQ(After(plan, 1, set, verdicts).values, zero) << "two judges are too few";
-  verdicts.push_back(SomeVerdict(plan, set[0], 0, 0.25F));
-  EXPECT_EQ(After(plan, 1, set, verdicts).values, zero) << "nobody judges itself";
-  verdicts.push_back(SomeVerdict(plan, set[0], 12, 0.25F));
-  verdicts.push_back(SomeVerdict(plan, set[1], 12, 9));  // outvoted
-  const GlobalState judged = After(plan, 1, set, verdicts);
-  EXPECT_EQ(judged.values[0][0], 1);
-  EXPECT_EQ(judged.last_part.size(), 5u) << "judges had a part, too";
-  const GlobalState before = judged;
-  std::ranges::reverse(verdicts);
-  RoundVerdict again = SomeVerdict(plan, set[0], 12, -9);
-  again.id.fill(0xff);  // a higher id of a judge does not count
-  verdicts.push_back(again);
-  EXPECT_EQ(After(plan, 1, set, verdicts), before);
-  RoundVerdict bad = verdicts[0];
-  bad.gains.pop_back();
-  EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 1), SetOf(set, {bad}), 1).ok());
-}
-
-TEST(ApplyRounds, StaleAndLongContributionsCountLess) {
-  LearnerPlan plan = DeltaPlan();
-  plan.rule = "mean";
-  Contributions set = {Filled(plan, 4, 0, 1), Filled(plan, 4, 1, -1)};
-  set[1].contribution.base_round = 0;  // three rounds before 3: half the weight
-  EXPECT_NEAR(After(plan, 4, set).values[0][0], 1.0 / 3, 1e-6);
-  plan.strategy.staleness_exponent = 1;
-  set = {Filled(plan, 4, 0, 1), Filled(plan, 4, 1, -1)};
-  set[1].contribution.base_round = 0;
-  EXPECT_NEAR(After(plan, 4, set).values[0][0], 3.0 / 5, 1e-6);
-  const GlobalState longer = After(plan, 1, {Filled(plan, 1, 0, 1e30F)});
-  double square = 0;
-  for (const std::vector<float>& bank : longer.values) {
-    for (const float value : bank) {
-      square += double{value} * value;
-    }
-  }
-  EXPECT_NEAR(std::sqrt(square), plan.max_norm, 1e-3);
-}
-
-// A liar whose vector counts once cannot move the default rule far.
-TEST(ApplyRounds, TheDefaultRuleOutvotesALiar) {
-  const LearnerPlan plan = DeltaPlan();
-  Contributions set;
-  for (size_t node = 0; node < 6; ++node) {
-    set.push_back(Filled(plan, 1, node, 0.5F));
-  }
-  set.push_back(Filled(plan, 1, 6, -9));
-  EXPECT_NEAR(After(plan, 1, set).values[0][0], 0.5, 1e-6);
-}
-
-// FedAdam subtracts the variance of the noise that contributions name.
-TEST(ApplyRounds, NoiseIsTakenOffTheSecondMoment) {
-  const LearnerPlan plan = GradientPlan();
-  Random random(3);
-  Contributions set = {SomeContribution(plan, 1, 0, "one", random),
-                       SomeContribution(plan, 1, 1, "two", random)};
-  EXPECT_EQ(After(plan, 1, set).optimizers[0].noise, 0);
-  for (RoundContribution& one : set) {
-    one.contribution.noise = federation::Contribution::Noise::kWhole;
-  }
-  const double one = NoiseVarianceOf(set[0].contribution, plan);
-  EXPECT_NEAR(After(plan, 1, set).optimizers[0].noise, (1 - plan.outer.beta2) * one / 2, 1e-15);
 }
 
 // ---- The state's bytes
