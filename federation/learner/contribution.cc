@@ -121,8 +121,8 @@ absl::Status CheckValues(const Contribution& contribution, const LearnerPlan& pl
 struct Header {
   Contribution contribution;
   uint8_t kind = 0;
-  Encoding encoding = Encoding::kFloats;
-  int exponent = 0;
+  uint8_t encoding = 0;
+  int8_t exponent = 0;
   uint32_t divisor = 1;
 };
 
@@ -134,7 +134,7 @@ absl::StatusOr<Header> ReadHeader(ByteReader& reader) {
     return Invalid(fmt::format("has version {} instead of {}", *version, kVersion));
   }
   header.kind = reader.Read<uint8_t>().value_or(0);
-  header.encoding = static_cast<Encoding>(reader.Read<uint8_t>().value_or(0));
+  header.encoding = reader.Read<uint8_t>().value_or(0);
   contribution.noise = static_cast<Noise>(reader.Read<uint8_t>().value_or(0));
   contribution.plan = reader.ReadArray<32>().value_or(Digest{});
   contribution.round = reader.Read<uint64_t>().value_or(0);
@@ -153,12 +153,14 @@ absl::Status CheckHeader(const Header& header, const LearnerPlan& plan) {
   if (header.contribution.plan != plan.Id()) {
     return OtherPlan();
   }
-  const bool floats = plan.kind == ContributionKind::kDelta;
-  const bool encoding_fits =
-      floats ? header.encoding == Encoding::kFloats
-             : header.encoding == Encoding::kShortUnits || header.encoding == Encoding::kUnits;
+  const auto is = [&](Encoding encoding) {
+    return header.encoding == static_cast<uint8_t>(encoding);
+  };
+  const bool encoding_fits = plan.kind == ContributionKind::kDelta
+                                 ? is(Encoding::kFloats)
+                                 : is(Encoding::kShortUnits) || is(Encoding::kUnits);
   if (header.kind != static_cast<uint8_t>(plan.kind) || !encoding_fits ||
-      header.exponent != ExponentOf(plan) ||
+      int{header.exponent} != ExponentOf(plan) ||
       header.divisor != DivisorOf(plan, header.contribution.members)) {
     return Invalid("has another kind, encoding or grid than its plan");
   }
@@ -235,19 +237,20 @@ absl::StatusOr<Contribution> DecodeContribution(std::span<const uint8_t> bytes,
   ASSIGN_OR_RETURN(Header header, ReadHeader(reader));
   RETURN_IF_ERROR(CheckHeader(header, plan));
   Contribution& contribution = header.contribution;
+  const auto encoding = static_cast<Encoding>(header.encoding);
   const size_t banks = reader.Read<uint8_t>().value_or(0);
   if (banks > plan.banks()) {
     return Invalid("lists more banks than the plan has");
   }
   const auto numbers = reader.ReadBytes(banks);
-  const uint64_t values = uint64_t{banks} * plan.values_per_bank * BytesOf(header.encoding);
+  const uint64_t values = uint64_t{banks} * plan.values_per_bank * BytesOf(encoding);
   if (reader.failed() || reader.remaining() != values) {
     return Invalid("has not as many values as its banks");
   }
   contribution.banks.assign(numbers->begin(), numbers->end());
-  ReadValues(*reader.ReadBytes(values), header.encoding, &contribution);
+  ReadValues(*reader.ReadBytes(values), encoding, &contribution);
   RETURN_IF_ERROR(CheckContribution(contribution, plan, std::numeric_limits<uint64_t>::max()));
-  if (EncodingOf(contribution, plan) != header.encoding) {
+  if (EncodingOf(contribution, plan) != encoding) {
     return Invalid("uses four bytes for units that fit two");
   }
   return std::move(contribution);

@@ -177,6 +177,7 @@ std::vector<double> GainsOf(const RoundContribution& one, size_t banks,
   }
   for (size_t bank = 0; bank < banks; ++bank) {
     std::vector<double> measured;
+    measured.reserve(counted.size());
     for (const RoundVerdict* verdict : counted) {
       measured.push_back(verdict->gains[bank]);
     }
@@ -280,6 +281,7 @@ class Step {
 
   std::vector<double> WeightsIn(size_t bank) const {
     std::vector<UpdateView> views;
+    views.reserve(counted_.size());
     for (const Counted& one : counted_) {
       views.push_back({.coverage = one.values[bank].empty() ? 0.0 : one.coverage[bank],
                        .staleness = StalenessOf(one),
