@@ -69,7 +69,7 @@ struct LearnerPlan {
   double clip_norm = 2;
   privacy::dp::NoiseGrid grid;
   uint32_t nominal_batch = 128;  // divisor of every node's sum; not the size of a sample
-  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kExample;
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
 
   size_t banks() const { return boundaries.size() + 1; }
   // Returns INVALID_ARGUMENT, naming the field, for a value out of range.
