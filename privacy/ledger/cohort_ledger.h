@@ -36,7 +36,7 @@ class CohortLedger {
   // Returns PRIVACY_BUDGET_SPENT, with the figures, if a unit that joined in [oldest, round] would
   // exceed epsilon, and INVALID_ARGUMENT where Add does.
   absl::Status Check(uint64_t round, uint64_t oldest, const dp::RdpCurve& cost) const;
-  // Likewise for a charge of all units.
+  // Returns the errors of Check for a charge of all units.
   absl::Status CheckForAll(const dp::RdpCurve& cost) const;
 
   // Returns the oldest joining round whose units may still take part in `round` at this cost; older
