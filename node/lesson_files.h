@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "absl/strings/ascii.h"
 
 // The kinds of files that hold texts to learn from. Clients and the node read their names alike.
 namespace ruvd {
@@ -20,11 +23,12 @@ enum class LessonFormat : uint8_t {
 inline constexpr char kLessonFileNames[] = "*.txt, *.text, *.md, *.markdown, *.jsonl or *.ndjson";
 
 // Returns the format that a file's name says: .txt, .text or no ending; .md or .markdown; .jsonl or
-// .ndjson. Returns nullopt for any other ending.
+// .ndjson, in upper or lower case. Returns nullopt for any other ending.
 inline std::optional<LessonFormat> LessonFormatOf(std::string_view file_name) {
   const std::string_view base = file_name.substr(file_name.rfind('/') + 1);
   const size_t dot = base.rfind('.');
-  const std::string_view ending = dot == base.npos ? "" : base.substr(dot);
+  const std::string ending =
+      dot == base.npos ? "" : absl::AsciiStrToLower(std::string(base.substr(dot)));
   if (ending.empty() || ending == ".txt" || ending == ".text") {
     return LessonFormat::kPlainText;
   }

@@ -239,8 +239,8 @@ absl::StatusOr<Contribution> DecodeContribution(std::span<const uint8_t> bytes,
   Contribution& contribution = header.contribution;
   const auto encoding = static_cast<Encoding>(header.encoding);
   const size_t banks = reader.Read<uint8_t>().value_or(0);
-  if (banks > plan.banks()) {
-    return Invalid("lists more banks than the plan has");
+  if (banks == 0 || banks > plan.banks()) {
+    return Invalid("lists no bank, or more banks than the plan has");
   }
   const auto numbers = reader.ReadBytes(banks);
   const uint64_t values = uint64_t{banks} * plan.values_per_bank * BytesOf(encoding);

@@ -24,6 +24,7 @@
 #include "node/learning/lesson_cutter.h"
 #include "node/lesson_files.h"
 #include "node/limits.h"
+#include "node/serving/erasure_fence.h"
 #include "storage/lessons/lesson_store.h"
 
 namespace ruvd::api {
@@ -121,7 +122,11 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
  private:
   LessonUpload(const ServiceDependencies& dependencies, std::atomic<size_t>& uploads,
                grpc::CallbackServerContext* context, AddLessonsResponse* response)
-      : dependencies_(dependencies), uploads_(uploads), response_(response), context_(context) {}
+      : dependencies_(dependencies),
+        uploads_(uploads),
+        response_(response),
+        begun_(dependencies.clock->Now()),
+        context_(context) {}
 
   void End(const absl::Status& status) { Finish(ToRpcStatus(status)); }
 
@@ -170,13 +175,20 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
       End(Invalid("no file was sent; update the calling program"));
     } else if (bytes_.size() < file_->bytes()) {
       End(WrongSize("fewer"));
+    } else if (!NoteArrival()) {
+      End(Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                "the upload was cancelled, or took longer than {} s; nothing was stored",
+                limits::kLessonUploadPatience.count()));
     } else {
-      {
-        const MutexLock lock(mutex_);
-        arrived_ = true;
-      }
       dependencies_.upkeep->Post([self = shared_from_this()] { self->End(self->Store()); });
     }
+  }
+
+  // Returns false if the caller left, who then must not find the file stored.
+  bool NoteArrival() {
+    const MutexLock lock(mutex_);
+    arrived_ = context_ != nullptr && !context_->IsCancelled();
+    return arrived_;
   }
 
   absl::Status Store() {
@@ -194,6 +206,12 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
     lessons.reserve(cut.lessons.size());
     for (learning::CutLesson& lesson : cut.lessons) {
       lessons.push_back({.prompt = std::move(lesson.prompt), .text = std::move(lesson.text)});
+    }
+    // An erasure of the user runs on this executor, too, so none begins before Add ends.
+    if (dependencies_.fence != nullptr &&
+        !dependencies_.fence->RunUnlessErased(file_->user_id(), begun_, [] {})) {
+      return Error(absl::StatusCode::kAborted, reasons::kCancelled,
+                   "the user was erased while the file arrived; nothing was stored");
     }
     ASSIGN_OR_RETURN(const storage::AddedLessons added,
                      dependencies_.lessons->Add(source, lessons));
@@ -213,6 +231,7 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
   AddLessonsRequest request_;
   std::optional<LessonFile> file_;
   std::string bytes_;
+  const TimePoint begun_;
   grpc::Alarm alarm_;
   Mutex mutex_;
   bool arrived_ ABSL_GUARDED_BY(mutex_) = false;

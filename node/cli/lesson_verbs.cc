@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -62,7 +63,8 @@ bool IsHidden(const std::filesystem::path& path) {
 }
 
 // Adds the texts of a folder and of the folders in it, in the order of their names. Hidden files,
-// links and files of other kinds are left out; `skipped` counts the last two.
+// links, and files of other kinds or without an ending are left out; `skipped` counts all of these
+// but the hidden ones.
 absl::Status FindFiles(const std::filesystem::path& folder, std::vector<FoundFile>* files,
                        uint64_t* skipped) {
   std::error_code error;
@@ -72,9 +74,12 @@ absl::Status FindFiles(const std::filesystem::path& folder, std::vector<FoundFil
     const std::filesystem::path& path = at->path();
     if (IsHidden(path)) {
       at.disable_recursion_pending();
-    } else if (at->is_symlink() || (at->is_regular_file() && !LessonFormatOf(path.string()))) {
+    } else if (std::error_code unknown; at->is_directory(unknown)) {
+      continue;
+    } else if (at->is_symlink(unknown) || !at->is_regular_file(unknown) || !path.has_extension() ||
+               !LessonFormatOf(path.string())) {
       ++*skipped;
-    } else if (at->is_regular_file()) {
+    } else {
       found.push_back({.path = path.string(), .name = path.lexically_relative(folder).string()});
     }
   }
@@ -90,7 +95,8 @@ absl::StatusOr<std::vector<FoundFile>> FilesOf(const std::vector<std::string>& p
                                                uint64_t* skipped) {
   std::vector<FoundFile> files;
   for (const std::string& path : paths) {
-    if (std::filesystem::is_directory(path)) {
+    std::error_code error;  // reading a path that cannot be looked at says why
+    if (std::filesystem::is_directory(path, error)) {
       RETURN_IF_ERROR(FindFiles(path, &files, skipped));
     } else {
       files.push_back({.path = path, .name = std::filesystem::path(path).filename().string()});
@@ -160,11 +166,13 @@ absl::Status Add(CommandContext& context, const AddFlags& flags) {
   ASSIGN_OR_RETURN(const LessonFile file, FileOf(flags));
   report.set_skipped(skipped);
   client::NodeClient client(context.server, context.credentials);
+  client.set_timeout(std::chrono::minutes(30));  // a large file waits for others, and is cut
   absl::Status first;
   for (const FoundFile& found : files) {
     AddLessonsReport::File* entry = report.add_files();
     const absl::Status status = SendFile(client, found, file, entry);
     if (!status.ok() && EndsAll(status)) {
+      context.out << (context.json ? ToJsonLine(report) : TableOf(report));
       return status;
     }
     if (!status.ok()) {
@@ -302,7 +310,8 @@ void AddAddVerb(VerbTable& verbs) {
   add.Option("--user", flags->user,
              "The person whose texts they are; erasing the user erases them");
   add.Option("--tier", flags->tier,
-             "The most that may leave the node of what is learned: private, masked, dp or public");
+             "The most that may leave the node of what is learned: private, masked, dp or public. "
+             "It is kept with the lessons; nothing learned from texts leaves the node yet");
   add.Option("--as", flags->format,
              "Read the files as text, markdown or jsonl, whatever their name")
       .OneOf({"text", "markdown", "jsonl"});

@@ -455,17 +455,21 @@ void DeepRound::Remember(const inference::Talora& adapter) const {
   if (ewc.ok() && ewc->has_value()) {
     DeepMemory memory{.version = plan_.version,
                       .adapter = inference::AdapterId(adapter),
-                      .responses = revocable_,
+                      .responses = {},
                       .ewc = **std::move(ewc)};
     // The running Fisher started from the memory of the round before, so that round's responses are
     // in it.
-    for (const std::string& response : memory_ ? memory_->responses : std::vector<std::string>()) {
-      if (std::ranges::find(revocable_, response) == revocable_.end() &&
-          memory.responses.size() < limits::kMaxMemoryResponses) {
-        memory.responses.push_back(response);
-      }
+    std::set<std::string> names(revocable_.begin(), revocable_.end());
+    if (memory_) {
+      names.insert(memory_->responses.begin(), memory_->responses.end());
     }
-    kept = services_.memories->Store(memory);
+    memory.responses.assign(names.begin(), names.end());
+    // A memory must name all lessons that a person may take back.
+    kept = memory.responses.size() > limits::kMaxMemoryResponses
+               ? Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                       "its {} lessons are more than {}", memory.responses.size(),
+                       limits::kMaxMemoryResponses)
+               : services_.memories->Store(memory);
   }
   if (!kept.ok()) {
     LogWarning("the round after deep@{} runs without the EWC++ penalty: {}", plan_.version,

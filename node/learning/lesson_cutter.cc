@@ -101,7 +101,7 @@ class TextCutter {
     Split(0, text_.size(), Border::kParagraph);
     Join();
     for (const Piece& piece : joined_) {
-      if (piece.tokens < options_.least_tokens) {
+      if (piece.tokens < options_.least_tokens || Trimmed(piece).empty()) {
         ++file->too_short;
       } else {
         file->lessons.push_back({.prompt = "", .text = std::string(Trimmed(piece))});
@@ -151,8 +151,9 @@ class TextCutter {
       case Border::kSentence:
         return EndOfSentence(begin, end);
       case Border::kWord: {
-        const size_t blank = text_.find_first_of(kBlanks, begin);
-        return std::min(text_.find_first_not_of(kBlanks, std::min(blank, end)), end);
+        const std::string_view rest = text_.substr(begin, end - begin);
+        const size_t blank = std::min(rest.find_first_of(kBlanks), rest.size());
+        return begin + std::min(rest.find_first_not_of(kBlanks, blank), rest.size());
       }
       case Border::kCharacter:
         break;
@@ -168,9 +169,13 @@ class TextCutter {
   }
 
   bool IsHeadingAt(size_t place) const {
-    const size_t text = text_.find_first_not_of('#', place);
-    return markdown_ && text != text_.npos && text > place && text <= place + 6 &&
-           text_[text] == ' ';
+    if (!markdown_ || place >= text_.size()) {
+      return false;
+    }
+    constexpr size_t kDeepest = 6;
+    const std::string_view line = text_.substr(place, kDeepest + 1);
+    const size_t text = line.find_first_not_of('#');
+    return text != line.npos && text > 0 && line[text] == ' ';
   }
 
   size_t EndOfParagraph(size_t begin, size_t end) const {
@@ -234,7 +239,8 @@ class TextCutter {
   // between them count as a token each.
   bool Append(const Piece& next, size_t most, std::vector<Piece>* pieces) const {
     Piece& last = pieces->back();
-    const size_t blanks = last.end - 1 - text_.find_last_not_of(kBlanks, last.end - 1);
+    const std::string_view text = text_.substr(last.begin, last.end - last.begin);
+    const size_t blanks = text.size() - (text.find_last_not_of(kBlanks) + 1);
     const size_t together = last.tokens + blanks + next.tokens;
     if (together <= most) {
       last.end = next.end;
@@ -252,15 +258,16 @@ class TextCutter {
 };
 
 // Returns the text after the front matter: a block between two lines of "---" at the very
-// beginning.
+// beginning. A blank line ends the search, because the first line of a text may also be a rule.
 std::string_view WithoutFrontMatter(std::string_view text) {
   constexpr std::string_view kBegin = "---\n";
-  constexpr std::string_view kEnd = "\n---\n";
-  if (!text.starts_with(kBegin)) {
+  constexpr std::string_view kEnd = "\n---";
+  const size_t end = text.starts_with(kBegin) ? text.find(kEnd, kBegin.size() - 1) : text.npos;
+  if (end == text.npos || text.find("\n\n") < end) {
     return text;
   }
-  const size_t end = text.find(kEnd, kBegin.size() - 1);
-  return end == text.npos ? text : text.substr(end + kEnd.size());
+  const std::string_view rest = text.substr(end + kEnd.size());
+  return rest.empty() || rest.front() == '\n' ? rest : text;
 }
 
 // Reads one line of JSON Lines. Nullopt if it is no object with the strings that are wanted.
@@ -292,6 +299,10 @@ absl::StatusOr<CutLessonFile> CutJsonLines(std::string_view bytes,
       return Unreadable(fmt::format(
           "line {} is not a JSON object with a string \"text\" and perhaps a string \"prompt\"",
           number));
+    }
+    if (lesson->text.find_first_not_of(kBlanks) == std::string::npos) {
+      ++file.too_short;
+      continue;
     }
     if (lesson->prompt.empty()) {
       TextCutter(Normalised(lesson->text), false, tokenizer, options).AppendTo(&file);

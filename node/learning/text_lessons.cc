@@ -4,8 +4,6 @@
 #include "node/learning/text_lessons.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
@@ -24,7 +22,8 @@ absl::StatusOr<std::optional<Lesson>> ReadTextLesson(const LearningServices& ser
     return std::nullopt;
   }
   absl::StatusOr<storage::StoredLesson> stored = services.lessons->Get(id);
-  if (absl::IsNotFound(stored.status())) {
+  // A damaged row costs its own lesson only.
+  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
     return std::nullopt;
   }
   RETURN_IF_ERROR(stored.status());
@@ -55,16 +54,12 @@ absl::StatusOr<std::optional<Lesson>> ReadCompletion(const LearningServices& ser
   return lesson;
 }
 
-// Sorts sources in an order of the seed, and lessons of a source in the order of the text.
-void SortBySource(std::vector<storage::LessonEntry>* entries, Random& random) {
-  std::map<storage::LessonSourceId, uint64_t> places;
-  for (const storage::LessonEntry& entry : *entries) {
-    if (!places.contains(entry.source)) {
-      places[entry.source] = random.Next();
-    }
-  }
-  std::ranges::sort(*entries, {}, [&places](const storage::LessonEntry& entry) {
-    return std::tuple(places[entry.source], entry.source, entry.number);
+// Sorts by source, and lessons of a source in the order of the text. The ids of sources are keyed
+// hashes, so their order is as good as a random one. It is the same in every round: otherwise a
+// round would be judged by texts that the version before it had learned.
+void SortBySource(std::vector<storage::LessonEntry>* entries) {
+  std::ranges::sort(*entries, {}, [](const storage::LessonEntry& entry) {
+    return std::pair(entry.source, entry.number);
   });
 }
 
@@ -126,7 +121,7 @@ absl::StatusOr<TextLessons> ChooseTextLessons(const LearningServices& services, 
     std::swap(entries[i], entries[i + random.Below(entries.size() - i)]);
   }
   entries.resize(std::min(most, entries.size()));
-  SortBySource(&entries, random);
+  SortBySource(&entries);
   constexpr size_t kHeldBackOneOf = 4;
   const size_t held_back = std::min(entries.size() / kHeldBackOneOf, most_held_back);
   TextLessons lessons;

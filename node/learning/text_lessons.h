@@ -40,7 +40,8 @@ struct TextLessons {
 // Chooses `most` lessons from texts, all equally likely by the seed, or all of them if there are no
 // more. A quarter, but at most `most_held_back`, is held back: all lessons of some sources, and the
 // first ones of at most one source more, because neighbouring pieces of one text tell too much
-// about each other. Returns CANCELLED and the errors of the store.
+// about each other. As long as no text comes or goes, every round holds back the same sources.
+// Returns CANCELLED and the errors of the store.
 absl::StatusOr<TextLessons> ChooseTextLessons(const LearningServices& services, size_t most,
                                               size_t most_held_back, uint64_t seed);
 

@@ -75,10 +75,11 @@ absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
   if (services.lessons != nullptr) {
     RETURN_IF_ERROR(services.lessons->ForEachEntry([&](const storage::LessonEntry& entry) {
       std::string name = learning::NameOfTextLesson(entry.id);
-      if (learning::IsEvaluationLesson(name)) {
+      const bool room = newest.size() < limits::kMaxEvaluationLessons;
+      if (room && learning::IsEvaluationLesson(name)) {
         newest.push_back(std::move(name));
       }
-      return newest.size() < limits::kMaxEvaluationLessons && CheckCancelled(services).ok();
+      return room && CheckCancelled(services).ok();
     }));
   }
   RETURN_IF_ERROR(CheckCancelled(services));

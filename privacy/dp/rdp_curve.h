@@ -44,9 +44,10 @@ struct RdpCurve {
 // around an integer shift is symmetric (Mironov, Talwar and Zhang 2019, "Renyi differential privacy
 // of the sampled Gaussian mechanism", theorem 5 and section 3.3). It holds for the discrete
 // Gaussian, with rho = 1 / (2 sigma^2), for a sum of shares of noise (NoiseShares::rho), and for
-// several releases of one sample, whose rhos add up. It does not fall with the order and is never
-// too small. Fails with INVALID_ARGUMENT for a q outside kMinSamplingRate to 1, or a rho that is
-// not finite or below 0.
+// several releases of one sample, whose rhos add up, as long as no release is chosen by the output
+// of another one. Charges for one sample must be those of the sum of rhos, which is more than the
+// sum of two curves. It does not fall with the order and is never too small. Fails with
+// INVALID_ARGUMENT for a q outside kMinSamplingRate to 1, or a rho that is not finite or below 0.
 absl::StatusOr<RdpCurve> SampledCurve(double q, double rho);
 
 // Returns the curve of a rho-zCDP mechanism without sampling: a * rho at order a. Fails with

@@ -27,8 +27,10 @@ class CohortLedger {
   explicit CohortLedger(const UnitBudget& budget) : budget_(budget) {}
 
   // Charges all units that joined in [oldest, round]. Another charge of the newest round, such as a
-  // second attempt, adds to it and is no further round. Fails with INVALID_ARGUMENT, and adds
-  // nothing, for a round that is 0, kMaxRound or more, below `oldest`, or below an earlier round.
+  // second attempt, adds to it and is no further round; an attempt on the sample of the first one
+  // must be charged what SampledCurve of the sum of both rhos adds to the first charge. Fails with
+  // INVALID_ARGUMENT, and adds nothing, for a round that is 0, kMaxRound or more, below `oldest`,
+  // or below an earlier round.
   absl::Status Add(uint64_t round, uint64_t oldest, const dp::RdpCurve& cost);
   // Charges all units, those that join later among them. It is for releases outside rounds.
   void AddForAll(const dp::RdpCurve& cost) { for_all_ += cost; }

@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (const CutLesson& lesson : file->lessons) {
     const bool fits = !lesson.prompt.empty() || lesson.text.size() <= 160;
-    if (!fits || !ruvd::IsUtf8(lesson.text) || !ruvd::IsUtf8(lesson.prompt)) {
+    const bool blank = lesson.text.find_first_not_of(" \t\n\v\f\r") == std::string::npos;
+    if (!fits || blank || !ruvd::IsUtf8(lesson.text) || !ruvd::IsUtf8(lesson.prompt)) {
       std::abort();
     }
   }

@@ -53,6 +53,7 @@ TEST(LessonFormatTest, IsSaidByTheName) {
   EXPECT_EQ(LessonFormatOf("a.b/README"), LessonFormat::kPlainText);
   EXPECT_EQ(LessonFormatOf("a/b.md"), LessonFormat::kMarkdown);
   EXPECT_EQ(LessonFormatOf("pairs.jsonl"), LessonFormat::kJsonLines);
+  EXPECT_EQ(LessonFormatOf("README.MD"), LessonFormat::kMarkdown);
   EXPECT_EQ(LessonFormatOf("letter.docx"), std::nullopt);
   EXPECT_EQ(LessonFormatOf("photo.JPG"), std::nullopt);
 }
@@ -101,6 +102,36 @@ TEST(LessonCutterTest, AHeadingStaysWithItsText) {
   EXPECT_THAT(Texts("Intro text.\n# Dose\n\nTake one."),
               ElementsAre("Intro text.\n# Dose\n\nTake one."))
       << "plain text has no headings";
+}
+
+TEST(LessonCutterTest, ARuleAtTheBeginningIsNoFrontMatter) {
+  EXPECT_THAT(Texts("---\n\nThe first part.\n\n---\n\nThe second part.", LessonFormat::kMarkdown,
+                    {.most_tokens = 100, .least_tokens = 5}),
+              ElementsAre("---\n\nThe first part.\n\n---\n\nThe second part."));
+  EXPECT_THAT(Texts("---\ntitle: x\n---", LessonFormat::kMarkdown), ElementsAre());
+}
+
+// Found by review: these took time in the square of their length.
+TEST(LessonCutterTest, LongRunsOfOneCharacterTakeLinearTime) {
+  constexpr size_t kBytes = 4 << 20;
+  for (const char c : {'#', ' ', '\n', 'x', '`'}) {
+    for (const LessonFormat format : {LessonFormat::kPlainText, LessonFormat::kMarkdown}) {
+      EXPECT_TRUE(CutLessons(std::string(kBytes, c) + "x", format, Bytes(), kShort).ok());
+    }
+  }
+  std::string sentences;
+  while (sentences.size() < kBytes) {
+    sentences += std::string(60, 'x') + "\xE3\x80\x82";  // a full stop without a blank after it
+  }
+  EXPECT_GT(Texts(sentences).size(), kBytes / 64);
+}
+
+TEST(LessonCutterTest, ABlankPairCountsAsTooShort) {
+  const auto file =
+      CutLessons(R"({"prompt": "p", "text": " "})", LessonFormat::kJsonLines, Bytes());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->lessons.empty());
+  EXPECT_EQ(file->too_short, 1U);
 }
 
 TEST(LessonCutterTest, AFencedBlockStaysWhole) {
