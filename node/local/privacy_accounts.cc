@@ -106,7 +106,8 @@ std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta
          FormatTable({"UNIT", "RELEASES", "UNRELEASED", "RHO", "EPSILON", "BUDGET", "LEFT"}, rows) +
          fmt::format(
              "EPSILON, at delta {:.1e}, is the largest that the node, or any one lesson or user, "
-             "has spent; LEFT is the most that one more release may cost\n",
+             "has spent in releases of that unit; LEFT is the most that one more release may "
+             "cost\n",
              delta);
 }
 

@@ -371,7 +371,7 @@ void AddPrivacyVerbs(VerbTable& verbs) {
                 "Node that the ledger must belong to: its id or public key in hexadecimal, or "
                 "a node.key file");
   verify.Option("--counter", check->counter,
-                "The node's privacy-counter file, which the sum of the entries must match");
+                "The node's privacy-counter file, which the sum of the entries must reach");
   check->budget.AddTo(verify);
 
   auto out = std::make_shared<LedgerFlags>();
