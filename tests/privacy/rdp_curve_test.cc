@@ -56,7 +56,9 @@ TEST(RdpCurve, AgreesWithTheReferenceAtIntegerOrders) {
       ReadFile(test::SourceDir() + "/tests/privacy/reference/accountants.csv", kMaxTableBytes)
           .value();
   size_t rows = 0;
-  for (const ReferenceRow& row : ParseReferenceTable(text).value()) {
+  const auto table = ParseReferenceTable(text);
+  ASSERT_TRUE(table.ok()) << table.status();
+  for (const ReferenceRow& row : *table) {
     if (row.method != Method::kRdpInteger) {
       continue;
     }
