@@ -82,7 +82,8 @@ class LessonPowerTest : public LessonTest {
       EXPECT_FALSE(lessons_->GetSource(withdrawn_).ok());
     }
     size_t large = 0;
-    for (const LessonSource& source : lessons_->ListSources({}, 10).value()) {
+    const std::vector<LessonSource> sources = lessons_->ListSources({}, 10).value();
+    for (const LessonSource& source : sources) {
       if (source.name == "large") {
         large = source.lessons;
         EXPECT_EQ(source.complete, large == kLessons);
