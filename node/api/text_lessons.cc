@@ -95,6 +95,7 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
                         limits::kMaxLessonUploads));
     } else {
       upload->GiveUpInTime();
+      upload->StartSendInitialMetadata();  // what is erased from now on includes this file
       upload->StartRead(&upload->request_);
     }
     return upload.get();

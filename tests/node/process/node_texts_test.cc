@@ -144,6 +144,33 @@ TEST_F(NodeTextsTest, ADeepRoundLearnsFromTextsAlone) {
       << result->outcome();
 }
 
+// Found by review: the text of a user who was erased while it arrived was stored afterwards.
+TEST_F(NodeTextsTest, AFileThatArrivesDuringAnErasureIsNotStored) {
+  Write("pump.txt", Document("pump", 10));
+  Start();
+  ASSERT_EQ(Ruvd({"learn", "add", texts_.string(), "--user", "ada"}), 0) << err_.str();
+  const std::string text = Document("valve", 10);
+  grpc::ClientContext context;
+  learning::v1::AddLessonsResponse response;
+  const auto stub = learning::v1::LearningService::NewStub(channel_);
+  const auto writer = stub->AddLessons(&context, &response);
+  learning::v1::AddLessonsRequest request;
+  request.mutable_file()->set_name("valve.txt");
+  request.mutable_file()->set_bytes(text.size());
+  request.mutable_file()->set_user_id("ada");
+  writer->Write(request);
+  writer->WaitForInitialMetadata();
+  admin::v1::EraseUserRequest erase;
+  erase.set_user_id("ada");
+  ASSERT_TRUE(
+      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase).ok());
+  request.set_data(text);
+  writer->Write(request);
+  writer->WritesDone();
+  EXPECT_TRUE(absl::IsAborted(api::FromRpcStatus(writer->Finish())));
+  EXPECT_EQ(Sources().sources_size(), 0);
+}
+
 TEST_F(NodeTextsTest, ErasingAUserErasesTheTexts) {
   Write("pump.txt", Document("pump", 10));
   Start();
