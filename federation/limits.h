@@ -256,6 +256,9 @@ inline constexpr size_t kMaxDeltasPerOrigin = 8;
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
 // For each kind of item of masked rounds: two rounds with kMaxMaskAttempts each
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
+// Contributions live for two windows of rounds and three rounds more (LearnerLifeMillis).
+inline constexpr size_t kMaxContributionsPerOrigin = 132;
+inline constexpr size_t kMaxCheckpointsPerOrigin = 1;
 // Each withdrawal names up to 128 items and patterns. One that contains all of an older one
 // replaces it.
 inline constexpr size_t kMaxWithdrawalsPerOrigin = 64;
@@ -362,6 +365,13 @@ inline constexpr int64_t kMaxRoundMillis = 7LL * 24 * 3600 * 1000;
 // Rounds whose contributions and states a node keeps: with the largest adapters of a 29M model
 // (57,344 values) and FedAdam 64 states take 75 MB.
 inline constexpr uint32_t kMaxWindow = 64;
+// A contribution or checkpoint of very short rounds lives long enough to reach all members.
+inline constexpr int64_t kMinLearnerLifeMillis = 10LL * 60 * 1000;
+// How far a contribution's round may lie ahead: as much as the clocks of members may differ
+inline constexpr int64_t kLearnerClockSkewMillis = 2LL * 60 * 1000;
+// Bytes of encoded contributions and states besides their values and participants
+inline constexpr uint64_t kMaxContributionHeaderBytes = 1024;
+inline constexpr uint64_t kMaxStateHeaderBytes = 1024;
 inline constexpr uint32_t kMaxLocalSteps = 10'000;
 // Largest nominal sample of a node in a round; times kMaxCliqueMembers it fits the divisor of a sum
 inline constexpr uint32_t kMaxNominalBatch = 65'536;

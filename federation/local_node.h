@@ -21,6 +21,7 @@ struct LocalNode {
   uint64_t boot_counter = 1;
   Digest model_hash{};
   Digest frame_id{};
+  Digest plan_id{};  // of the learner's plan; zeros: this node runs no rounds
   std::string listen_address;
   bool relays = false;
 };

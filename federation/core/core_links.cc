@@ -20,8 +20,8 @@ namespace {
 // have if its clock or configuration is wrong.
 double OffenceOf(const std::string& reason) {
   const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
-                        reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
-                        reason == reasons::kEnvelopeExpired ||
+                        reason == reasons::kPlanMismatch || reason == reasons::kUpdateInvalid ||
+                        reason == reasons::kWrongDimension || reason == reasons::kEnvelopeExpired ||
                         reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked;
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
@@ -37,6 +37,17 @@ bool IsReason(const std::string& text) {
   return !text.empty() && text.size() < 64 &&
          std::all_of(
              text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
+}
+
+// The link stays, because patterns and members do not depend on the plan.
+absl::Status OtherPlan(const std::string& peer, const Digest& plan, const Digest& own) {
+  const auto name = [](const Digest& id) {
+    return id == Digest{} ? std::string("no plan") : "plan " + ToHex(id).substr(0, 16);
+  };
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
+               "{} learns by {}, and this node by {}, so neither uses the other's contributions; "
+               "set experimental.rounds and the keys of the section federation alike on all nodes",
+               peer, name(plan), name(own));
 }
 
 absl::Status IdleLink() {
@@ -293,6 +304,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   link.certificate = link.handshake->peer_certificate();
   link.relays = link.handshake->peer_relays();
   const std::string revocations = link.handshake->peer_revocations();
+  const Digest plan = link.handshake->peer_plan();
   link.handshake.reset();
   link_of[peer] = link.id;
   members.SetLink(peer, true, now.now);
@@ -301,6 +313,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   exchange.LinkUp(link.id);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
+  if (plan != local.plan_id) {
+    outbox.Refuse(/*link=*/0, OtherPlan(link.certificate.name, plan, local.plan_id));
+  }
   if (!ReceiveRevocationList(link.id, revocations, now)) {
     return;
   }

@@ -23,6 +23,7 @@ LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
           .boot_counter = config.boot_counter,
           .model_hash = config.model_hash,
           .frame_id = config.frame_id,
+          .plan_id = config.plan == nullptr ? Digest{} : config.plan->Id(),
           .listen_address = config.listen_address,
           .relays = config.relay};
 }
@@ -60,10 +61,11 @@ GossipCore::State::State(GossipConfig config, const privacy::NodeKey& key, Entro
       dialer(std::move(config.seeds), config.listen_address),
       circuits(outbox, now),
       mesh(random.Fork()),
-      exchange(
-          local,
-          {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
-          certificates, evidence, scores, sealer, outbox, mesh) {}
+      exchange(local,
+               {.updates = std::move(config.update_rules),
+                .patterns = std::move(config.pattern_rules),
+                .plan = std::move(config.plan)},
+               certificates, evidence, scores, sealer, outbox, mesh) {}
 
 GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GossipCore::~GossipCore() = default;
@@ -163,7 +165,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
     if (!own && StandingOf(item.origin) != MemberStanding::kGood) {
       state.outbox.Emit(ItemWithdrawn{.item = item, .own = false});
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
-    } else if (own && item.kind != ItemKind::kWithdrawal &&
+    } else if (own && item.kind != ItemKind::kWithdrawal && item.kind != ItemKind::kCheckpoint &&
                !privacy::TierAllows(state.consent, LeastShareable(item.kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
@@ -185,6 +187,7 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
       (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+    state_->exchange.Withdraw(ItemKind::kContribution);
   }
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
       (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kPattern))) {
@@ -210,6 +213,21 @@ absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpd
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
   RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferContribution(uint64_t round, std::string payload,
+                                                      Instant now, privacy::ShareableKind kind) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
+  RETURN_IF_ERROR(
+      state_->exchange.Offer(ItemKind::kContribution, round, std::move(payload), now).status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferCheckpoint(uint64_t round, std::string payload,
+                                                    Instant now) {
+  RETURN_IF_ERROR(
+      state_->exchange.Offer(ItemKind::kCheckpoint, round, std::move(payload), now).status());
   return state_->TakeActions();
 }
 
@@ -242,12 +260,14 @@ Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
 
 Actions GossipCore::WithdrawAdapterDeltas() {
   state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+  state_->exchange.Withdraw(ItemKind::kContribution);
   return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   const std::set<Digest> named(ids.begin(), ids.end());
-  for (const ItemKind kind : {ItemKind::kAdapterDelta, ItemKind::kPattern}) {
+  for (const ItemKind kind :
+       {ItemKind::kAdapterDelta, ItemKind::kPattern, ItemKind::kContribution}) {
     state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
   }
   return state_->TakeActions();

@@ -94,6 +94,13 @@ class GossipCore {
   absl::StatusOr<Actions> OfferUpdate(
       uint64_t round, const AdapterUpdate& update, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
+  // Signs, keeps and spreads an encoded contribution of a round, plain or noised and charged, with
+  // the same errors and PLAN_MISMATCH.
+  absl::StatusOr<Actions> OfferContribution(uint64_t round, std::string payload, Instant now,
+                                            privacy::ShareableKind kind);
+  // Signs, keeps and spreads the encoded state after a round (CheckpointRound). It holds what all
+  // members sent, and nothing of this node that is not out already, so no consent is needed.
+  absl::StatusOr<Actions> OfferCheckpoint(uint64_t round, std::string payload, Instant now);
   // Signs, keeps and spreads an item of a masked round (MaskedRound's OfferMaskItem), of one of the
   // three kinds. It has the same errors.
   absl::StatusOr<Actions> OfferMasked(ItemKind kind, uint64_t round, std::string payload,
@@ -102,8 +109,8 @@ class GossipCore {
   absl::StatusOr<Actions> OfferPattern(
       const SharedPattern& pattern, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
-  // Stops sharing every version of an own pattern, or all own updates: peers that ask get nothing,
-  // and keep what they already have until it expires.
+  // Stops sharing every version of an own pattern, or all own updates and contributions: peers that
+  // ask get nothing, and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawAdapterDeltas();
   // Stops sharing own items by their ids; ids of other items are ignored.

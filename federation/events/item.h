@@ -25,12 +25,17 @@ enum class ItemKind : uint8_t {
   kMaskKey = 4,
   kMaskSet = 5,
   kMaskShare = 6,
+  // Items of the learner's rounds (federation/learner)
+  kContribution = 7,
+  kCheckpoint = 8,
 };
 
-// Returns "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set" or "mask_share".
+// Returns "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set", "mask_share",
+// "contribution" or "checkpoint".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
+bool IsLearnerItem(ItemKind kind);
 
 // An item whose envelope, payload hash and content were checked. Immutable and cheap to copy. To
 // store it, keep `envelope` and `payload`; MakeItem restores the other fields.
@@ -42,8 +47,8 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
-  // Encoded AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem or
-  // MaskShareItem; never null.
+  // Encoded AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem,
+  // Contribution or GlobalState; never null.
   std::shared_ptr<const std::string> payload;
 };
 

@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_update.h"
+#include "federation/gossip/learner_items.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
@@ -16,6 +17,18 @@
 #include "federation/reasons.h"
 
 namespace ruvd::federation {
+namespace {
+
+absl::Status OtherPlan(const Manifest& manifest, uint64_t most) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
+               "a {} of {} bytes came from {}, but the plan of this node allows {}; set "
+               "experimental.rounds and the keys of the section federation alike on all nodes",
+               ItemKindName(manifest.kind), manifest.payload_bytes, manifest.certificate.name,
+               most);
+}
+
+}  // namespace
+
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
                            const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer,
                            Outbox& outbox, const Mesh& mesh)
@@ -116,6 +129,12 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
   if (item.manifest.frame_id != local_->frame_id) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "item was made for another adapter frame; use the same model package");
+  }
+  const bool learner = IsLearnerItem(item.manifest.kind);
+  const uint64_t most = learner ? MaxLearnerPayloadBytes(item.manifest.kind, rules_.plan.get()) : 0;
+  if (learner && (rules_.plan == nullptr || item.manifest.payload_bytes > most)) {
+    table_.AddTombstone(id, item.header.expires_ms);
+    return OtherPlan(item.manifest, most);
   }
   RETURN_IF_ERROR(CheckNumber(item, solicited));
   if (withdrawals_.CoversId(id, item.header.sender_id, item.header.created_ms)) {
@@ -349,6 +368,9 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
                                         const privacy::PublicKey& key) const {
   if (IsMaskItem(kind)) {
     return CheckMaskItem(kind, payload, round, sender);
+  }
+  if (IsLearnerItem(kind)) {
+    return CheckLearnerItem(kind, payload, round, rules_.plan.get(), wall_ms_);
   }
   if (kind == ItemKind::kWithdrawal) {
     return DecodeWithdrawal(payload, sender, key).status();

@@ -25,6 +25,7 @@
 #include "federation/gossip/promises.h"
 #include "federation/gossip/withdrawal_index.h"
 #include "federation/instant.h"
+#include "federation/learner/plan.h"
 #include "federation/link/certificates.h"
 #include "federation/link/token_bucket.h"
 #include "federation/local_node.h"
@@ -46,6 +47,7 @@ class ItemExchange {
   struct Rules {
     UpdateRules updates;
     PatternRules patterns;
+    std::shared_ptr<const LearnerPlan> plan;  // null: this node runs no rounds
   };
   ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
@@ -131,6 +133,8 @@ class ItemExchange {
   void Apply(const Item& withdrawal);
   // Returns whether a checked item has an effect: it was not withdrawn, and contains something new.
   bool HasEffect(const Item& item);
+  // Returns how long an item of this node lives.
+  int64_t LifeMillisOf(ItemKind kind) const;
   // Handles a payload whose last chunk came over `link`.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads an item. Returns whether it was kept.

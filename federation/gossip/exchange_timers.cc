@@ -10,20 +10,21 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/gossip/exchange.h"
+#include "federation/gossip/learner_items.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 
 namespace ruvd::federation {
-namespace {
 
-int64_t LifeMillisOf(ItemKind kind) {
+int64_t ItemExchange::LifeMillisOf(ItemKind kind) const {
   if (kind == ItemKind::kWithdrawal) {
     return limits::kWithdrawalLifeMillis;
   }
+  if (IsLearnerItem(kind) && rules_.plan != nullptr) {
+    return LearnerLifeMillis(*rules_.plan);
+  }
   return IsMaskItem(kind) ? limits::kMaskItemLifeMillis : limits::kItemLifeMillis;
 }
-
-}  // namespace
 
 v1::ReconMessage ItemExchange::OpenItems() const {
   return OpenReconciliation(ItemSource(table_.items()));

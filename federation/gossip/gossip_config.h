@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "federation/daf/core_delta.h"
+#include "federation/learner/plan.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/identity/admission.h"
@@ -28,6 +29,9 @@ struct GossipConfig {
   std::vector<std::string> seeds;  // addresses that are dialled first; may include this node's own
   UpdateRules update_rules;
   PatternRules pattern_rules;
+  // The cluster's plan of rounds, which passed Check; null: this node runs no rounds and refuses
+  // their items
+  std::shared_ptr<const LearnerPlan> plan;
   // A node whose newest revocation list is older than this takes no new links, except one that
   // brings a newer list; 0: any age. A cluster that never revoked a node has no list that could be
   // too old

@@ -22,6 +22,10 @@ size_t CapOf(ItemKind kind) {
     case ItemKind::kMaskSet:
     case ItemKind::kMaskShare:
       return limits::kMaxMaskItemsPerOrigin;
+    case ItemKind::kContribution:
+      return limits::kMaxContributionsPerOrigin;
+    case ItemKind::kCheckpoint:
+      return limits::kMaxCheckpointsPerOrigin;
     case ItemKind::kAdapterDelta:
       break;
   }

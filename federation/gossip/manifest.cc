@@ -40,6 +40,10 @@ std::string_view ItemKindName(ItemKind kind) {
       return "mask_set";
     case ItemKind::kMaskShare:
       return "mask_share";
+    case ItemKind::kContribution:
+      return "contribution";
+    case ItemKind::kCheckpoint:
+      return "checkpoint";
     case ItemKind::kAdapterDelta:
       break;
   }
@@ -57,6 +61,8 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
     case ItemKind::kMaskShare:
       return privacy::EnvelopePurpose::kMasking;
     case ItemKind::kAdapterDelta:
+    case ItemKind::kContribution:
+    case ItemKind::kCheckpoint:
       break;
   }
   return privacy::EnvelopePurpose::kAdapterDelta;
@@ -64,6 +70,10 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
 
 bool IsMaskItem(ItemKind kind) {
   return kind == ItemKind::kMaskKey || kind == ItemKind::kMaskSet || kind == ItemKind::kMaskShare;
+}
+
+bool IsLearnerItem(ItemKind kind) {
+  return kind == ItemKind::kContribution || kind == ItemKind::kCheckpoint;
 }
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -84,7 +94,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
   if (kind < static_cast<uint8_t>(ItemKind::kAdapterDelta) ||
-      kind > static_cast<uint8_t>(ItemKind::kMaskShare)) {
+      kind > static_cast<uint8_t>(ItemKind::kCheckpoint)) {
     return Malformed("is of an unknown kind");
   }
   manifest.kind = static_cast<ItemKind>(kind);

@@ -3,6 +3,7 @@
 
 #include "federation/learner/plan.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -183,6 +184,18 @@ Digest LearnerPlan::Id() const {
 
 uint64_t RoundAt(const LearnerPlan& plan, int64_t wall_ms) {
   return wall_ms < 0 ? 0 : static_cast<uint64_t>(wall_ms / plan.round_ms);
+}
+
+int64_t LearnerLifeMillis(const LearnerPlan& plan) {
+  // A checkpoint is offered a window after its round, and the next one another window later. Three
+  // rounds more are for clocks and for the way of the items.
+  const int64_t life = (2 * int64_t{plan.window} + 3) * plan.round_ms;
+  return std::clamp(life, limits::kMinLearnerLifeMillis, limits::kItemLifeMillis);
+}
+
+uint64_t CheckpointRound(const LearnerPlan& plan, uint64_t now_round) {
+  const uint64_t behind = uint64_t{plan.window} + 1;
+  return now_round <= behind ? 0 : (now_round - behind) / plan.window * plan.window;
 }
 
 }  // namespace ruvd::federation

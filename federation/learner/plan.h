@@ -84,4 +84,12 @@ bool CountsQuality(const StrategyOptions& strategy);
 // Returns the round that is running at `wall_ms`, Unix time; 0 before 1970.
 uint64_t RoundAt(const LearnerPlan& plan, int64_t wall_ms);
 
+// Returns how long a contribution or checkpoint lives, in milliseconds: all contributions behind a
+// checkpoint live until every member has the next one, so that a newcomer finds them.
+int64_t LearnerLifeMillis(const LearnerPlan& plan);
+
+// Returns the newest round whose state all members offer as a checkpoint while `now_round` is
+// running: a multiple of the window that no contribution can reach any more; 0: there is none.
+uint64_t CheckpointRound(const LearnerPlan& plan, uint64_t now_round);
+
 }  // namespace ruvd::federation

@@ -92,6 +92,11 @@ absl::StatusOr<bool> RoundHistory::Remove(const Digest& id, uint64_t round) {
   return true;
 }
 
+bool RoundHistory::Remove(const Digest& id) {
+  const auto known = round_of_.find(id);
+  return known != round_of_.end() && Remove(id, known->second).value_or(false);
+}
+
 absl::StatusOr<bool> RoundHistory::RemoveMember(const privacy::NodeId& member) {
   std::vector<std::pair<Digest, uint64_t>> removed;
   for (const auto& [number, round] : rounds_) {

@@ -34,6 +34,8 @@ class RoundHistory {
   // Removes a withdrawn part of a round by its id. False if the round has no such part;
   // ROUND_SEALED if the round is at or before the checkpoint, which may contain the part.
   absl::StatusOr<bool> Remove(const Digest& id, uint64_t round);
+  // Does the same for a part whose round the caller does not know; false also if it is settled.
+  bool Remove(const Digest& id);
   // Removes everything in which a node had a part: its contributions, sums with it and its
   // verdicts. False if there was nothing. ROUND_SEALED if the checkpoint contains a part of the
   // node: then the later parts are removed, and the owner decides about the checkpoint (Adopt). The

@@ -71,6 +71,9 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
     own_.set_seen_certificate(std::string(AsText(*channel_.peer_certificate)));
   }
   own_.set_relays(local.relays);
+  if (local.plan_id != Digest{}) {
+    own_.set_plan_id(std::string(AsText(local.plan_id)));
+  }
 }
 
 Handshake::WireFrame Handshake::Hello() const {
@@ -171,14 +174,16 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   }
   if (introduction.frame_id() != AsText(local_->frame_id)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "this node uses adapter frame {}, the peer another one; use the same model "
-                 "package and federation.core_rank on every node of a cluster",
-                 ToHex(local_->frame_id).substr(0, 16));
+                 "this node uses adapter frame {}, and the peer frame {}; use the same model "
+                 "package, frame and federation.core_rank on every node of a cluster",
+                 ToHex(local_->frame_id).substr(0, 16),
+                 ToHex(AsBytes(introduction.frame_id())).substr(0, 16));
   }
   peer_introduction_hash_ = HashOf(introduction);
   peer_revocations_ = introduction.revocations();
   std::memcpy(peer_nonce_.data(), introduction.nonce().data(), peer_nonce_.size());
   peer_relays_ = introduction.relays();
+  peer_plan_ = DigestFrom(introduction.plan_id()).value_or(Digest{});
   introduced_ = true;
   return absl::OkStatus();
 }

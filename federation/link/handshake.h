@@ -55,6 +55,8 @@ class Handshake {
   const Nonce& peer_nonce() const { return peer_nonce_; }
   // Whether the peer says that it carries circuits
   bool peer_relays() const { return peer_relays_; }
+  // The id of the plan by which the peer says that it learns; zeros: it runs no rounds
+  const Digest& peer_plan() const { return peer_plan_; }
   // Returns a digest of what both sides signed; it is equal on both sides.
   Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
   // The revocation list that the peer announced, unverified; empty if there was none
@@ -93,6 +95,7 @@ class Handshake {
   std::string peer_revocations_;
   Nonce peer_nonce_{};
   bool peer_relays_ = false;
+  Digest peer_plan_{};
 };
 
 // Returns whether an address may be remembered and dialled: printable host:port, or empty.

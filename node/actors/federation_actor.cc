@@ -71,6 +71,8 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
   void OnPatternStored(const storage::PatternId& id) override { Control(PatternStored{id}); }
 
+  void OnLessonsWithdrawn() override { Control(LessonsWithdrawn{}); }
+
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     ref_.Ask<sharing::FederationView>(
         [](runtime::ReplyTo<sharing::FederationView> reply) {

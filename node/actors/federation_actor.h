@@ -6,20 +6,27 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/executor.h"
 #include "federation/core/gossip_core.h"
+#include "federation/learner/plan.h"
 #include "federation/limits.h"
+#include "inference/adapter/core_shape.h"
+#include "inference/adapter/frame_set.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/learning_throttle.h"
 #include "node/runtime/actor_system.h"
+#include "node/serving/adapter_catalog.h"
 #include "node/serving/adapter_source.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/dp_release.h"
 #include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
+#include "node/sharing/global_gate.h"
+#include "node/sharing/local_contributor.h"
 #include "node/sharing/trust_records.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
@@ -29,6 +36,16 @@
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::actors {
+
+// What the rounds of the cluster need. All but `plan` and `frame` is borrowed.
+struct RoundLearningOptions {
+  std::shared_ptr<const federation::LearnerPlan> plan;
+  std::shared_ptr<const inference::FrameSet> frame;
+  inference::CoreShape shape;                        // of the global adapter, in the frame
+  sharing::LocalContributor* contributor = nullptr;  // used only on the learning pool, as `gate`
+  sharing::GlobalGate* gate = nullptr;
+  serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
+};
 
 struct FederationActorOptions {
   federation::GossipConfig gossip;  // its boot counter comes from next_boot
@@ -67,6 +84,9 @@ struct FederationActorOptions {
   // Time between the beginnings of masked rounds
   Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
   storage::StateStore* state = nullptr;  // keeps masked sums; null: they are lost at a restart
+  // The cluster's rounds, which take the place of updates and masked sums of patterns' cores.
+  // nullopt: the node runs no rounds
+  std::optional<RoundLearningOptions> rounds;
 };
 
 // Starts the federation actor in `system`. Everything borrowed must outlive the system. Returns the

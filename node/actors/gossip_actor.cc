@@ -16,6 +16,7 @@
 #include "federation/reasons.h"
 #include "node/actors/federated_rounds.h"
 #include "node/actors/masked_options.h"
+#include "node/actors/round_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/link_sinks.h"
 #include "node/sharing/masked_sharing.h"
@@ -50,7 +51,14 @@ class GossipActor final : public runtime::Actor<Message> {
         shared_items_(*options.consent),
         masked_(MaskedOptionsOf(options, own_patterns_)),
         rounds_(options_, {.newest = [this] { return core_->NewestDeltas(); },
-                           .sums = [this] { return masked_.means(); }}) {}
+                           .sums = [this] { return masked_.means(); }}) {
+    if (options_.rounds) {
+      learner_.emplace(options_, own_patterns_,
+                       [this](federation::Actions actions, Context& context) {
+                         Perform(std::move(actions), context);
+                       });
+    }
+  }
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor counts as a boot, because sequence numbers of a boot are never
@@ -116,12 +124,16 @@ class GossipActor final : public runtime::Actor<Message> {
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
     WithdrawExpired(context);
-    TickMasked(context);
     trust_.LogIfRevocationListStale(*core_, Now());
+    OfferCentroids(context);
+    if (learner_) {
+      learner_->OnTick(*core_, context);
+      return absl::OkStatus();
+    }
+    TickMasked(context);
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
-    OfferCentroids(context);
     rounds_.RunIfDue(context);
     return absl::OkStatus();
   }
@@ -144,6 +156,12 @@ class GossipActor final : public runtime::Actor<Message> {
     Perform(own_patterns_.Refresh(message.id, *core_, Now()), context);
     return absl::OkStatus();
   }
+  absl::Status On(LessonsWithdrawn&, Context& context) override {
+    if (learner_) {
+      Perform(learner_->WithdrawPlain(*core_), context);
+    }
+    return absl::OkStatus();
+  }
   absl::Status On(ViewRequest& message, Context& context) override {
     CountContributors();
     sharing::FederationView view;
@@ -160,7 +178,11 @@ class GossipActor final : public runtime::Actor<Message> {
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
     view.plain_shared = shared_items_.plain();
     view.release = options_.release->View(core_->consent());
-    view.masked = masked_.View();
+    if (learner_) {
+      view.rounds = learner_->View();
+    } else {
+      view.masked = masked_.View();
+    }
     view.last_round = rounds_.last();
     view.boundaries = options_.model->layout().boundaries;
     view.certificate_expires_ms = core_->certificate().not_after_ms;
@@ -189,7 +211,11 @@ class GossipActor final : public runtime::Actor<Message> {
 
   // Restores items, consent and the federated adapter from before the restart.
   absl::Status Restore(Context& context) {
-    rounds_.Restore();
+    if (learner_) {
+      RETURN_IF_ERROR(learner_->Restore());
+    } else {
+      rounds_.Restore();
+    }
     ExcludeExpelled();
     RETURN_IF_ERROR(shared_items_.Load());
     options_.release->SetTier(core_->consent());
@@ -210,8 +236,20 @@ class GossipActor final : public runtime::Actor<Message> {
     for (const federation::Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
-    rounds_.Run(context);
+    if (learner_) {
+      for (const federation::Item& item : core_->Items()) {
+        learner_->OnItem(item);
+      }
+    }
+    RunRound(context);
     return absl::OkStatus();
+  }
+
+  // Combines the updates of patterns' cores, unless the node runs the cluster's rounds instead.
+  void RunRound(Context& context) {
+    if (!learner_) {
+      rounds_.Run(context);
+    }
   }
 
   absl::Status RestoreConsent(Context& context) {
@@ -257,6 +295,9 @@ class GossipActor final : public runtime::Actor<Message> {
         deltas_changed |= Exclude(withdrawn->item);
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
+        if (learner_) {
+          learner_->OnGone(dropped->id);
+        }
         deltas_changed |=
             dropped->kind == federation::ItemKind::kAdapterDelta;  // it no longer counts
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
@@ -280,7 +321,7 @@ class GossipActor final : public runtime::Actor<Message> {
               core_->OfferWithdrawal(withdrawal, Now()), context);
     }
     if (deltas_changed) {
-      rounds_.Run(context);
+      RunRound(context);
     }
     if (leave_ && core_->drained()) {
       leave_->Send(LeaveDone{});
@@ -291,6 +332,9 @@ class GossipActor final : public runtime::Actor<Message> {
   // inputs.
   bool Exclude(const federation::Item& item) {
     masked_.OnWithdrawn(item);
+    if (learner_) {
+      learner_->OnGone(item.id);
+    }
     if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
     }
@@ -305,6 +349,10 @@ class GossipActor final : public runtime::Actor<Message> {
   // they gave to masked sums that newer sums replaced, and a crash between learning about a member
   // and acting on it.
   void ExcludeExpelled() {
+    if (learner_) {
+      learner_->ExcludeExpelled(*core_);
+      return;
+    }
     for (const privacy::NodeId& id : options_.model->Contributors()) {
       if (core_->StandingOf(id) != federation::MemberStanding::kGood) {
         rounds_.RestartFromBase(id);
@@ -328,6 +376,9 @@ class GossipActor final : public runtime::Actor<Message> {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
     masked_.OnItem(accepted.item);
+    if (learner_) {
+      learner_->OnItem(accepted.item);
+    }
     if (accepted.own) {
       return;
     }
@@ -367,7 +418,9 @@ class GossipActor final : public runtime::Actor<Message> {
     const uint64_t before = core_->counters().offered_items;
     ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
-    OfferOwnDelta(context);
+    if (!learner_) {
+      OfferOwnDelta(context);
+    }
     admin::v1::SetConsentResponse answer;
     answer.set_tier(static_cast<pattern::v1::SharingTier>(tier));
     answer.set_since_ms(record.since_ms);
@@ -474,6 +527,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::MaskedSharing masked_;
   sharing::LinkSinks sinks_;
   FederatedRounds rounds_;
+  std::optional<RoundLearning> learner_;
   std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;

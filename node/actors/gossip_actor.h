@@ -50,6 +50,7 @@ struct CertificateRenewed {
 struct PatternStored {
   storage::PatternId id{};
 };
+struct LessonsWithdrawn {};
 struct ViewRequest {
   runtime::ReplyTo<sharing::FederationView> reply;
 };
@@ -65,9 +66,10 @@ struct PreviewRequest {
   runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply;
 };
 // The messages of the federation actor.
-using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
-                                   LeaveRequest, NodesRevoked, CertificateRenewed, PatternStored,
-                                   ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
+using GossipMessage =
+    std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick, LeaveRequest,
+                 NodesRevoked, CertificateRenewed, PatternStored, LessonsWithdrawn, ViewRequest,
+                 ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // Makes the actor behind FederationActor. It owns the gossip core, carries out its actions, and
 // turns items into patterns and the federated adapter.

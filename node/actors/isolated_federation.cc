@@ -25,6 +25,7 @@ class IsolatedFederation final : public sharing::FederationActor {
   void SetRevocations(privacy::RevocationList) override {}
   void SetCertificate(privacy::AdmissionCert) override {}
   void OnPatternStored(const storage::PatternId&) override {}
+  void OnLessonsWithdrawn() override {}
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     sharing::FederationView view;
     view.now = clock_.Now();

@@ -74,6 +74,9 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
   if (view.release) {
     *message->mutable_release() = *view.release;
   }
+  if (view.rounds) {
+    *message->mutable_rounds() = *view.rounds;
+  }
   if (view.masked) {
     *message->mutable_masked() = *view.masked;
   }
@@ -457,6 +460,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     if (node_.deep != nullptr) {
       node_.deep->OnLessonsWithdrawn();
     }
+    node_.federation->OnLessonsWithdrawn();
     return withdrawn;
   }
 

@@ -166,6 +166,7 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     lane_.Run(context, reactor, [this, request, response] {
       RETURN_IF_ERROR(api::WithdrawLessons(*node_.lessons, *request, response));
       node_.deep->OnLessonsWithdrawn();
+      node_.federation->OnLessonsWithdrawn();
       return absl::OkStatus();
     });
     return reactor;

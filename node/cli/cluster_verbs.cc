@@ -74,6 +74,25 @@ std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
   return masked.waits().empty() ? line : line + "; takes no part: " + PrintableLine(masked.waits());
 }
 
+// Describes the rounds of the cluster and what this node gives to them and has from them.
+std::string Rounds(const admin::v1::RoundsStatus& rounds) {
+  std::string line =
+      fmt::format("round {}; {} contribution(s) not settled, {} of this node; state {} of round {}",
+                  rounds.round(), rounds.contributions(), rounds.own_contributions(),
+                  rounds.state_digest().substr(0, 12), rounds.state_round());
+  line += rounds.served_version() == 0
+              ? std::string("; serves no global adapter")
+              : fmt::format("; serves version {}", rounds.served_version());
+  if (rounds.held_back()) {
+    line += fmt::format("; holds a newer version back (gain {:+.4f} on {} lessons)", rounds.gain(),
+                        rounds.judged_lessons());
+  }
+  return rounds.refusal().empty()
+             ? line
+             : line + fmt::format("; gives nothing: {} [{}]", PrintableLine(rounds.refusal()),
+                                  PrintableLine(rounds.refusal_reason()));
+}
+
 absl::Status Status(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -110,6 +129,9 @@ absl::Status Status(CommandContext& context) {
   };
   if (status.certificate_expires_ms() != 0) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
+  }
+  if (status.has_rounds()) {
+    fields.emplace_back("rounds", Rounds(status.rounds()));
   }
   if (status.has_masked()) {
     fields.emplace_back("masked round", LastMaskedRound(status.masked()));

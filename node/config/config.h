@@ -105,6 +105,9 @@ struct NodeConfig {
     bool centroids = false;
     float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
     float example_epsilon = 8;   // budget of one lesson, for good; 0: no centroids leave
+    // What a private round hides: lesson, or user with all lessons of one user
+    std::string unit = "lesson";
+    int rounds = 20;  // in which one lesson or user takes part at most
     int public_examples =
         10;              // least lessons of a pattern that leaves under `public` or is accepted
     std::string policy;  // file of the site policy; empty: all tiers, one scope
@@ -151,6 +154,12 @@ struct NodeConfig {
     int deep_banks = 0;
     // Timestep banks of the shared core; 1: one bank for all t. Other nodes may have other numbers.
     int banks = 1;
+    // Rounds in which the nodes of a cluster learn one global adapter on all linear layers: off,
+    // delta (changes by local steps, for the tier public) or gradient (clipped and noised gradients
+    // of units, for the tier dp). All nodes of a cluster need equal values of these three keys.
+    std::string rounds = "off";
+    int round_rank = 8;       // rank of the global adapter's cores
+    float round_noise = 1.5;  // gradient: noise multiplier of a sum over the clip norm
   } experimental;
 };
 

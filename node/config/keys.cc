@@ -23,6 +23,8 @@ constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
+constexpr std::string_view kRounds[] = {"off", "delta", "gradient"};
+constexpr std::string_view kUnits[] = {"lesson", "user"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
 constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};
@@ -34,6 +36,7 @@ constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxRank = 256;
+constexpr double kMaxRoundRank = 32;  // that of the frames beside the models
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
@@ -184,6 +187,12 @@ const std::array kKeys = {
               "Epsilon budget of one lesson for all centroids and noised updates together; when it "
               "is spent, no centroids leave. 0 lets no centroids leave.",
               RUVD_FIELD(float, privacy.example_epsilon), 0, 1'000'000},
+    ConfigKey{"privacy", "unit",
+              "What a private round hides: one lesson, or all lessons of one user. The budget of "
+              "one is example_epsilon.",
+              RUVD_FIELD(std::string, privacy.unit), 0, 0, TextRule::kOneOf, kUnits},
+    ConfigKey{"privacy", "rounds", "Most rounds in which one lesson or user takes part.",
+              RUVD_FIELD(int, privacy.rounds), 1, kMaxSeconds},
     ConfigKey{"privacy", "public_examples",
               "Least number of lessons of a pattern that leaves under tier public or is accepted "
               "from a peer. A pattern of one lesson would reveal the embedding of its prompt.",
@@ -259,6 +268,18 @@ const std::array kKeys = {
               "Timestep banks of the shared R-core; 1 means one bank for all t. Nodes may use "
               "different numbers, but masked sums need equal ones.",
               RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
+    ConfigKey{"experimental", "rounds",
+              "Rounds of federation.round_seconds in which the nodes learn one adapter on all "
+              "linear layers: off, delta (local steps, tier public) or gradient (noised gradients, "
+              "tier dp). All nodes need the same value.",
+              RUVD_FIELD(std::string, experimental.rounds), 0, 0, TextRule::kOneOf, kRounds},
+    ConfigKey{"experimental", "round_rank",
+              "Rank of the cores that rounds learn. All nodes need the same value.",
+              RUVD_FIELD(int, experimental.round_rank), 1, kMaxRoundRank},
+    ConfigKey{"experimental", "round_noise",
+              "Noise of a sum of gradients, as a multiple of privacy.clip_norm. All nodes need the "
+              "same value; each node meets its own epsilon by how many lessons it samples.",
+              RUVD_FIELD(float, experimental.round_noise), 0.3, 100},
 };
 
 #undef RUVD_FIELD

@@ -26,6 +26,10 @@ inline constexpr float kMinPeerPatternQuality = 0.25F;
 // decides whether an update would drown in its noise. Updates of nodes that learned different
 // things cancel each other in part, so it is below 1.
 inline constexpr double kReleaseSignal = 0.5;
+// The outer step of rounds of noised gradients and the number that Adam adds to its root, as in
+// bench/experiments/federate (--outer adam), where they were chosen on the 5M model.
+inline constexpr double kGradientStep = 2.5e-3;
+inline constexpr double kGradientEpsilon = 1e-4;
 // Time between the first two releases of centroids. Each further wait is twice as long, so that the
 // epsilon of a lesson lasts for good.
 inline constexpr std::chrono::hours kCentroidInterval{30 * 24};

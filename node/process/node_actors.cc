@@ -19,6 +19,7 @@
 #include "node/actors/witness_actor.h"
 #include "node/admission/identity.h"
 #include "node/log/log.h"
+#include "node/process/learner_options.h"
 #include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "privacy/sodium.h"
@@ -218,6 +219,28 @@ absl::Status NodeImpl::OpenFederatedModel() {
   return absl::OkStatus();
 }
 
+absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
+  if (config_.experimental.rounds == "off") {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      inference::CoreShape shape,
+      inference::CoreShapeOf(*frame_set_, config_.experimental.round_rank,
+                             learning::DeepBanks(config_.experimental.banks).boundaries));
+  ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(config_, shape));
+  global_gate_ = std::make_unique<sharing::GlobalGate>(sharing::GlobalGateOptions{
+      .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
+  options->gossip.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
+  options->gossip.frame_id = frame_set_->id;
+  options->rounds = {.plan = options->gossip.plan,
+                     .frame = frame_set_,
+                     .shape = std::move(shape),
+                     .contributor = contributor_.get(),
+                     .gate = global_gate_.get(),
+                     .catalog = catalog_.get()};
+  return absl::OkStatus();
+}
+
 absl::Status NodeImpl::StartFederation() {
   if (!config_.federation.enabled) {
     federation_ = actors::MakeIsolatedFederation(clock_);
@@ -287,6 +310,7 @@ absl::Status NodeImpl::StartFederation() {
   options.trust.store_evidence = [state = state_.get()](const std::vector<std::string>& proofs) {
     return sharing::StoreEvidence(*state, proofs);
   };
+  RETURN_IF_ERROR(PrepareRounds(&options));
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;
   dialer_.Bind(*federation_, link_tls_.get());

@@ -16,6 +16,7 @@
 #include "inference/package/model_package.h"
 #include "inference/transformer/transformer.h"
 #include "node/actors/deep_actor.h"
+#include "node/actors/federation_actor.h"
 #include "node/admission/admission_controller.h"
 #include "node/admission/certificate_renewer.h"
 #include "node/admission/link_tls.h"
@@ -48,6 +49,8 @@
 #include "node/sharing/dp_release.h"
 #include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
+#include "node/sharing/global_gate.h"
+#include "node/sharing/local_contributor.h"
 #include "node/sharing/update_layout.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
@@ -113,6 +116,10 @@ class NodeImpl final : public Node {
   void PrepareReleases();
   // Prepares releases of centroids, with the policy, scope and ledger of `release`.
   void PrepareCentroids(const sharing::DpReleaseOptions& release);
+  void PrepareContributor(const sharing::DpReleaseOptions& release,
+                          std::vector<privacy::UnitBudget> budgets);
+  // Adds the rounds of the cluster to the options, if the node runs them.
+  absl::Status PrepareRounds(actors::FederationActorOptions* options);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   // Returns the embedding of a stored request's prompt, or an empty vector if it is not stored. For
@@ -155,6 +162,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;  // null: it could not be opened
   std::unique_ptr<sharing::DpRelease> release_;          // null: the node does not federate
   std::unique_ptr<sharing::DpCentroids> centroids_;      // null: the node does not federate
+  // Both are used on learning_pool_ only; null: the node runs no rounds
+  std::unique_ptr<sharing::LocalContributor> contributor_;
+  std::unique_ptr<sharing::GlobalGate> global_gate_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;

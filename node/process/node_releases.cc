@@ -62,15 +62,25 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing is shared, because the site policy is not usable: {} [{}]",
              MessageOf(policy.status()), ReasonOf(policy.status()));
   }
+  std::vector<privacy::UnitBudget> budgets;
   const auto budget = privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode,
                                                   double{privacy.node_epsilon}, options.delta);
-  const auto of_lessons = privacy::UnitBudget::Within(
-      privacy::PrivacyUnit::kLesson, double{privacy.example_epsilon}, options.delta);
+  const auto of_unit = [&](privacy::PrivacyUnit unit) {
+    auto own = privacy::UnitBudget::Within(unit, double{privacy.example_epsilon}, options.delta);
+    if (own.ok()) {
+      own->rounds = static_cast<uint32_t>(privacy.rounds);
+    }
+    return own;
+  };
+  const auto of_lessons = of_unit(privacy::PrivacyUnit::kLesson);
+  const auto of_users = of_unit(privacy::PrivacyUnit::kUser);
   options.unavailable = budget.status();
   options.unavailable.Update(of_lessons.status());
+  options.unavailable.Update(of_users.status());
   if (options.unavailable.ok()) {
     options.budget = *budget;
-    auto ledger = OpenLedger(config_, {*budget, *of_lessons}, files_->key, *database_);
+    budgets = {*budget, *of_lessons, *of_users};
+    auto ledger = OpenLedger(config_, budgets, files_->key, *database_);
     options.unavailable = ledger.status();
     if (ledger.ok()) {
       ledger_ = *std::move(ledger);
@@ -82,6 +92,7 @@ void NodeImpl::PrepareReleases() {
              ReasonOf(options.unavailable));
   }
   PrepareCentroids(options);
+  PrepareContributor(options, std::move(budgets));
   release_ = sharing::DpRelease::Create(std::move(options));
 }
 
@@ -107,6 +118,19 @@ void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release) {
       .random = privacy::SecureRandomBytes,
       .clock = &clock_,
   });
+}
+
+void NodeImpl::PrepareContributor(const sharing::DpReleaseOptions& release,
+                                  std::vector<privacy::UnitBudget> budgets) {
+  contributor_ = std::make_unique<sharing::LocalContributor>(
+      sharing::LocalContributorOptions{.frame = frame_set_,
+                                       .policy = release.policy,
+                                       .scope = release.scope,
+                                       .budgets = std::move(budgets),
+                                       .ledger = release.ledger,
+                                       .unavailable = release.unavailable,
+                                       .random = privacy::SecureRandomBytes,
+                                       .min_rating = config_.learning.min_rating});
 }
 
 }  // namespace ruvd::node

@@ -53,6 +53,7 @@ struct FederationView {
   std::optional<admin::v1::CentroidStatus> centroids;
   int64_t certificate_expires_ms = 0;             // 0: the node does not federate
   std::optional<admin::v1::MaskedStatus> masked;  // nullopt: the node does not federate
+  std::optional<admin::v1::RoundsStatus> rounds;  // nullopt: the node runs no rounds
 };
 
 // What was withdrawn because consents of users or sessions changed.
@@ -102,6 +103,8 @@ class FederationActor {
   virtual void SetConsent(
       privacy::ConsentTier tier,
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) = 0;
+  // Lessons were withdrawn or erased: takes back plain contributions that may contain them.
+  virtual void OnLessonsWithdrawn() = 0;
   // Handles changed consents of users or sessions: withdraws what may no longer leave and tells
   // peers.
   virtual void OnConsentsChanged(std::function<void(absl::StatusOr<OptOutAnswer>)> done) = 0;

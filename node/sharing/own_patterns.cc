@@ -54,6 +54,13 @@ bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors
   return consents_->MayShare(contributors, tier, now.wall_ms);
 }
 
+bool OwnPatterns::MayStillLeave(const storage::ReleaseSources& sources, privacy::ConsentTier tier,
+                                federation::Instant now) const {
+  // A contribution of the operator's own texts names neither patterns nor users.
+  const bool operators = sources.patterns.empty() && sources.contributors.empty();
+  return operators || MayShare(sources.contributors, tier, now);
+}
+
 bool OwnPatterns::MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                               federation::Instant now) const {
   return !(tier == privacy::ConsentTier::kPublic && payload.holds_others) &&
@@ -77,10 +84,11 @@ absl::Status OwnPatterns::ForEachShareable(
 
 bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                                    federation::Instant now) const {
-  if (item.kind == federation::ItemKind::kAdapterDelta) {
+  if (item.kind == federation::ItemKind::kAdapterDelta ||
+      item.kind == federation::ItemKind::kContribution) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpAdapterDelta) &&
-           sources != nullptr && MayShare(sources->contributors, tier, now);
+           sources != nullptr && MayStillLeave(*sources, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&
@@ -116,9 +124,9 @@ std::vector<federation::Item> OwnPatterns::RemoveWithdrawn(std::vector<federatio
   std::set<Digest> kept;
   std::erase_if(*items, [&](const federation::Item& item) {
     // Items of masked rounds reveal nothing alone, and a node that sends a different one later is
-    // taken for a liar.
+    // taken for a liar. A checkpoint holds nothing that is not out already.
     if (item.origin != self_ || item.kind == federation::ItemKind::kWithdrawal ||
-        federation::IsMaskItem(item.kind)) {
+        federation::IsMaskItem(item.kind) || item.kind == federation::ItemKind::kCheckpoint) {
       return false;
     }
     if (!MayStillBeShared(item, tier, now)) {
@@ -281,7 +289,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
     return actions;
   }
   Withdraw(releases_.ItemsWhere([&](const storage::ReleaseSources& sources) {
-    return !MayShare(sources.contributors, tier_, now);
+    return !MayStillLeave(sources, tier_, now);
   }),
            core, &actions);
   const Offered offered = OfferedBy(core);

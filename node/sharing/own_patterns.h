@@ -80,6 +80,12 @@ class OwnPatterns {
   absl::StatusOr<federation::Actions> OfferNoised(uint64_t round, DpRelease& release,
                                                   federation::GossipCore& core,
                                                   federation::Instant now);
+  // Records whose lessons are in a contribution that was just offered, before `offered` is
+  // performed: if they withdraw their consent, it is withdrawn. If that fails, returns actions that
+  // take the contribution back.
+  federation::Actions RecordContribution(federation::Actions offered,
+                                         std::vector<privacy::Contributor> contributors,
+                                         federation::GossipCore& core);
   // Charges for noised centroids of the lessons and offers them instead of the previous ones. Does
   // nothing under a tier other than `dp`, or if no release is due. `centroids` notes its refusals
   // itself.
@@ -102,12 +108,20 @@ class OwnPatterns {
                 federation::Instant now) const;
   bool MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                    federation::Instant now) const;
+  // Returns whether what was made from these sources may still be offered.
+  bool MayStillLeave(const storage::ReleaseSources& sources, privacy::ConsentTier tier,
+                     federation::Instant now) const;
   bool MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                         federation::Instant now) const;
   // Records the sources of an own update before peers learn of it. If that fails, the update is not
   // offered.
   federation::Actions RecordSources(federation::Actions offered, OwnCores own,
                                     federation::GossipCore& core);
+  // Records the sources of the item that `offered` accepts, and forgets those of items that are
+  // gone. If that fails, the item is withdrawn and taken out of `offered`. Returns whether there is
+  // an item with recorded sources.
+  bool Record(storage::ReleaseSources sources, federation::GossipCore& core,
+              federation::Actions* offered);
   // Withdraws updates, and updates the view of what peers can get.
   void Withdraw(const std::vector<Digest>& updates, federation::GossipCore& core,
                 federation::Actions* actions);

@@ -47,40 +47,53 @@ void OwnPatterns::Withdraw(const std::vector<Digest>& updates, federation::Gossi
   delta_changed_ = true;
 }
 
-federation::Actions OwnPatterns::RecordSources(federation::Actions offered, OwnCores own,
-                                               federation::GossipCore& core) {
+bool OwnPatterns::Record(storage::ReleaseSources sources, federation::GossipCore& core,
+                         federation::Actions* offered) {
   const federation::Item* item = nullptr;
-  for (const federation::Action& action : offered) {
+  for (const federation::Action& action : *offered) {
     if (const auto* const accepted = std::get_if<federation::ItemAccepted>(&action);
         accepted != nullptr) {
       item = &accepted->item;
     }
   }
   if (item == nullptr) {
-    return offered;
+    return false;
   }
   const Digest id = item->id;
-  const absl::Status noted = releases_.Record({.item = id,
-                                               .created_ms = item->created_ms,
-                                               .patterns = own.patterns,
-                                               .contributors = std::move(own.contributors)});
-  if (!noted.ok()) {
+  sources.item = id;
+  sources.created_ms = item->created_ms;
+  if (const absl::Status noted = releases_.Record(std::move(sources)); !noted.ok()) {
     LogError("an update is not offered, because its contributors could not be recorded: {}",
              MessageOf(noted));
-    std::erase_if(offered, [](const federation::Action& action) {
+    std::erase_if(*offered, [](const federation::Action& action) {
       return std::holds_alternative<federation::SendFrame>(action) ||
              std::holds_alternative<federation::ItemAccepted>(action);
     });
-    Append(core.WithdrawItems({{id}}), &offered);
-    return offered;
+    Append(core.WithdrawItems({{id}}), offered);
+    return false;
   }
-  in_newest_ = std::move(own.patterns);
-  delta_changed_ = false;
   std::set<Digest> live;
   for (const federation::Item& one : core.Items()) {
     live.insert(one.id);
   }
   releases_.RetainOnly(live);
+  return true;
+}
+
+federation::Actions OwnPatterns::RecordContribution(federation::Actions offered,
+                                                    std::vector<privacy::Contributor> contributors,
+                                                    federation::GossipCore& core) {
+  Record({.item = {}, .patterns = {}, .contributors = std::move(contributors)}, core, &offered);
+  return offered;
+}
+
+federation::Actions OwnPatterns::RecordSources(federation::Actions offered, OwnCores own,
+                                               federation::GossipCore& core) {
+  if (Record({.item = {}, .patterns = own.patterns, .contributors = std::move(own.contributors)},
+             core, &offered)) {
+    in_newest_ = std::move(own.patterns);
+    delta_changed_ = false;
+  }
   return offered;
 }
 

@@ -17,6 +17,7 @@
 namespace ruvd::storage::state {
 namespace {
 
+constexpr std::string_view kClusterRounds = "cluster-rounds";
 constexpr std::string_view kDeepCheckpoint = "deep-checkpoint";
 constexpr std::string_view kDeepSchedule = "deep-schedule";
 constexpr std::string_view kEquivocationProofs = "equivocation-proofs";
@@ -35,7 +36,8 @@ struct Kind {
   std::string_view name;
   absl::Status (*check)(std::string_view bytes);
 };
-constexpr std::array<Kind, 10> kKinds = {{{kDeepCheckpoint, Check<v1::DeepCheckpoint>},
+constexpr std::array<Kind, 11> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
+                                          {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
                                           {kDeepMemories, Check<v1::DeepMemory>},
                                           {kDeepSchedule, Check<v1::DeepSchedule>},
                                           {kEquivocationProofs, Check<v1::EquivocationProofs>},
@@ -48,6 +50,9 @@ constexpr std::array<Kind, 10> kKinds = {{{kDeepCheckpoint, Check<v1::DeepCheckp
 
 }  // namespace
 
+StateName<v1::ClusterRounds> ClusterRounds() {
+  return {std::string(kClusterRounds)};
+}
 StateName<v1::DeepCheckpoint> DeepCheckpoint() {
   return {std::string(kDeepCheckpoint)};
 }

@@ -12,6 +12,7 @@
 namespace ruvd::storage {
 
 namespace v1 {
+class ClusterRounds;
 class DeepCheckpoint;
 class DeepMemory;
 class DeepSchedule;
@@ -37,6 +38,7 @@ inline constexpr std::string_view kDeepMemories = "deep-memory/";
 inline constexpr std::string_view kLearnedAdapters = "learned-adapter/";
 inline constexpr std::string_view kRouters = "router/";
 
+StateName<v1::ClusterRounds> ClusterRounds();
 StateName<v1::DeepCheckpoint> DeepCheckpoint();
 StateName<v1::DeepMemory> DeepMemory(uint32_t version);
 StateName<v1::DeepSchedule> DeepSchedule();

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/learner_items.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/learner/contribution.h"
+#include "federation/learner/global_state.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+
+namespace ruvd::federation {
+namespace {
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid, "{}",
+               fmt::format(what, std::forward<Args>(args)...));
+}
+
+absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t round,
+                          const LearnerPlan& plan, uint64_t newest) {
+  if (kind == ItemKind::kContribution) {
+    ASSIGN_OR_RETURN(const Contribution contribution, DecodeContribution(AsBytes(payload), plan));
+    RETURN_IF_ERROR(CheckContribution(contribution, plan, newest));
+    if (contribution.round != round) {
+      return Invalid("contribution of round {} travels as one of round {}; update the sending node",
+                     contribution.round, round);
+    }
+    return contribution.members == 1
+               ? absl::OkStatus()
+               : Invalid("contribution says that it is a sum of {} members; a sum has no sender",
+                         contribution.members);
+  }
+  ASSIGN_OR_RETURN(const GlobalState state, DecodeState(AsBytes(payload), plan));
+  if (state.round != round || round > newest || round % plan.window != 0) {
+    return Invalid(
+        "checkpoint of round {} travels as one of round {}; the rounds of checkpoints are "
+        "multiples of {}; update the sending node",
+        state.round, round, plan.window);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
+  if (plan == nullptr) {
+    return 1;  // the content is refused by name
+  }
+  const uint64_t values = uint64_t{plan->banks()} * plan->values_per_bank;
+  const uint64_t most = kind == ItemKind::kContribution
+                            ? limits::kMaxContributionHeaderBytes + values * sizeof(float)
+                            : limits::kMaxStateHeaderBytes +
+                                  values * (sizeof(float) + 2 * sizeof(double)) +
+                                  limits::kMaxParticipants * uint64_t{40};
+  return std::min(most, limits::kMaxPayloadBytes);
+}
+
+absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t round,
+                              const LearnerPlan* plan, int64_t wall_ms) {
+  if (plan == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
+                 "a {} came, but this node runs no rounds; set experimental.rounds on all nodes of "
+                 "the cluster or on no node",
+                 ItemKindName(kind));
+  }
+  return CheckPayload(kind, payload, round, *plan,
+                      RoundAt(*plan, wall_ms + limits::kLearnerClockSkewMillis));
+}
+
+}  // namespace ruvd::federation

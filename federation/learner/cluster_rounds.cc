@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/cluster_rounds.h"
+
+#include <algorithm>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/learner/contribution.h"
+#include "federation/reasons.h"
+
+namespace ruvd::federation {
+namespace {
+
+// The first round whose contributions may be needed and are still alive.
+uint64_t FirstLiveRound(const LearnerPlan& plan, uint64_t now_round) {
+  const uint64_t back = 2 * uint64_t{plan.window} + 2;
+  return now_round > back ? now_round - back : 1;
+}
+
+}  // namespace
+
+ClusterRounds::ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round)
+    : self_(options.self),
+      history_(std::move(history)),
+      new_(is_new),
+      begin_round_(now_round),
+      now_round_(now_round) {}
+
+absl::StatusOr<ClusterRounds> ClusterRounds::Create(Options options, std::string_view saved,
+                                                    int64_t wall_ms, absl::Status* unused) {
+  RETURN_IF_ERROR(options.plan.Check());
+  const uint64_t now_round = RoundAt(options.plan, wall_ms);
+  std::optional<GlobalState> state;
+  if (!saved.empty()) {
+    auto decoded = DecodeState(AsBytes(saved), options.plan);
+    *unused = decoded.status();
+    if (decoded.ok() && decoded->round > now_round) {
+      *unused = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                      "the saved state is of round {}, but round {} is running; set the clock",
+                      decoded->round, now_round);
+    } else if (decoded.ok()) {
+      state = *std::move(decoded);
+    }
+  }
+  const bool is_new = !state;
+  if (is_new) {
+    state = EmptyState(options.plan, FirstLiveRound(options.plan, now_round));
+  }
+  ASSIGN_OR_RETURN(RoundHistory history, RoundHistory::Create(options.plan, *std::move(state)));
+  return ClusterRounds(std::move(options), std::move(history), is_new, now_round);
+}
+
+absl::Status ClusterRounds::OnItem(const Item& item) {
+  if (expelled_.contains(item.origin)) {
+    return absl::OkStatus();
+  }
+  if (item.kind == ItemKind::kContribution) {
+    live_.emplace(item.id, item);
+    return AddContribution(item);
+  }
+  return item.kind == ItemKind::kCheckpoint ? AddVote(item) : absl::OkStatus();
+}
+
+absl::Status ClusterRounds::AddContribution(const Item& item) {
+  ASSIGN_OR_RETURN(Contribution contribution, DecodeContribution(AsBytes(*item.payload), plan()));
+  const uint64_t round = contribution.round;
+  ASSIGN_OR_RETURN(const bool added, history_.Add({.id = item.id,
+                                                   .origin = item.origin,
+                                                   .attempt = 0,
+                                                   .members = {},
+                                                   .contribution = std::move(contribution)}));
+  changed_ |= added && round < now_round_;
+  return absl::OkStatus();
+}
+
+absl::Status ClusterRounds::AddVote(const Item& item) {
+  RETURN_IF_ERROR(DecodeState(AsBytes(*item.payload), plan()).status());
+  if (item.origin != self_) {
+    votes_[item.id] = {.voter = item.origin,
+                       .round = item.round,
+                       .state = Sha256(*item.payload),
+                       .payload = item.payload};
+    CountVotes();
+  }
+  return absl::OkStatus();
+}
+
+void ClusterRounds::OnGone(const Digest& id) {
+  live_.erase(id);
+  changed_ |= history_.Remove(id);
+  votes_.erase(id);
+}
+
+void ClusterRounds::OnExpelled(const privacy::NodeId& member) {
+  if (!expelled_.insert(member).second) {
+    return;
+  }
+  std::erase_if(live_, [&](const auto& entry) { return entry.second.origin == member; });
+  std::erase_if(votes_, [&](const auto& entry) { return entry.second.voter == member; });
+  const absl::StatusOr<bool> removed = history_.RemoveMember(member);
+  changed_ |= removed.value_or(true);
+  if (removed.ok()) {
+    return;
+  }
+  const uint64_t round = std::max<uint64_t>(CheckpointRound(plan(), now_round_), 1);
+  GlobalState empty = EmptyState(plan(), round + 1);
+  boundary_ = {.round = round, .state = Sha256(EncodeState(empty, plan())), .own = true};
+  Adopt(std::move(empty));
+}
+
+void ClusterRounds::OnTime(int64_t wall_ms) {
+  const uint64_t round = RoundAt(plan(), wall_ms);
+  if (round <= now_round_) {
+    return;
+  }
+  now_round_ = round;
+  changed_ = true;
+  const uint64_t boundary = CheckpointRound(plan(), round);
+  if (boundary > 0 && (!boundary_ || boundary > boundary_->round) &&
+      boundary >= history_.checkpoint().round) {
+    PassBoundary(boundary);
+  }
+  history_.Seal(round);
+  save_ |= history_.checkpoint().round != saved_round_;
+  CountVotes();
+}
+
+void ClusterRounds::PassBoundary(uint64_t round) {
+  if (round > CheckpointRound(plan(), begin_round_) && votes_.empty()) {
+    new_ = false;
+  }
+  if (new_) {
+    return;
+  }
+  const GlobalState& state = history_.StateBefore(round + 1);
+  std::string bytes = EncodeState(state, plan());
+  boundary_ = {.round = round, .state = Sha256(bytes), .own = true};
+  // A state without participants is what every member begins with.
+  if (!state.last_part.empty()) {
+    to_offer_ = {.round = round, .bytes = std::move(bytes)};
+  }
+}
+
+const ClusterRounds::Vote* ClusterRounds::Winner(uint64_t round) const {
+  std::map<Digest, std::pair<size_t, const Vote*>> count;
+  for (const auto& [id, vote] : votes_) {
+    if (vote.round == round) {
+      auto& [votes, example] = count[vote.state];
+      ++votes;
+      example = &vote;
+    }
+  }
+  const bool has_state = boundary_ && boundary_->round == round;
+  if (has_state && boundary_->own) {
+    ++count[boundary_->state].first;
+  }
+  const auto winner = std::ranges::max_element(
+      count, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  const bool is_here = winner == count.end() || (has_state && winner->first == boundary_->state);
+  return is_here ? nullptr : winner->second.second;
+}
+
+void ClusterRounds::CountVotes() {
+  const uint64_t round = CheckpointRound(plan(), now_round_);
+  if (round == 0 || (!new_ && (!boundary_ || boundary_->round != round))) {
+    return;  // the node was restarted since the round; it compares states again at the next one
+  }
+  const Vote* const winner = Winner(round);
+  if (winner == nullptr) {
+    return;
+  }
+  auto state = DecodeState(AsBytes(*winner->payload), plan());
+  const bool clean = state.ok() && std::ranges::none_of(state->last_part, [&](const auto& part) {
+                       return expelled_.contains(part.first);
+                     });
+  if (clean) {
+    new_ = false;
+    boundary_ = {.round = round, .state = winner->state, .own = false};
+    Adopt(*std::move(state));
+  }
+}
+
+void ClusterRounds::Adopt(GlobalState state) {
+  auto history = RoundHistory::Create(plan(), std::move(state));
+  RUVD_CHECK(history.ok());  // the state was decoded for this plan
+  history_ = *std::move(history);
+  AddLive();
+  history_.Seal(now_round_);
+  save_ = true;
+  changed_ = true;
+}
+
+void ClusterRounds::AddLive() {
+  for (const auto& [id, item] : live_) {
+    // Contributions up to the checkpoint are part of it.
+    if (item.round > history_.checkpoint().round) {
+      (void)AddContribution(item);
+    }
+  }
+}
+
+std::optional<std::string> ClusterRounds::TakeSavedState() {
+  if (!std::exchange(save_, false) || new_) {
+    return std::nullopt;
+  }
+  saved_round_ = history_.checkpoint().round;
+  return EncodeState(history_.checkpoint(), plan());
+}
+
+bool ClusterRounds::HasOwn(uint64_t round) const {
+  return std::ranges::any_of(live_, [&](const auto& entry) {
+    return entry.second.origin == self_ && entry.second.round == round;
+  });
+}
+
+size_t ClusterRounds::own_contributions() const {
+  return static_cast<size_t>(std::ranges::count_if(live_, [&](const auto& entry) {
+    return entry.second.origin == self_ && entry.second.round > history_.checkpoint().round;
+  }));
+}
+
+}  // namespace ruvd::federation

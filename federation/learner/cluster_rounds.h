@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "federation/events/item.h"
+#include "federation/learner/global_state.h"
+#include "federation/learner/plan.h"
+#include "federation/learner/round_history.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd::federation {
+
+// The rounds of a cluster as one member sees them: a function of the items that it holds and of the
+// time. It has no I/O: the owner passes on items and the clock, offers the checkpoints and saves
+// the state.
+//
+// Members that hold equal items have equal states. What a member missed for longer than the plan's
+// window it cannot compute again, so every member that is not new offers its state at the same
+// rounds (CheckpointRound), signed by its item. A member whose own digest has fewer votes than
+// another one takes that state and applies the later contributions to it; of equal votes the
+// smaller digest counts. A new member has no vote: it takes the state with the most votes, and
+// counts as a founder if no other member has a state at the first round of checkpoints that it
+// passes.
+// Not thread-safe.
+class ClusterRounds {
+ public:
+  struct Options {
+    LearnerPlan plan;
+    privacy::NodeId self{};
+  };
+  // A state that this node has to offer to its peers.
+  struct Checkpoint {
+    uint64_t round = 0;
+    std::string bytes;  // EncodeState
+  };
+
+  // `saved` is what SavedState returned before the restart; empty: this node is new. A saved state
+  // of another plan or with damage is not used: then the node is new, and `unused` says why.
+  // Returns INVALID_ARGUMENT for a plan that is not valid.
+  static absl::StatusOr<ClusterRounds> Create(Options options, std::string_view saved,
+                                              int64_t wall_ms, absl::Status* unused);
+
+  // ---- Events
+
+  // Takes an accepted contribution or checkpoint; items of other kinds have no effect. Returns the
+  // errors of DecodeContribution and RoundHistory::Add, ROUND_SEALED among them, or those of
+  // DecodeState.
+  absl::Status OnItem(const Item& item);
+  // An item was dropped or withdrawn. If a settled round contains it, the round stays as it is.
+  void OnGone(const Digest& id);
+  // The member is no longer in good standing: it has no part in any round from now on. If the
+  // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
+  void OnExpelled(const privacy::NodeId& member);
+  // Moves on to the round at `wall_ms`. A clock that goes back has no effect.
+  void OnTime(int64_t wall_ms);
+
+  // ---- What follows from them
+
+  const LearnerPlan& plan() const { return history_.plan(); }
+  uint64_t now_round() const { return now_round_; }
+  // Returns the state before `round`; valid until the next call of a method that is not const.
+  const GlobalState& StateBefore(uint64_t round) { return history_.StateBefore(round); }
+  // Returns whether the state before the running round may have changed since the last call.
+  bool TakeChanged() { return std::exchange(changed_, false); }
+  // Returns a checkpoint to offer, each once.
+  std::optional<Checkpoint> TakeCheckpoint() { return std::exchange(to_offer_, std::nullopt); }
+  // Returns the bytes to save, if they changed since the last call.
+  std::optional<std::string> TakeSavedState();
+  // Whether a contribution of this node to the round is among the items
+  bool HasOwn(uint64_t round) const;
+  // How many contributions are not settled: of all members, and of this node
+  size_t contributions() const { return history_.size(); }
+  size_t own_contributions() const;
+  // Whether this node has no state of its own yet
+  bool is_new() const { return new_; }
+
+ private:
+  // A vote for a state: a checkpoint that a peer offers.
+  struct Vote {
+    privacy::NodeId voter{};
+    uint64_t round = 0;
+    Digest state{};  // SHA-256 of the payload
+    std::shared_ptr<const std::string> payload;
+  };
+  // The state at the newest round of checkpoints.
+  struct Boundary {
+    uint64_t round = 0;
+    Digest state{};
+    bool own = false;  // computed here, so that it counts as a vote
+  };
+
+  ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
+  absl::Status AddContribution(const Item& item);
+  absl::Status AddVote(const Item& item);
+  void PassBoundary(uint64_t round);
+  // Counts the votes for the newest boundary, and adopts the winner if it is another state.
+  void CountVotes();
+  // Returns the vote for the state that most members have; null if this node has it, too.
+  const Vote* Winner(uint64_t round) const;
+  void Adopt(GlobalState state);
+  // Adds all live contributions after the checkpoint.
+  void AddLive();
+
+  privacy::NodeId self_;
+  RoundHistory history_;
+  bool new_ = false;
+  uint64_t begin_round_ = 0;  // in which this object was made
+  uint64_t now_round_ = 0;
+  std::map<Digest, Item> live_;  // contributions, also settled ones
+  std::map<Digest, Vote> votes_;
+  std::set<privacy::NodeId> expelled_;
+  std::optional<Boundary> boundary_;
+  std::optional<Checkpoint> to_offer_;
+  uint64_t saved_round_ = 0;
+  bool save_ = true;
+  bool changed_ = true;
+};
+
+}  // namespace ruvd::federation

@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/round_learning.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/learner/contribution.h"
+#include "federation/reasons.h"
+#include "inference/adapter/core_shape.h"
+#include "node/log/log.h"
+#include "node/sharing/shared_items.h"
+#include "ruvd/storage/v1/state.pb.h"
+#include "storage/state/state_names.h"
+
+namespace ruvd::actors {
+namespace {
+
+constexpr std::string_view kGlobalName = "global";
+
+void LogFailure(std::string_view what, const absl::Status& status) {
+  if (!status.ok()) {
+    LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
+  }
+}
+
+// Learning beside serving, for as long as this object lives.
+class Throttled {
+ public:
+  Throttled(learning::LearningThrottle* throttle, learning::LearningServices* services)
+      : throttle_(throttle) {
+    if (throttle_ != nullptr) {
+      services->between_slices = [throttle, cancelled = services->cancelled](uint64_t bytes) {
+        return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);
+      };
+      working_.emplace(*throttle_);
+    }
+  }
+  ~Throttled() {
+    if (throttle_ != nullptr) {
+      throttle_->RoundEnded(storage::LearningLoop::kBackground);
+    }
+  }
+  Throttled(const Throttled&) = delete;
+  Throttled& operator=(const Throttled&) = delete;
+
+ private:
+  learning::LearningThrottle* const throttle_;
+  std::optional<learning::LearningThrottle::ScopedLearning> working_;
+};
+
+}  // namespace
+
+RoundLearning::RoundLearning(const FederationActorOptions& options, sharing::OwnPatterns& own,
+                             Perform perform)
+    : options_(options), learner_(*options.rounds), own_(own), perform_(std::move(perform)) {}
+
+absl::Status RoundLearning::Restore() {
+  std::string saved;
+  if (options_.state != nullptr) {
+    const auto stored = options_.state->Get(storage::state::ClusterRounds());
+    if (stored.ok() && *stored) {
+      saved = (*stored)->state();
+    } else if (!stored.ok()) {
+      LogFailure("the state of the rounds cannot be read, so it is taken from peers",
+                 stored.status());
+    }
+  }
+  absl::Status unused;
+  ASSIGN_OR_RETURN(
+      federation::ClusterRounds rounds,
+      federation::ClusterRounds::Create({.plan = *learner_.plan, .self = options_.key->id()}, saved,
+                                        options_.clock->WallMillis(), &unused));
+  LogFailure("rounds begin anew", unused);
+  rounds_.emplace(std::move(rounds));
+  return absl::OkStatus();
+}
+
+void RoundLearning::OnItem(const federation::Item& item) {
+  const absl::Status taken = rounds_->OnItem(item);
+  if (!taken.ok() && ReasonOf(taken) != reasons::kRoundSealed) {
+    LogFailure("an item of the rounds has no effect", taken);
+  }
+}
+
+void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
+  for (const federation::Member& member : core.Members()) {
+    if (member.standing != federation::MemberStanding::kGood) {
+      rounds_->OnExpelled(member.id);
+    }
+  }
+  std::vector<privacy::NodeId> parts;
+  for (const auto& [member, round] : rounds_->StateBefore(rounds_->now_round()).last_part) {
+    parts.push_back(member);
+  }
+  for (const privacy::NodeId& member : parts) {
+    if (core.StandingOf(member) != federation::MemberStanding::kGood) {
+      rounds_->OnExpelled(member);
+    }
+  }
+}
+
+learning::LearningServices RoundLearning::Services() const {
+  return options_.learning;
+}
+
+void RoundLearning::OnTick(federation::GossipCore& core, Context& context) {
+  rounds_->OnTime(options_.clock->WallMillis());
+  OfferCheckpoint(core, context);
+  Save();
+  if (working_) {
+    return;
+  }
+  if (ContributionIsDue(core)) {
+    Contribute(core, context);
+  } else if (rounds_->TakeChanged()) {
+    Judge(context);
+  }
+}
+
+void RoundLearning::OfferCheckpoint(federation::GossipCore& core, Context& context) {
+  const std::optional<federation::ClusterRounds::Checkpoint> checkpoint = rounds_->TakeCheckpoint();
+  if (!checkpoint || core.consent() == privacy::ConsentTier::kPrivate) {
+    return;
+  }
+  auto offered = core.OfferCheckpoint(checkpoint->round, checkpoint->bytes, Now());
+  LogFailure("the state of the rounds could not be offered", offered.status());
+  if (offered.ok()) {
+    perform_(*std::move(offered), context);
+  }
+}
+
+void RoundLearning::Save() {
+  const std::optional<std::string> bytes = rounds_->TakeSavedState();
+  if (!bytes || options_.state == nullptr) {
+    return;
+  }
+  storage::v1::ClusterRounds message;
+  message.set_state(*bytes);
+  LogFailure("the state of the rounds could not be saved",
+             options_.state->Put(storage::state::ClusterRounds(), message));
+}
+
+bool RoundLearning::ContributionIsDue(const federation::GossipCore& core) const {
+  const uint64_t round = rounds_->now_round();
+  return core.consent() != privacy::ConsentTier::kPrivate && round > 0 &&
+         (tried_ < round || (!refusal_.ok() && options_.clock->Now() >= next_try_)) &&
+         last_round_ < round && !rounds_->HasOwn(round);
+}
+
+void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
+  const uint64_t round = rounds_->now_round();
+  tried_ = round;
+  next_try_ = options_.clock->Now() + std::chrono::milliseconds(learner_.plan->round_ms);
+  if (const absl::Status role = sharing::CheckMayContribute(core.certificate()); !role.ok()) {
+    refusal_ = role;
+    return;
+  }
+  const std::vector<federation::Member> members = core.Members();
+  const auto nodes = static_cast<size_t>(
+      std::ranges::count_if(members, [](const federation::Member& one) { return one.counts(); }));
+  auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(round));
+  using Made = absl::StatusOr<std::optional<sharing::LocalContribution>>;
+  auto made = std::make_shared<Made>(absl::UnknownError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      // The work refers to nothing in this actor, because it outlives the actor after a forced
+      // stop.
+      [contributor = learner_.contributor, services = Services(), throttle = options_.throttle,
+       plan = learner_.plan, round, base, tier = core.consent(), nodes, made]() mutable {
+        const Throttled throttled(throttle, &services);
+        *made = contributor->Make(
+            services,
+            {.plan = plan.get(), .round = round, .base = base.get(), .tier = tier, .nodes = nodes});
+      },
+      [this, &core, round, made](Context& own) {
+        working_ = false;
+        EndContribution(round, *std::move(made), core, own);
+        return absl::OkStatus();
+      });
+  working_ = started.ok();
+  LogFailure("a contribution was not begun", started);
+}
+
+void RoundLearning::EndContribution(uint64_t round,
+                                    absl::StatusOr<std::optional<sharing::LocalContribution>> made,
+                                    federation::GossipCore& core, Context& context) {
+  refusal_ = made.status();
+  if (made.ok() && !*made) {
+    refusal_ = Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+                     "there is no lesson that may take part under this tier; add texts with `ruvd "
+                     "learn add --tier`, give feedback, or ask the users to allow it");
+  } else if (made.ok()) {
+    refusal_ = Offer(round, **made, core, context);
+  }
+  if (!refusal_.ok() && !absl::IsCancelled(refusal_)) {
+    LogWarning("this node gives nothing to round {}: {} [{}]", round, MessageOf(refusal_),
+               ReasonOf(refusal_));
+  }
+}
+
+absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContribution& made,
+                                  federation::GossipCore& core, Context& context) {
+  const bool plain = made.contribution.noise == federation::Contribution::Noise::kNone;
+  std::string payload = EncodeContribution(made.contribution, *learner_.plan);
+  payload_bytes_ = static_cast<uint32_t>(payload.size());
+  ASSIGN_OR_RETURN(federation::Actions offered,
+                   core.OfferContribution(round, std::move(payload), Now(),
+                                          plain ? privacy::ShareableKind::kAdapterDelta
+                                                : privacy::ShareableKind::kDpAdapterDelta));
+  perform_(own_.RecordContribution(std::move(offered), made.contributors, core), context);
+  learner_.contributor->NoteSent(made.reservation);
+  last_round_ = round;
+  last_lessons_ = static_cast<uint32_t>(made.lessons);
+  last_epsilon_ = made.epsilon;
+  LogInfo("gave a contribution of {} lessons to round {}", made.lessons, round);
+  return absl::OkStatus();
+}
+
+federation::Actions RoundLearning::WithdrawPlain(federation::GossipCore& core) const {
+  std::vector<Digest> plain;
+  for (const federation::Item& item : core.Items()) {
+    if (item.kind != federation::ItemKind::kContribution || item.origin != options_.key->id()) {
+      continue;
+    }
+    const auto contribution =
+        federation::DecodeContribution(AsBytes(*item.payload), *learner_.plan);
+    if (!contribution.ok() || contribution->noise == federation::Contribution::Noise::kNone) {
+      plain.push_back(item.id);
+    }
+  }
+  return plain.empty() ? federation::Actions() : core.WithdrawItems(plain);
+}
+
+absl::StatusOr<std::shared_ptr<const inference::Talora>> RoundLearning::Candidate() {
+  const federation::GlobalState& state = rounds_->StateBefore(rounds_->now_round());
+  if (state.last_part.empty()) {
+    return nullptr;
+  }
+  return inference::TaloraOfCores(*learner_.frame, learner_.shape, state.values,
+                                  std::string(kGlobalName), static_cast<uint32_t>(state.round));
+}
+
+void RoundLearning::Judge(Context& context) {
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> candidate = Candidate();
+  LogFailure("the global adapter cannot be made", candidate.status());
+  if (!candidate.ok()) {
+    return;
+  }
+  const federation::GlobalState& state = rounds_->StateBefore(rounds_->now_round());
+  std::string values;
+  for (const std::vector<float>& bank : state.values) {
+    values.append(reinterpret_cast<const char*>(bank.data()), bank.size() * sizeof(float));
+  }
+  if (const Digest digest = Sha256(values); std::exchange(judged_, digest) == digest) {
+    return;  // nobody contributed to the last rounds
+  }
+  if (*candidate == nullptr) {
+    Serve(nullptr);
+    return;
+  }
+  auto verdict =
+      std::make_shared<absl::StatusOr<sharing::GlobalVerdict>>(absl::UnknownError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      [gate = learner_.gate, services = Services(), throttle = options_.throttle, served = served_,
+       candidate = *candidate, verdict]() mutable {
+        const Throttled throttled(throttle, &services);
+        *verdict = gate->Judge(services, served, candidate);
+      },
+      [this, candidate = *candidate, verdict](Context&) {
+        working_ = false;
+        EndJudgement(candidate, *verdict);
+        return absl::OkStatus();
+      });
+  working_ = started.ok();
+  LogFailure("the judgement of a global adapter was not begun", started);
+}
+
+void RoundLearning::EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
+                                 const absl::StatusOr<sharing::GlobalVerdict>& verdict) {
+  if (!verdict.ok()) {
+    judged_ = {};  // tried again with the next round
+    if (!absl::IsCancelled(verdict.status())) {
+      LogFailure("the global adapter could not be judged", verdict.status());
+    }
+    return;
+  }
+  verdict_ = *verdict;
+  LogInfo(
+      "global adapter {}: {}; gain {:+.4f} on {} lessons (standard error {:.4f}), general text "
+      "{:.4f} to {:.4f}",
+      candidate->version, verdict->serve ? "served" : "held back", verdict->gain_over_none,
+      verdict->lessons, verdict->standard_error_over_none, verdict->general_before,
+      verdict->general_after);
+  if (verdict->serve) {
+    Serve(candidate);
+  }
+}
+
+void RoundLearning::Serve(std::shared_ptr<const inference::Talora> adapter) {
+  served_ = std::move(adapter);
+  learner_.catalog->SetGlobal(served_);
+}
+
+admin::v1::RoundsStatus RoundLearning::View() {
+  admin::v1::RoundsStatus view;
+  const federation::LearnerPlan& plan = rounds_->plan();
+  view.set_plan_id(ToHex(plan.Id()));
+  view.set_frame_id(ToHex(plan.frame_id));
+  view.set_round(rounds_->now_round());
+  const federation::GlobalState& state = rounds_->StateBefore(rounds_->now_round());
+  view.set_state_round(state.round);
+  view.set_state_digest(ToHex(state.DigestOf(plan)));
+  view.set_contributions(rounds_->contributions());
+  view.set_own_contributions(rounds_->own_contributions());
+  view.set_served_version(served_ == nullptr ? 0 : served_->version);
+  view.set_last_round(last_round_);
+  view.set_last_lessons(last_lessons_);
+  view.set_last_epsilon(last_epsilon_);
+  view.set_payload_bytes(payload_bytes_);
+  if (verdict_) {
+    view.set_held_back(!verdict_->serve);
+    view.set_judged_lessons(static_cast<uint32_t>(verdict_->lessons));
+    view.set_gain(verdict_->gain_over_none);
+    view.set_standard_error(verdict_->standard_error_over_none);
+    view.set_general_before(verdict_->general_before);
+    view.set_general_after(verdict_->general_after);
+  }
+  if (!refusal_.ok() && !absl::IsCancelled(refusal_)) {
+    view.set_refusal(MessageOf(refusal_));
+    view.set_refusal_reason(ReasonOf(refusal_));
+  }
+  return view;
+}
+
+}  // namespace ruvd::actors

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "federation/core/gossip_core.h"
+#include "federation/events/actions.h"
+#include "federation/learner/cluster_rounds.h"
+#include "inference/adapter/talora.h"
+#include "node/actors/federation_actor.h"
+#include "node/actors/gossip_actor.h"
+#include "node/runtime/actor.h"
+#include "node/sharing/global_gate.h"
+#include "node/sharing/local_contributor.h"
+#include "node/sharing/own_patterns.h"
+#include "ruvd/admin/v1/admin.pb.h"
+
+namespace ruvd::actors {
+
+// The federation actor's part in the cluster's rounds: it passes items and time to ClusterRounds,
+// has this node's contribution made at the begin of each round, offers it and the checkpoints,
+// saves the settled state, and serves the global adapter once this node's gate allows it. Training
+// and judging run on the learning pool. It belongs to one life of the actor. Not thread-safe.
+class RoundLearning {
+ public:
+  using Context = runtime::ActorContext<GossipMessage>;
+
+  // What it needs of the actor: to perform actions of the core.
+  using Perform = std::function<void(federation::Actions actions, Context& context)>;
+  // Everything that `options` point to must outlive this object; options.rounds has a value.
+  RoundLearning(const FederationActorOptions& options, sharing::OwnPatterns& own, Perform perform);
+
+  // Reads the settled state from before the restart. Items follow through OnItem. Returns the
+  // errors of ClusterRounds::Create and of the store.
+  absl::Status Restore();
+
+  // Events of the core; items of other kinds have no effect.
+  void OnItem(const federation::Item& item);
+  void OnGone(const Digest& id) { rounds_->OnGone(id); }
+  // Leaves out members that are not in good standing.
+  void ExcludeExpelled(const federation::GossipCore& core);
+
+  // Begins what is due: a contribution, the judgement of a new global adapter, the offer of a
+  // checkpoint.
+  void OnTick(federation::GossipCore& core, Context& context);
+  // Takes back what may contain lessons that are no longer there: contributions without noise.
+  federation::Actions WithdrawPlain(federation::GossipCore& core) const;
+
+  admin::v1::RoundsStatus View();
+
+ private:
+  federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
+  // Returns the services of a training on the learning pool, which gives way to serving.
+  learning::LearningServices Services() const;
+  void OfferCheckpoint(federation::GossipCore& core, Context& context);
+  void Save();
+  // Returns whether this node should contribute to the running round now.
+  bool ContributionIsDue(const federation::GossipCore& core) const;
+  void Contribute(federation::GossipCore& core, Context& context);
+  void EndContribution(uint64_t round,
+                       absl::StatusOr<std::optional<sharing::LocalContribution>> made,
+                       federation::GossipCore& core, Context& context);
+  absl::Status Offer(uint64_t round, const sharing::LocalContribution& made,
+                     federation::GossipCore& core, Context& context);
+  void Judge(Context& context);
+  void EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
+                    const absl::StatusOr<sharing::GlobalVerdict>& verdict);
+  void Serve(std::shared_ptr<const inference::Talora> adapter);
+  // Returns the adapter of the state before the running round; null if nobody had a part in it.
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> Candidate();
+
+  const FederationActorOptions& options_;
+  const RoundLearningOptions& learner_;
+  sharing::OwnPatterns& own_;
+  const Perform perform_;
+  std::optional<federation::ClusterRounds> rounds_;  // set by Restore
+  std::shared_ptr<const inference::Talora> served_;
+  Digest judged_{};  // digest of the state that was judged last
+  std::optional<sharing::GlobalVerdict> verdict_;
+  bool working_ = false;  // something runs on the learning pool
+  uint64_t tried_ = 0;    // the last round to which a contribution was tried
+  TimePoint next_try_{};  // after a failure
+  uint64_t last_round_ = 0;
+  uint32_t last_lessons_ = 0;
+  double last_epsilon_ = 0;
+  uint32_t payload_bytes_ = 0;
+  absl::Status refusal_;
+};
+
+}  // namespace ruvd::actors

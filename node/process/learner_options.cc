@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/learner_options.h"
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/strategy.h"
+#include "node/process/limits.h"
+#include "privacy/dp/grid_release.h"
+
+namespace ruvd::node {
+namespace {
+
+using federation::ContributionKind;
+
+// Measured on the 5M model: larger cores need smaller steps
+// (bench/experiments/federate_training.cc).
+double LocalRate(int rank) {
+  return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
+}
+
+absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
+  plan->clip_norm = double{config.privacy.clip_norm};
+  ASSIGN_OR_RETURN(plan->grid, privacy::dp::MakeNoiseGrid(plan->clip_norm,
+                                                          double{config.experimental.round_noise},
+                                                          plan->banks() * plan->values_per_bank));
+  plan->unit =
+      config.privacy.unit == "user" ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
+  // Adam brings noised gradients, whose size says little, to a step that is known.
+  plan->outer = {.kind = federation::OuterOptions::Kind::kAdam,
+                 .step = limits::kGradientStep,
+                 .epsilon = limits::kGradientEpsilon};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
+                                                      const inference::CoreShape& shape) {
+  const auto strategy = federation::StrategyByName(config.federation.strategy);
+  if (strategy == federation::Strategy::kQualityWeighted) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "federation.strategy is quality, but in rounds (experimental.rounds) nodes do not "
+                 "tell each other what they measured; set timestep, schedule or hybrid");
+  }
+  federation::LearnerPlan plan;
+  plan.frame_id = shape.frame_id;
+  plan.rank = static_cast<uint32_t>(config.experimental.round_rank);
+  plan.boundaries = shape.boundaries;
+  plan.values_per_bank = static_cast<uint32_t>(shape.values_per_bank());
+  plan.kind = federation::ContributionKindByName(config.experimental.rounds)
+                  .value_or(ContributionKind::kDelta);
+  plan.round_ms = int64_t{config.federation.round_seconds} * 1000;
+  plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
+  plan.strategy.quality_weight = 0;
+  plan.local.learning_rate = LocalRate(config.experimental.round_rank);
+  if (plan.kind == ContributionKind::kGradient) {
+    RETURN_IF_ERROR(SetGradients(config, &plan));
+  }
+  RETURN_IF_ERROR(plan.Check());
+  return plan;
+}
+
+}  // namespace ruvd::node

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "federation/learner/plan.h"
+#include "inference/adapter/core_shape.h"
+#include "node/config/config.h"
+
+namespace ruvd::node {
+
+// Returns the plan of the cluster's rounds: all nodes whose configuration, model and frame agree
+// get equal plans. experimental.rounds must not be off. Errors, naming the keys: CONFIG_INVALID for
+// a strategy that counts quality, because nodes do not tell each other what they measured;
+// INVALID_ARGUMENT and LIMIT_EXCEEDED for a plan or a grid that LearnerPlan::Check or MakeNoiseGrid
+// refuse.
+absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
+                                                      const inference::CoreShape& shape);
+
+}  // namespace ruvd::node

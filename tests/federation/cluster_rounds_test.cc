@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/learner/cluster_rounds.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "federation/learner/contribution.h"
+#include "tests/federation/learner_fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::ClusterRounds;
+using federation::GlobalState;
+using federation::Item;
+using federation::ItemKind;
+using federation::LearnerPlan;
+
+constexpr uint64_t kFirstRound = 1000;
+
+LearnerPlan ShortPlan() {
+  LearnerPlan plan = DeltaPlan();
+  plan.values_per_bank = 5;
+  plan.window = 4;
+  return plan;
+}
+
+int64_t BeginOf(const LearnerPlan& plan, uint64_t round) {
+  return static_cast<int64_t>(round) * plan.round_ms;
+}
+
+Item ContributionItem(const LearnerPlan& plan, uint64_t round, size_t node, Random& random) {
+  const auto one = SomeContribution(plan, round, node, "item", random);
+  Item item;
+  item.id = one.id;
+  item.kind = ItemKind::kContribution;
+  item.origin = one.origin;
+  item.round = round;
+  item.payload = std::make_shared<const std::string>(EncodeContribution(one.contribution, plan));
+  return item;
+}
+
+Item CheckpointItem(size_t node, const ClusterRounds::Checkpoint& checkpoint) {
+  Item item;
+  item.id = Sha256(fmt::format("checkpoint {} of {}", checkpoint.round, node));
+  item.kind = ItemKind::kCheckpoint;
+  item.origin = LearnerNode(node);
+  item.round = checkpoint.round;
+  item.payload = std::make_shared<const std::string>(checkpoint.bytes);
+  return item;
+}
+
+// A member with the items that it would hold in its gossip.
+struct Member {
+  size_t number = 0;
+  std::optional<ClusterRounds> rounds;
+};
+
+// Members that pass items to each other at once, except those that are cut off.
+class Cluster {
+ public:
+  Cluster(LearnerPlan plan, size_t members, uint64_t seed) : plan_(std::move(plan)), random_(seed) {
+    for (size_t i = 0; i < members; ++i) {
+      Join(i);
+    }
+  }
+
+  Member& Join(size_t number, const std::string& saved = "") {
+    Member& member = members_.emplace_back();
+    member.number = number;
+    Start(member, saved);
+    return member;
+  }
+  // Starts a member again from what it saved and from its items.
+  void Restart(size_t index, const std::string& saved) { Start(members_[index], saved); }
+
+  void Cut(size_t index) { cut_.insert(index); }
+  void Heal() {
+    cut_.clear();
+    for (Member& member : members_) {
+      GiveAll(member);
+    }
+  }
+
+  // Lets one round pass in which the members contribute.
+  void Pass() {
+    ++round_;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      members_[i].rounds->OnTime(BeginOf(plan_, round_));
+      Send(i, ContributionItem(plan_, round_, members_[i].number, random_));
+    }
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (const auto checkpoint = members_[i].rounds->TakeCheckpoint()) {
+        Send(i, CheckpointItem(members_[i].number, *checkpoint));
+      }
+    }
+  }
+
+  Digest StateOf(size_t index) {
+    return members_[index].rounds->StateBefore(round_ + 1).DigestOf(plan_);
+  }
+  bool Agree() {
+    for (size_t i = 1; i < members_.size(); ++i) {
+      if (StateOf(i) != StateOf(0)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  Member& at(size_t index) { return members_[index]; }
+  uint64_t round() const { return round_; }
+  const LearnerPlan& plan() const { return plan_; }
+  Random& random() { return random_; }
+  void Send(size_t from, const Item& item) {
+    items_.push_back({item, cut_.contains(from) ? std::optional(from) : std::nullopt});
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (i == from || (!cut_.contains(i) && !cut_.contains(from))) {
+        Give(members_[i], item);
+      }
+    }
+  }
+
+ private:
+  struct Sent {
+    Item item;
+    std::optional<size_t> only;  // a member that was cut off when it sent the item
+  };
+  void Start(Member& member, const std::string& saved) {
+    absl::Status unused;
+    auto rounds = ClusterRounds::Create({.plan = plan_, .self = LearnerNode(member.number)}, saved,
+                                        BeginOf(plan_, round_), &unused);
+    RUVD_CHECK(rounds.ok() && unused.ok());
+    member.rounds.emplace(*std::move(rounds));
+    GiveAll(member);
+  }
+  bool Lives(const Item& item) const {
+    return BeginOf(plan_, item.round) + LearnerLifeMillis(plan_) > BeginOf(plan_, round_) ||
+           item.kind == ItemKind::kCheckpoint;
+  }
+  void Give(Member& member, const Item& item) {
+    (void)member.rounds->OnItem(item);  // of settled rounds it is refused
+  }
+  void GiveAll(Member& member) {
+    for (const Sent& sent : items_) {
+      if (Lives(sent.item)) {
+        Give(member, sent.item);
+      }
+    }
+  }
+
+  LearnerPlan plan_;
+  Random random_;
+  uint64_t round_ = kFirstRound;
+  std::vector<Member> members_;
+  std::vector<Sent> items_;
+  std::set<size_t> cut_;
+};
+
+void Pass(Cluster& cluster, uint64_t rounds) {
+  for (uint64_t i = 0; i < rounds; ++i) {
+    cluster.Pass();
+  }
+}
+
+TEST(ClusterRounds, FoundersAgreeAndTheirStateIsThatOfAllContributions) {
+  Cluster cluster(ShortPlan(), 4, 1);
+  Pass(cluster, 3);
+  EXPECT_TRUE(cluster.Agree());
+  EXPECT_EQ(cluster.at(0).rounds->contributions(), 12U);
+  EXPECT_EQ(cluster.at(0).rounds->own_contributions(), 3U);
+  EXPECT_TRUE(cluster.at(0).rounds->is_new());
+  Pass(cluster, 20);
+  EXPECT_TRUE(cluster.Agree());
+  EXPECT_FALSE(cluster.at(0).rounds->is_new());
+  // Only the window is kept.
+  EXPECT_LE(cluster.at(0).rounds->contributions(), 4U * (ShortPlan().window + 1));
+}
+
+TEST(ClusterRounds, APartitionShorterThanTheWindowLeavesNoTrace) {
+  Cluster cluster(ShortPlan(), 4, 2);
+  Pass(cluster, 12);
+  cluster.Cut(0);
+  Pass(cluster, 3);
+  EXPECT_NE(cluster.StateOf(0), cluster.StateOf(1));
+  cluster.Heal();
+  EXPECT_TRUE(cluster.Agree());
+  Pass(cluster, 10);
+  EXPECT_TRUE(cluster.Agree());
+}
+
+TEST(ClusterRounds, AMemberThatWasAwayLongerTakesTheStateOfTheMost) {
+  Cluster cluster(ShortPlan(), 4, 3);
+  Pass(cluster, 12);
+  cluster.Cut(0);
+  Pass(cluster, 2 * ShortPlan().window + 1);
+  cluster.Heal();
+  EXPECT_FALSE(cluster.Agree());
+  Pass(cluster, ShortPlan().window + 1);  // up to the next checkpoint
+  EXPECT_TRUE(cluster.Agree());
+}
+
+TEST(ClusterRounds, ANewcomerToAnOldClusterTakesItsStateAtOnce) {
+  Cluster cluster(ShortPlan(), 3, 4);
+  Pass(cluster, 23);
+  cluster.Join(3);
+  EXPECT_FALSE(cluster.at(3).rounds->is_new());
+  EXPECT_TRUE(cluster.Agree());
+  Pass(cluster, 9);
+  EXPECT_TRUE(cluster.Agree());
+}
+
+TEST(ClusterRounds, ARestartGoesOnFromWhatWasSaved) {
+  Cluster cluster(ShortPlan(), 3, 5);
+  Pass(cluster, 23);
+  const std::optional<std::string> saved = cluster.at(2).rounds->TakeSavedState();
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_FALSE(cluster.at(2).rounds->TakeSavedState().has_value());
+  cluster.Restart(2, *saved);
+  EXPECT_TRUE(cluster.Agree());
+  EXPECT_TRUE(cluster.at(2).rounds->HasOwn(cluster.round()));
+  EXPECT_FALSE(cluster.at(2).rounds->HasOwn(cluster.round() + 1));
+  Pass(cluster, 9);
+  EXPECT_TRUE(cluster.Agree());
+}
+
+TEST(ClusterRounds, ASavedStateOfAnotherPlanIsNamedAndNotUsed) {
+  Cluster cluster(ShortPlan(), 2, 6);
+  Pass(cluster, 23);
+  const std::optional<std::string> saved = cluster.at(0).rounds->TakeSavedState();
+  ASSERT_TRUE(saved.has_value());
+  LearnerPlan other = ShortPlan();
+  other.max_norm = 3;
+  absl::Status unused;
+  const auto rounds = ClusterRounds::Create({.plan = other, .self = LearnerNode(0)}, *saved,
+                                            BeginOf(other, cluster.round()), &unused);
+  ASSERT_TRUE(rounds.ok());
+  EXPECT_TRUE(rounds->is_new());
+  EXPECT_EQ(ReasonOf(unused), "PLAN_MISMATCH");
+}
+
+TEST(ClusterRounds, AWithdrawnContributionIsInNoState) {
+  Cluster cluster(ShortPlan(), 2, 7);
+  Pass(cluster, 3);
+  const Digest without = cluster.StateOf(0);
+  Random random(9);
+  const Item late = ContributionItem(cluster.plan(), cluster.round() - 1, 77, random);
+  cluster.Send(0, late);
+  EXPECT_NE(cluster.StateOf(0), without);
+  EXPECT_TRUE(cluster.Agree());
+  EXPECT_TRUE(cluster.at(0).rounds->TakeChanged());
+  cluster.at(0).rounds->OnGone(late.id);
+  EXPECT_EQ(cluster.StateOf(0), without);
+  EXPECT_TRUE(cluster.at(0).rounds->TakeChanged());
+}
+
+TEST(ClusterRounds, ARevokedMemberHasNoPartInAnyState) {
+  Cluster cluster(ShortPlan(), 4, 8);
+  Pass(cluster, 23);
+  const auto has_part = [&](size_t index) {
+    const GlobalState& state = cluster.at(index).rounds->StateBefore(cluster.round() + 1);
+    return state.last_part.contains(LearnerNode(3));
+  };
+  EXPECT_TRUE(has_part(0));
+  for (size_t i = 0; i < 3; ++i) {
+    cluster.at(i).rounds->OnExpelled(LearnerNode(3));
+    EXPECT_FALSE(has_part(i));
+    EXPECT_EQ(cluster.StateOf(i), cluster.StateOf(0));
+  }
+  Pass(cluster, 15);  // it goes on sending
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_FALSE(has_part(i));
+    EXPECT_EQ(cluster.StateOf(i), cluster.StateOf(0));
+  }
+}
+
+TEST(ClusterRounds, ALiarsCheckpointConvincesNobodyAgainstTheMost) {
+  Cluster cluster(ShortPlan(), 4, 9);
+  Pass(cluster, 22);
+  GlobalState lie = cluster.at(0).rounds->StateBefore(cluster.round() + 1);
+  lie.round = CheckpointRound(cluster.plan(), cluster.round());
+  std::erase_if(lie.last_part, [&](const auto& part) { return part.second > lie.round; });
+  lie.values[0][0] = 1000;
+  Item item = CheckpointItem(3, {.round = lie.round, .bytes = EncodeState(lie, cluster.plan())});
+  item.id = Sha256("lie");
+  cluster.Send(3, item);
+  cluster.Join(4);
+  for (const size_t i : {0, 1, 2, 4}) {
+    EXPECT_NE(cluster.at(i).rounds->StateBefore(cluster.round() + 1).values[0][0], 1000);
+    EXPECT_EQ(cluster.StateOf(i), cluster.StateOf(0));
+  }
+}
+
+TEST(ClusterRounds, TimeThatGoesBackHasNoEffect) {
+  Cluster cluster(ShortPlan(), 1, 10);
+  Pass(cluster, 9);
+  const Digest state = cluster.StateOf(0);
+  cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), kFirstRound));
+  EXPECT_EQ(cluster.at(0).rounds->now_round(), cluster.round());
+  EXPECT_EQ(cluster.StateOf(0), state);
+}
+
+// Whatever short partitions a cluster goes through, its members agree once they have met.
+RC_GTEST_PROP(ClusterRoundsProperty, MembersAgreeAfterShortPartitions, ()) {
+  Cluster cluster(ShortPlan(), 3, *rc::gen::inRange<uint64_t>(0, 1000));
+  const int phases = *rc::gen::inRange(1, 8);
+  for (int phase = 0; phase < phases; ++phase) {
+    if (*rc::gen::arbitrary<bool>()) {
+      cluster.Cut(*rc::gen::inRange<size_t>(0, 3));
+    }
+    Pass(cluster, *rc::gen::inRange<uint64_t>(1, ShortPlan().window));
+    cluster.Heal();
+    RC_ASSERT(cluster.Agree());
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::test
