@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "node/learning/deep_lessons.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/paired_losses.h"
 #include "node/learning/text_lessons.h"
 #include "node/log/log.h"
 
@@ -49,55 +49,6 @@ absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
   }
   return highest + 1;
 }
-
-// Mean of after - before over the documents, in nats per token, and its standard error. Each
-// document counts the same.
-struct Difference {
-  double mean = 0;
-  double standard_error = 0;
-};
-
-Difference Compare(const std::vector<double>& before, const std::vector<double>& after) {
-  const auto n = static_cast<double>(before.size());
-  double sum = 0;
-  for (size_t i = 0; i < before.size(); ++i) {
-    sum += after[i] - before[i];
-  }
-  Difference difference{.mean = sum / n};
-  double squares = 0;
-  for (size_t i = 0; i < before.size(); ++i) {
-    squares += std::pow(after[i] - before[i] - difference.mean, 2);
-  }
-  difference.standard_error = std::sqrt(squares / (n - 1) / n);
-  return difference;
-}
-
-double MeanOf(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) {
-    sum += value;
-  }
-  return sum / static_cast<double>(values.size());
-}
-
-// Returns the mix of an adapter at t; results are valid as long as this object.
-class MixOfTalora {
- public:
-  MixOfTalora(const inference::AdapterMix& beneath, std::shared_ptr<const inference::Talora> talora)
-      : beneath_(beneath), talora_(std::move(talora)) {}
-  const inference::AdapterMix* At(double t) {
-    mix_ = beneath_;
-    if (talora_ != nullptr) {
-      AppendMix(*talora_, static_cast<float>(t), {}, 1.0F, &mix_);
-    }
-    return &mix_;
-  }
-
- private:
-  const inference::AdapterMix& beneath_;
-  const std::shared_ptr<const inference::Talora> talora_;
-  inference::AdapterMix mix_;
-};
 
 }  // namespace
 
@@ -147,7 +98,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   base_ = nullptr;
   base_scope_ = nullptr;
   memory_ = std::nullopt;
-  ASSIGN_OR_RETURN(beneath_, serving::AdaptersBeneathDeep(services_.catalog));
+  RETURN_IF_ERROR(FindBeneath());
   if (plan_.base != 0) {
     const auto base = services_.catalog->Find(serving::kDeepAdapter, plan_.base);
     if (!base.ok()) {
@@ -182,6 +133,11 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   return taught && selected && held_back;
 }
 
+absl::Status DeepRound::FindBeneath() {
+  ASSIGN_OR_RETURN(beneath_, serving::AdaptersBeside(serving::kDeepAdapter, services_.catalog));
+  return absl::OkStatus();
+}
+
 // Prompts that the base version served stay within scope, because this version continues from it.
 void DeepRound::FindScope() {
   scope_ = std::nullopt;
@@ -211,7 +167,7 @@ absl::Status DeepRound::BeginTraining() {
                             .taught = taught_,
                             .selection = selection_,
                             .general = services_.general == nullptr ? &built_in : services_.general,
-                            .beneath = beneath_,
+                            .beneath = serving::MixForAllT(beneath_),
                             .base = base_,
                             .remembered = memory_ ? &memory_->ewc : nullptr,
                             .seed = plan_.seed,
@@ -322,12 +278,14 @@ absl::StatusOr<DeepResult> DeepRound::EvaluateCandidate() {
                     .resumed_at = resumed_at_};
   const std::shared_ptr<const inference::Talora> adapter = training_->Result();
   FindScope();
+  // Rounds of the cluster may have changed the global adapter while this one trained.
+  RETURN_IF_ERROR(FindBeneath());
   ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
-  const Difference difference = Compare(scores.before, scores.after);
-  result.held_out_before = MeanOf(scores.before);
-  result.held_out_after = MeanOf(scores.after);
-  result.standard_error = difference.standard_error;
-  if (!(-difference.mean > difference.standard_error)) {
+  const PairedGain gain = GainOf(scores.before, scores.after);
+  result.held_out_before = MeanLoss(scores.before);
+  result.held_out_after = MeanLoss(scores.after);
+  result.standard_error = gain.standard_error;
+  if (!(gain.mean > gain.standard_error)) {
     return result;
   }
   ASSIGN_OR_RETURN(const GeneralTextGate::Verdict verdict, CheckGeneralText(*adapter));
@@ -356,10 +314,12 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
       }};
   const auto score =
       [&](std::shared_ptr<const inference::Talora> arm) -> absl::StatusOr<std::vector<double>> {
-    MixOfTalora mix(beneath_, std::move(arm));
-    auto table = inference::EvaluateNelbo(
-        *services_.learning.transformer, documents, [&mix](double t) { return mix.At(t); },
-        options);
+    std::vector<serving::RangedPart> parts = beneath_;
+    if (arm != nullptr) {
+      parts.push_back({.adapter = std::move(arm)});
+    }
+    auto table = inference::EvaluateNelbo(*services_.learning.transformer, documents,
+                                          serving::MixesOf(std::move(parts)), options);
     RETURN_IF_ERROR(yielded);
     RETURN_IF_ERROR(table.status());
     return std::move(table->nats);

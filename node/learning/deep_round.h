@@ -71,8 +71,11 @@ struct DeepResult {
 // their standard error and general text loses at most half a percent, both measured as they would
 // be served. All requests get the version, or those with prompts like the lessons'
 // (DeepOptions::scope). The progress is written to the node's state every few steps; a round that
-// was killed resumes from there with bit-identical results. It is trained and judged on top of the
-// other adapters of requests that choose nothing. Must be used on one thread.
+// was killed resumes from there with bit-identical results. It is trained on top of the other
+// adapters of requests that choose nothing (MixForAllT), the global adapter included, and judged on
+// top of those that requests get when training is done. Another global adapter does not end a
+// round, because rounds of the cluster change it every few minutes: training keeps the one that it
+// began with, and after a restart it continues on the newest one. Must be used on one thread.
 class DeepRound {
  public:
   // Resumes an interrupted round if all of its lessons are still there and nothing else changed,
@@ -100,6 +103,7 @@ class DeepRound {
       : services_(services), options_(options) {}
   absl::Status ChooseLessons(Random& random);
   absl::StatusOr<bool> LoadLessons();
+  absl::Status FindBeneath();
   absl::Status BeginTraining();
   absl::StatusOr<bool> Resume();
   absl::Status Save();
@@ -128,7 +132,8 @@ class DeepRound {
   std::vector<std::vector<float>> taught_prompts_;
   std::vector<std::vector<float>> held_back_prompts_;
   std::vector<std::string> revocable_;  // the lessons that a person may take back
-  inference::AdapterMix beneath_;       // the other adapters of requests that choose nothing
+  // The other adapters of requests that choose nothing, when training began or was judged.
+  std::vector<serving::RangedPart> beneath_;
   std::shared_ptr<const inference::Talora> base_;  // the served version, or null
   std::shared_ptr<const serving::AdapterScope> base_scope_;
   std::optional<serving::AdapterScope>

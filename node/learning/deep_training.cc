@@ -13,6 +13,7 @@
 #include "inference/train/adapter_changes.h"
 #include "inference/train/limits.h"
 #include "node/log/log.h"
+#include "node/serving/served_adapters.h"
 
 namespace ruvd::learning {
 namespace {
@@ -156,6 +157,9 @@ absl::Status DeepTraining::AddSelection(const DeepTrainingInputs& inputs) {
 }
 
 // Returns a hash of all inputs that decide the run's numbers, besides its own options and changes.
+// Only the presence of a global adapter counts: its versions follow each other faster than a round
+// trains, so that an interrupted round could never continue. They differ little, and the result is
+// judged on the newest one.
 Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
   ByteWriter out;
   out.WriteBytes(model_->hash()).Write(inputs.version).Write(options_.batch);
@@ -163,7 +167,8 @@ Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
   out.WriteBytes(inputs.base == nullptr ? Digest{} : inference::AdapterId(*inputs.base));
   out.Write<uint64_t>(inputs.beneath.parts.size());
   for (const inference::AdapterMix::Part& part : inputs.beneath.parts) {
-    out.WriteBytes(inference::AdapterId(*part.adapter)).Write(part.weight);
+    const bool global = part.adapter->name == serving::kGlobalAdapter;
+    out.WriteBytes(global ? Digest{} : inference::AdapterId(*part.adapter)).Write(part.weight);
   }
   out.Write<uint64_t>(inputs.taught.size());
   for (const inference::TrainingExample& example : inputs.taught) {

@@ -42,7 +42,8 @@ struct DeepTrainingInputs {
 
 // The training of a deep round with all that it borrows: a LoRA on all linear layers, with timestep
 // banks if the options ask for them. Deterministic: the numbers follow from inputs and options, and
-// a checkpoint can only be resumed with the same ones. Not thread-safe.
+// a checkpoint can only be resumed with the same ones, except for the global adapter, which may be
+// another version. Not thread-safe.
 class DeepTraining {
  public:
   // Starts from the base if it has the same ranks and banks, or is static with the same rank;

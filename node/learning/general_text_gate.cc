@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "inference/train/score.h"
 #include "node/learning/general_text.h"
+#include "node/serving/served_adapters.h"
 
 namespace ruvd::learning {
 namespace {
@@ -50,30 +51,25 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     inference::Transformer& transformer, const inference::Talora& adapter,
-    const std::function<bool()>& cancelled, const inference::AdapterMix& beneath,
+    const std::function<bool()>& cancelled, const std::vector<serving::RangedPart>& beneath,
     const Applies& applies) {
   if (passages_.empty()) {
     passages_ = BuiltInPassages(transformer.model()).measured;
   }
   std::vector<bool> scored(passages_.size(), true);
-  if (base_.empty() || !inference::SameMix(beneath_, beneath)) {
-    const inference::AdaptersOfT without = [&](double) {
-      return beneath.empty() ? nullptr : &beneath;
-    };
-    ASSIGN_OR_RETURN(base_, Score(transformer, without, scored, cancelled));
+  if (base_.empty() || beneath_ != beneath) {
+    ASSIGN_OR_RETURN(base_, Score(transformer, serving::MixesOf(beneath), scored, cancelled));
     beneath_ = beneath;
   }
   for (size_t i = 0; applies && i < passages_.size(); ++i) {
     ASSIGN_OR_RETURN(const bool own, applies(passages_[i]));
     scored[i] = own;
   }
-  inference::AdapterMix mix;
-  const auto mix_at = [&](double t) {
-    mix = beneath;
-    AppendMix(adapter, static_cast<float>(t), {}, 1.0F, &mix);
-    return &mix;
-  };
-  ASSIGN_OR_RETURN(const std::vector<double> with, Score(transformer, mix_at, scored, cancelled));
+  std::vector<serving::RangedPart> parts = beneath;
+  // The parts only live as long as this call, so the adapter is not owned.
+  parts.push_back({.adapter = {std::shared_ptr<const void>(), &adapter}});
+  ASSIGN_OR_RETURN(const std::vector<double> with,
+                   Score(transformer, serving::MixesOf(std::move(parts)), scored, cancelled));
   Verdict verdict;
   for (size_t i = 0; i < passages_.size(); ++i) {
     verdict.before += base_[i] / static_cast<double>(passages_.size());

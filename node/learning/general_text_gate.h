@@ -14,6 +14,7 @@
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "inference/transformer/transformer.h"
+#include "node/serving/adapter_catalog.h"
 
 namespace ruvd::learning {
 
@@ -42,12 +43,12 @@ class GeneralTextGate {
                                 const std::function<bool()>& cancelled = nullptr);
   // Returns whether requests with such a prompt get the adapter.
   using Applies = std::function<absl::StatusOr<bool>(std::span<const inference::TokenId> tokens)>;
-  // Checks an adapter with timestep banks, which act as in completions, on top of `beneath`. It
-  // acts on the passages for which `applies` is true; null: on all.
+  // Checks an adapter with timestep banks, which act as in completions, on top of `beneath`, whose
+  // banks act so, too. It acts on the passages for which `applies` is true; null: on all.
   absl::StatusOr<Verdict> Check(inference::Transformer& transformer,
                                 const inference::Talora& adapter,
                                 const std::function<bool()>& cancelled = nullptr,
-                                const inference::AdapterMix& beneath = {},
+                                const std::vector<serving::RangedPart>& beneath = {},
                                 const Applies& applies = nullptr);
 
  private:
@@ -58,8 +59,8 @@ class GeneralTextGate {
                                             const std::function<bool()>& cancelled);
 
   std::vector<std::vector<inference::TokenId>> passages_;
-  std::vector<double> base_;       // one for each passage; empty: not yet known
-  inference::AdapterMix beneath_;  // the mix that base_ was measured with
+  std::vector<double> base_;                  // one for each passage; empty: not yet known
+  std::vector<serving::RangedPart> beneath_;  // the adapters that base_ was measured with
 };
 
 }  // namespace ruvd::learning

@@ -24,8 +24,8 @@
 namespace ruvd::serving {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
-                                                          "learned"};
+constexpr std::array<std::string_view, 5> kOriginNames = {"config", "loaded", "imported", "learned",
+                                                          "rounds"};
 constexpr char kExtension[] = ".gguf";
 
 struct Entry {
@@ -64,7 +64,23 @@ absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
                fmt::format(what, std::forward<Args>(args)...));
 }
 
-AdapterSummary Summarise(const inference::Talora& talora) {
+// The name alone marks what this node's deep loop learned, also when it is served and taken back,
+// and what the rounds of the cluster made, so other files may not use these names.
+absl::Status CheckName(const inference::Talora& adapter) {
+  if (adapter.name == kDeepAdapter || adapter.name == kGlobalAdapter) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "an adapter called '{}' must come from {}; give this one another name with `ruvd "
+        "adapter merge --name`",
+        adapter.name,
+        adapter.name == kDeepAdapter ? "a node's own deep loop" : "the rounds of its cluster");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+AdapterSummary SummaryOf(const inference::Talora& talora) {
   AdapterSummary summary{.banks = !talora.residuals.empty(),
                          .schedule = talora.schedule,
                          .training = talora.training,
@@ -88,20 +104,6 @@ AdapterSummary Summarise(const inference::Talora& talora) {
   summary.targets = static_cast<uint32_t>(tensors.size());
   return summary;
 }
-
-// The name alone marks what this node's deep loop learned, also when it is served and taken back,
-// so other files may not use it.
-absl::Status CheckName(const inference::Talora& adapter) {
-  if (adapter.name == kDeepAdapter) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "an adapter called '{}' must come from a node's own deep loop; give this one "
-                 "another name with `ruvd adapter merge --name`",
-                 kDeepAdapter);
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 std::string_view AdapterOriginName(AdapterOrigin origin) {
   return kOriginNames.at(static_cast<size_t>(origin));
@@ -145,7 +147,7 @@ absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries
 
 void AdapterCatalog::WarnOfSmallBudget() const {
   uint64_t bytes = 0;
-  for (const CatalogEntry& entry : List()) {
+  for (const CatalogEntry& entry : ListOthers()) {
     bytes += entry.info.served && entry.weight != 0 ? entry.info.bytes : 0;
   }
   if (bytes > options_.budget) {
@@ -189,7 +191,7 @@ float AdapterCatalog::WeightOrInherited(std::string_view name, std::optional<flo
   if (weight) {
     return *weight;
   }
-  for (const CatalogEntry& entry : List()) {
+  for (const CatalogEntry& entry : ListOthers()) {
     if (entry.info.name == name && entry.info.served) {
       return entry.weight;
     }
@@ -273,7 +275,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxCatalogFileBytes));
     return ParseTaloraFile(AsBytes(bytes), model_, key.first);
   };
-  source.summary = Summarise(*adapter);
+  source.summary = SummaryOf(*adapter);
   {
     const MutexLock lock(mutex_);
     sources_.emplace(key, std::move(source));
@@ -309,6 +311,11 @@ CatalogEntry AdapterCatalog::Describe(const inference::VersionInfo& info) const 
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
                                                   std::optional<uint32_t> version) {
+  std::optional<CatalogEntry> global = GlobalEntry();
+  if (global && global->info.name == name &&
+      version.value_or(global->info.version) == global->info.version) {
+    return *std::move(global);
+  }
   ASSIGN_OR_RETURN(auto adapter, registry_.Get(name, version));
   for (const inference::VersionInfo& info : registry_.List()) {
     if (info.name == adapter->name && info.version == adapter->version) {
@@ -336,6 +343,7 @@ absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
 
 absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
                                                 std::optional<uint32_t> version) {
+  RETURN_IF_ERROR(CheckNotGlobal(name));
   const MutexLock one(changes_);
   ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
   RETURN_IF_ERROR(registry_.Remove(name, found));
@@ -367,6 +375,7 @@ absl::Status AdapterCatalog::RemoveKept(const Key& key, const Source& source) {
 absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
                                                        std::optional<uint32_t> version,
                                                        bool pinned) {
+  RETURN_IF_ERROR(CheckNotGlobal(name));
   ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
   RETURN_IF_ERROR(pinned ? registry_.Pin(name, found) : registry_.Unpin(name, found));
   return Find(name, found);
@@ -374,6 +383,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Rollback(std::string_view name,
                                                       std::optional<uint32_t> version) {
+  RETURN_IF_ERROR(CheckNotGlobal(name));
   if (version) {
     RETURN_IF_ERROR(registry_.Serve(name, *version));
     return Find(name, version);
@@ -382,7 +392,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Rollback(std::string_view name,
   return Find(name, served);
 }
 
-std::vector<CatalogEntry> AdapterCatalog::List() const {
+std::vector<CatalogEntry> AdapterCatalog::ListOthers() const {
   std::vector<CatalogEntry> entries;
   for (const inference::VersionInfo& info : registry_.List()) {
     entries.push_back(Describe(info));

@@ -32,6 +32,7 @@ struct RangedPart {
   float weight = 1;
   float t_min = 0;
   float t_max = 1;
+  bool operator==(const RangedPart&) const = default;
 };
 
 // Where an adapter of the catalogue came from.
@@ -41,8 +42,9 @@ enum class AdapterOrigin : uint8_t {
   kImported,  // a copy in the node's folder, loaded again at every start
   kLearned,   // made by this node; kept like an imported one, but served to requests that choose
               // nothing
+  kRounds,    // made by the rounds of the cluster; see AdapterCatalog::SetGlobal
 };
-// "config", "loaded", "imported" or "learned"
+// "config", "loaded", "imported", "learned" or "rounds"
 std::string_view AdapterOriginName(AdapterOrigin origin);
 
 // What can be said about an adapter without reading its file again.
@@ -56,6 +58,9 @@ struct AdapterSummary {
   inference::TaloraTraining training;
   bool trunk = false;
 };
+
+// Returns the summary of an adapter that has a trunk or residuals.
+AdapterSummary SummaryOf(const inference::Talora& talora);
 
 // One version of an adapter, as clients see it.
 struct CatalogEntry {
@@ -84,7 +89,7 @@ struct AdapterCatalogOptions {
 
 // The adapters that requests can choose by name, plain ones and ones with timestep banks. They come
 // from GGUF files, and what the node learned from its store; an adapter that was evicted to save
-// memory is read again.
+// memory is read again. Beneath them acts the global adapter, which the rounds of the cluster make.
 // Thread-safe.
 class AdapterCatalog {
  public:
@@ -123,8 +128,17 @@ class AdapterCatalog {
   // get it.
   void LoadLearned();
 
+  // Puts the adapter that the rounds of the cluster made beneath the adapters of all requests that
+  // get adapters, from the next request on; null for none. A request that has begun keeps the
+  // version with which it began. The adapter must be called kGlobalAdapter, must not change any
+  // more, and must fit the model (CheckTalora). It is listed and can be found and chosen like
+  // others, but it stays in memory, counts in no limit and no budget, and cannot be unloaded,
+  // pinned or rolled back.
+  void SetGlobal(std::shared_ptr<const inference::Talora> adapter);
+
   // Returns a version; without `version`, the served one (in the calls below too). Returns
-  // NOT_FOUND and the errors of VersionedRegistry.
+  // NOT_FOUND and the errors of VersionedRegistry. The calls below Find return FAILED_PRECONDITION
+  // for the global adapter.
   absl::StatusOr<CatalogEntry> Find(std::string_view name, std::optional<uint32_t> version);
   // Returns the version that was unloaded. Deletes the file of an imported adapter, and a learned
   // one from the node's state.
@@ -138,10 +152,12 @@ class AdapterCatalog {
   inference::RegistryStats Stats() const { return registry_.Stats(); }
 
   // Returns the adapters of a request: the chosen ones, or, without choices, the served version of
-  // each name with its own weight, except where the prompt's `embedding` is outside the scope.
-  // Adapters of weight 0 are left out. Without an embedding, every scope counts as met. Returns
-  // NOT_FOUND for an unknown name, with a few known names, and the errors of the file where an
-  // evicted adapter cannot be read again. May read files.
+  // each name with its own weight, except where the prompt's `embedding` is outside the scope. In
+  // both cases the global adapter comes first with weight 1, if there is one, unless a choice names
+  // it: then it has the weight and range of the choice. Adapters of weight 0 are left out. Without
+  // an embedding, every scope counts as met. Returns NOT_FOUND for an unknown name, with a few
+  // known names, and the errors of the file where an evicted adapter cannot be read again. May read
+  // files.
   absl::StatusOr<std::vector<RangedPart>> Choose(
       std::span<const AdapterChoice> choices,
       std::optional<std::span<const float>> embedding = std::nullopt);
@@ -183,6 +199,14 @@ class AdapterCatalog {
   absl::Status RemoveKept(const Key& key, const Source& source);
   absl::Status RemoveLearned(const Key& key);
   CatalogEntry Describe(const inference::VersionInfo& info) const;
+  // Returns all entries except the global adapter.
+  std::vector<CatalogEntry> ListOthers() const;
+  // Returns the global adapter's entry, or nullopt without one.
+  std::optional<CatalogEntry> GlobalEntry() const;
+  // Returns the global adapter for a request and counts the use; null without one.
+  std::shared_ptr<const inference::Talora> UseGlobal();
+  // Returns FAILED_PRECONDITION if the name is that of the global adapter and there is one.
+  absl::Status CheckNotGlobal(std::string_view name) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,
                                          std::optional<uint32_t> version) const;
@@ -195,6 +219,7 @@ class AdapterCatalog {
   Mutex changes_;  // held for each change of the set, so that changes come one at a time
   mutable Mutex mutex_;
   std::map<Key, Source> sources_ ABSL_GUARDED_BY(mutex_);
+  std::optional<CatalogEntry> global_ ABSL_GUARDED_BY(mutex_);  // with its adapter
 };
 
 // Returns INVALID_ARGUMENT, naming the adapter, for a weight beyond limits::kMaxAdapterWeight.

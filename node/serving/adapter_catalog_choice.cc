@@ -19,9 +19,9 @@ std::string AdapterCatalog::KnownNames() const {
   constexpr size_t kMaxNames = 8;
   std::string known;
   size_t names = 0;
-  for (const inference::VersionInfo& info : registry_.List()) {
-    if (info.served && ++names <= kMaxNames) {
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+  for (const CatalogEntry& entry : List()) {
+    if (entry.info.served && ++names <= kMaxNames) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.info.name);
     }
   }
   if (names > kMaxNames) {
@@ -31,7 +31,7 @@ std::string AdapterCatalog::KnownNames() const {
 }
 
 bool AdapterCatalog::NeedsFiles(std::span<const AdapterChoice> choices) const {
-  const std::vector<CatalogEntry> entries = List();
+  const std::vector<CatalogEntry> entries = ListOthers();
   return std::any_of(entries.begin(), entries.end(), [choices](const CatalogEntry& entry) {
     if (entry.info.hot || entry.info.lent) {
       return false;
@@ -50,7 +50,7 @@ bool AdapterCatalog::ReadsEmbedding(std::span<const AdapterChoice> choices) cons
   if (!choices.empty()) {
     return false;
   }
-  const std::vector<CatalogEntry> entries = List();
+  const std::vector<CatalogEntry> entries = ListOthers();
   return std::any_of(entries.begin(), entries.end(), [](const CatalogEntry& entry) {
     return entry.info.served && entry.weight != 0 && entry.scope != nullptr;
   });
@@ -59,8 +59,16 @@ bool AdapterCatalog::ReadsEmbedding(std::span<const AdapterChoice> choices) cons
 absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
     std::span<const AdapterChoice> choices, std::optional<std::span<const float>> embedding) {
   std::vector<RangedPart> parts;
+  const std::shared_ptr<const inference::Talora> global = UseGlobal();
+  const auto means_global = [&global](const AdapterChoice& choice) {
+    return global != nullptr && choice.name == global->name &&
+           choice.version.value_or(global->version) == global->version;
+  };
+  if (global != nullptr && std::none_of(choices.begin(), choices.end(), means_global)) {
+    parts.push_back({.adapter = global});
+  }
   if (choices.empty()) {
-    for (const CatalogEntry& entry : List()) {
+    for (const CatalogEntry& entry : ListOthers()) {
       const bool reached =
           entry.scope == nullptr || !embedding || InScope(*entry.scope, *embedding);
       if (entry.info.served && entry.weight != 0 && reached) {
@@ -76,7 +84,8 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
   }
   for (size_t i = 0; i < choices.size(); ++i) {
     const AdapterChoice& choice = choices[i];
-    if (!ServedVersion(choice.name, choice.version).ok()) {
+    const bool is_global = means_global(choice);
+    if (!is_global && !ServedVersion(choice.name, choice.version).ok()) {
       const std::string known = KnownNames();
       // The message leaves out the name, because the witness log keeps messages and a name may
       // contain a user's words.
@@ -87,7 +96,10 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
     if (choice.weight == 0) {
       continue;
     }
-    ASSIGN_OR_RETURN(auto adapter, registry_.Get(choice.name, choice.version));
+    std::shared_ptr<const inference::Talora> adapter = global;
+    if (!is_global) {
+      ASSIGN_OR_RETURN(adapter, registry_.Get(choice.name, choice.version));
+    }
     parts.push_back({.adapter = std::move(adapter),
                      .weight = choice.weight,
                      .t_min = choice.t_min,

@@ -16,6 +16,7 @@
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/serving/pattern_payload.h"
+#include "node/serving/served_adapters.h"
 
 namespace ruvd::serving {
 namespace {
@@ -54,13 +55,7 @@ float LastBelow(size_t bank) {
 }  // namespace
 
 inference::AdapterMix ChosenAdapters::At(float t) const {
-  inference::AdapterMix mix;
-  for (const RangedPart& part : parts) {
-    if (t > part.t_min && t <= part.t_max) {
-      AppendMix(*part.adapter, t, query, part.weight, &mix);
-    }
-  }
-  return mix;
+  return MixAt(parts, t, query);
 }
 
 bool ChosenAdapters::ReadsQuery() const {

@@ -38,12 +38,13 @@ struct ChosenAdapters {
   bool ReadsQuery() const;
 };
 
-// Chooses the adapters for a prompt. First come those of the catalogue: the ones that the request
-// names, or else all with their own weights. Then each timestep bank adds the adapters of its
-// patterns whose centroid is near the prompt's embedding. A bank without such patterns uses those
-// of the bank of t = 1, and if that has none either, the federated adapter, if there is one.
-// Pattern adapters and the federated adapter never act at the same t: each was trained to act on
-// the base model alone, and what a node taught the cluster is in both, so their sum would
+// Chooses the adapters for a prompt. First come those of the catalogue: the global adapter, then
+// the ones that the request names, or else all with their own weights. Then each timestep bank adds
+// the adapters of its patterns whose centroid is near the prompt's embedding. A bank without such
+// patterns uses those of the bank of t = 1, and if that has none either, the federated adapter, if
+// there is one. Patterns were trained on top of the catalogue's adapters, so their sum is served.
+// Pattern adapters and the federated adapter never act at the same t: the federated one was trained
+// to act on the base model alone, and what a node taught the cluster is in both, so their sum would
 // overshoot. Thread-safe.
 class AdapterSource {
  public:
@@ -93,7 +94,8 @@ class AdapterSource {
                                           inference::UncertaintyKind kind,
                                           const PatternFactor& factor = nullptr);
 
-  // Replaces the federated adapter, which may have banks of its own; null for none.
+  // Replaces the federated adapter, which may have banks of its own; null for none. A node that
+  // takes part in rounds has a global adapter in the catalogue instead.
   void SetFederated(std::shared_ptr<const inference::Talora> adapter);
 
  private:

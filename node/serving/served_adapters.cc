@@ -3,20 +3,64 @@
 
 #include "node/serving/served_adapters.h"
 
-#include <vector>
+#include <cstddef>
+#include <utility>
 
 #include "base/status.h"
+#include "inference/adapter/bank_weights.h"
 
 namespace ruvd::serving {
 namespace {
 
-void AddTrunk(const RangedPart& part, inference::AdapterMix* mix) {
-  if (part.adapter->trunk != nullptr) {
-    mix->parts.push_back({.adapter = part.adapter->trunk, .weight = part.weight});
+// Timesteps over which the weights of banks are averaged, in the middles of equal ranges.
+constexpr size_t kTimesteps = 100;
+
+void AddMeanOfBanks(const inference::Talora& talora, float weight, inference::AdapterMix* mix) {
+  const inference::BankRouter* const router = talora.router ? &*talora.router : nullptr;
+  std::vector<float> shares(talora.residuals.size());
+  for (size_t i = 0; i < kTimesteps; ++i) {
+    const float t = (static_cast<float>(i) + 0.5F) / kTimesteps;
+    const inference::BankWeights weights = WeightsAt(talora.schedule, router, t, {});
+    for (size_t bank = 0; bank < shares.size(); ++bank) {
+      shares[bank] += weights[bank] / kTimesteps;
+    }
+  }
+  for (size_t bank = 0; bank < shares.size(); ++bank) {
+    mix->parts.push_back({.adapter = talora.residuals[bank], .weight = weight * shares[bank]});
   }
 }
 
 }  // namespace
+
+inference::AdapterMix MixAt(std::span<const RangedPart> parts, float t,
+                            std::span<const float> query) {
+  inference::AdapterMix mix;
+  for (const RangedPart& part : parts) {
+    if (t > part.t_min && t <= part.t_max) {
+      AppendMix(*part.adapter, t, query, part.weight, &mix);
+    }
+  }
+  return mix;
+}
+
+inference::AdaptersOfT MixesOf(std::vector<RangedPart> parts) {
+  return [parts = std::move(parts), mix = inference::AdapterMix()](double t) mutable {
+    mix = MixAt(parts, static_cast<float>(t));
+    return &mix;
+  };
+}
+
+inference::AdapterMix MixForAllT(std::span<const RangedPart> parts) {
+  inference::AdapterMix mix;
+  for (const RangedPart& part : parts) {
+    if (part.adapter->trunk != nullptr) {
+      mix.parts.push_back({.adapter = part.adapter->trunk, .weight = part.weight});
+    } else {
+      AddMeanOfBanks(*part.adapter, part.weight, &mix);
+    }
+  }
+  return mix;
+}
 
 uint32_t ServedDeepVersion(const AdapterCatalog& catalog) {
   for (const CatalogEntry& entry : catalog.List()) {
@@ -35,21 +79,15 @@ absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
   }
   served.deep_version = ServedDeepVersion(*catalog);
   ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}, prompt));
-  for (const RangedPart& part : parts) {
-    AddTrunk(part, &served.mix);
-  }
+  served.mix = MixForAllT(parts);
   return served;
 }
 
-absl::StatusOr<inference::AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog) {
-  inference::AdapterMix mix;
-  ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}));
-  for (const RangedPart& part : parts) {
-    if (part.adapter->name != kDeepAdapter) {
-      AddTrunk(part, &mix);
-    }
-  }
-  return mix;
+absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(
+    std::string_view name, AdapterCatalog* catalog, std::optional<std::span<const float>> prompt) {
+  ASSIGN_OR_RETURN(std::vector<RangedPart> parts, catalog->Choose({}, prompt));
+  std::erase_if(parts, [name](const RangedPart& part) { return part.adapter->name == name; });
+  return parts;
 }
 
 }  // namespace ruvd::serving

@@ -4,25 +4,45 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
+#include "inference/evaluate/paired.h"
 #include "node/serving/adapter_catalog.h"
 
 namespace ruvd::serving {
 
 // The name of the adapter that deep rounds publish; other adapters of the node may not use it.
 inline constexpr char kDeepAdapter[] = "deep";
+// The name of the adapter that the rounds of the cluster make; other adapters of the node may not
+// use it.
+inline constexpr char kGlobalAdapter[] = "global";
 
 // Returns the version of the deep adapter that requests get; 0: none.
 uint32_t ServedDeepVersion(const AdapterCatalog& catalog);
 
-// The adapters that act beneath those of patterns in requests that choose nothing.
+// Returns the mix of a request's adapters for a step at timestep t. `query` is the embedding of the
+// prompt, for routers of timestep banks; it may be empty.
+inference::AdapterMix MixAt(std::span<const RangedPart> parts, float t,
+                            std::span<const float> query = {});
+
+// Returns a function that returns MixAt(parts, t). A mix stays valid until the next call.
+inference::AdaptersOfT MixesOf(std::vector<RangedPart> parts);
+
+// Returns one mix for all t, because training supports only such adapters beneath what it trains.
+// From an adapter with timestep banks, only the trunk is used, because residuals are small
+// corrections of a trunk; without a trunk, the banks are used with the mean over t of their
+// weights. Ranges of parts are ignored.
+inference::AdapterMix MixForAllT(std::span<const RangedPart> parts);
+
+// The adapters that act beneath those of patterns in requests that choose nothing, the global
+// adapter included.
 struct ServedAdapters {
-  // Adapters of the catalogue with their weights; from one with timestep banks, only the trunk is
-  // used: training supports adapters beneath it only for all t, and residuals are small corrections
-  // of a trunk.
+  // This holds the adapters of the catalogue with their weights (MixForAllT).
   inference::AdapterMix mix;
   // The served version of the deep adapter, which is in the mix if the prompt is within its reach;
   // 0: none.
@@ -34,8 +54,11 @@ struct ServedAdapters {
 // the errors of AdapterCatalog::Choose.
 absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
                                                        std::span<const float> prompt);
-// Returns the adapters that act beneath the deep adapter, that is all others that requests get
-// without choosing.
-absl::StatusOr<inference::AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog);
+// Returns the adapters that act beside the one of this name, that is all others that requests get
+// without choosing. With the embedding of a prompt, they are those of such prompts; without it, all
+// scopes count as met. Returns the errors of AdapterCatalog::Choose.
+absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(
+    std::string_view name, AdapterCatalog* catalog,
+    std::optional<std::span<const float>> prompt = std::nullopt);
 
 }  // namespace ruvd::serving

@@ -4,7 +4,6 @@
 #include "node/sharing/bank_evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "federation/daf/bank_alignment.h"
 #include "inference/evaluate/nelbo.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/paired_losses.h"
 #include "node/learning/text_lessons.h"
 #include "node/limits.h"
 #include "storage/lessons/lesson_store.h"
@@ -111,16 +111,15 @@ std::vector<inference::ScoredDocument> DocumentsOf(
   return documents;
 }
 
-std::vector<BankEvaluation::Document> BankEvaluation::WithIds(
-    std::vector<inference::ScoredDocument> texts) {
-  std::vector<Document> documents;
+std::vector<JudgingText> WithIds(std::vector<inference::ScoredDocument> texts) {
+  std::vector<JudgingText> documents;
   for (inference::ScoredDocument& text : texts) {
     const Digest id = IdOfText(text);
     documents.push_back({.id = id, .text = std::move(text)});
   }
   // No document may count twice.
-  std::ranges::sort(documents, {}, &Document::id);
-  const auto repeated = std::ranges::unique(documents, {}, &Document::id);
+  std::ranges::sort(documents, {}, &JudgingText::id);
+  const auto repeated = std::ranges::unique(documents, {}, &JudgingText::id);
   documents.erase(repeated.begin(), repeated.end());
   return documents;
 }
@@ -131,7 +130,7 @@ void BankEvaluation::SetTexts(std::vector<inference::ScoredDocument> lessons,
   general_ = WithIds(std::move(general));
   std::set<Digest> known;
   for (const auto* documents : {&lessons_, &general_}) {
-    for (const Document& document : *documents) {
+    for (const JudgingText& document : *documents) {
       known.insert(document.id);
     }
   }
@@ -159,7 +158,7 @@ bool BankEvaluation::HasScored(const federation::BankedValues& candidate) const 
       continue;  // is served anyway if nothing else is served
     }
     const auto found = scored_.find(KeyOf(bank, candidate[bank]));
-    if (found == scored_.end() || !std::ranges::all_of(lessons_, [&](const Document& document) {
+    if (found == scored_.end() || !std::ranges::all_of(lessons_, [&](const JudgingText& document) {
           return found->second.contains(document.id);
         })) {
       return false;
@@ -170,7 +169,7 @@ bool BankEvaluation::HasScored(const federation::BankedValues& candidate) const 
 
 absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(
     const learning::LearningServices& services, size_t bank, const inference::AdapterMix* mix,
-    const Document& document) const {
+    const JudgingText& document) const {
   std::vector<inference::TokenId> tokens = document.text.prompt;
   tokens.insert(tokens.end(), document.text.completion.begin(), document.text.completion.end());
   const inference::ScoredText text{.tokens = tokens, .first = document.text.prompt.size()};
@@ -196,7 +195,7 @@ absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(
 
 absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(
     const learning::LearningServices& services, size_t bank, const std::vector<float>& values,
-    std::span<const Document> documents) {
+    std::span<const JudgingText> documents) {
   if (scored_.size() >= limits::kMaxRememberedBanks) {
     scored_.clear();
   }
@@ -208,7 +207,7 @@ absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(
   }
   std::map<Digest, Part>& known = scored_[KeyOf(bank, values)];
   Parts parts;
-  for (const Document& document : documents) {
+  for (const JudgingText& document : documents) {
     auto found = known.find(document.id);
     if (found == known.end()) {
       ASSIGN_OR_RETURN(const Part part,
@@ -229,25 +228,18 @@ absl::StatusOr<federation::BankScore> BankEvaluation::Gain(
   }
   ASSIGN_OR_RETURN(const Parts before, Score(services, bank, served, lessons_));
   ASSIGN_OR_RETURN(const Parts after, Score(services, bank, candidate, lessons_));
-  std::vector<double> gains;
+  std::vector<double> nats_before;
+  std::vector<double> nats_after;
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i].draws > 0) {
-      gains.push_back(before[i].nats - after[i].nats);
+      nats_before.push_back(before[i].nats);
+      nats_after.push_back(after[i].nats);
     }
   }
-  score.documents = gains.size();
-  if (gains.empty()) {
-    return score;
-  }
-  const auto count = static_cast<double>(gains.size());
-  for (const double gain : gains) {
-    score.gain += gain / count;
-  }
-  double squares = 0;
-  for (const double gain : gains) {
-    squares += (gain - score.gain) * (gain - score.gain);
-  }
-  score.standard_error = gains.size() < 2 ? 0 : std::sqrt(squares / (count - 1) / count);
+  const learning::PairedGain gain = learning::GainOf(nats_before, nats_after);
+  score.documents = nats_before.size();
+  score.gain = gain.mean;
+  score.standard_error = gain.standard_error;
   return score;
 }
 

@@ -29,6 +29,14 @@ absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
 std::vector<inference::ScoredDocument> DocumentsOf(
     const std::vector<std::vector<inference::TokenId>>& passages);
 
+// A text that judges adapters, with a hash of its tokens.
+struct JudgingText {
+  Digest id{};
+  inference::ScoredDocument text;
+};
+// Returns the texts in the order of their ids, each once.
+std::vector<JudgingText> WithIds(std::vector<inference::ScoredDocument> texts);
+
 // Scores global adapters on this node's held-out lessons and on general text, bank by bank. A
 // masking with share t measures only the bank of t, because banks do not mix. Every document is
 // scored under the same masks for all adapters and rounds, and the scores of a bank are remembered,
@@ -60,10 +68,6 @@ class BankEvaluation {
   bool HasScored(const federation::BankedValues& candidate) const;
 
  private:
-  struct Document {
-    Digest id{};
-    inference::ScoredDocument text;
-  };
   // The part of a document's NELBO that comes from maskings whose t is in one bank.
   struct Part {
     double nats = 0;
@@ -71,20 +75,20 @@ class BankEvaluation {
   };
   using Parts = std::vector<Part>;  // by document
 
-  static std::vector<Document> WithIds(std::vector<inference::ScoredDocument> texts);
   Digest KeyOf(size_t bank, std::span<const float> values) const;
   absl::StatusOr<Parts> Score(const learning::LearningServices& services, size_t bank,
                               const std::vector<float>& values,
-                              std::span<const Document> documents);
+                              std::span<const JudgingText> documents);
   absl::StatusOr<Part> ScoreOne(const learning::LearningServices& services, size_t bank,
-                                const inference::AdapterMix* mix, const Document& document) const;
+                                const inference::AdapterMix* mix,
+                                const JudgingText& document) const;
   absl::StatusOr<federation::BankScore> Gain(const learning::LearningServices& services,
                                              size_t bank, const std::vector<float>& served,
                                              const std::vector<float>& candidate);
 
   const UpdateLayout layout_;
-  std::vector<Document> lessons_;
-  std::vector<Document> general_;
+  std::vector<JudgingText> lessons_;
+  std::vector<JudgingText> general_;
   // Scores by hash of a bank and its values, then by document.
   std::map<Digest, std::map<Digest, Part>> scored_;
 };

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/global_gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "base/status.h"
+#include "inference/retrieval/prompt_embedding.h"
+#include "node/learning/general_text.h"
+#include "node/learning/paired_losses.h"
+#include "node/serving/served_adapters.h"
+#include "node/sharing/bank_evaluation.h"
+
+namespace ruvd::sharing {
+namespace {
+
+// Maskings of each lesson, as in deep rounds.
+constexpr int kLessonDraws = 4;
+// Maskings of all passages together, and the least number for one, as in GeneralTextGate.
+constexpr size_t kPassageDraws = 12;
+constexpr size_t kLeastPassageDraws = 3;
+
+// Finds the adapters that act beside the global one.
+class BesideGlobal {
+ public:
+  explicit BesideGlobal(const learning::LearningServices& services) : services_(services) {}
+
+  // With `whole`, the text counts as the prompt of a request, else only its prompt does.
+  absl::StatusOr<std::vector<serving::RangedPart>> For(const inference::ScoredDocument& text,
+                                                       bool whole) {
+    serving::AdapterCatalog* const catalog = services_.catalog;
+    if (catalog == nullptr) {
+      return std::vector<serving::RangedPart>();
+    }
+    std::optional<std::vector<float>> embedding;
+    if (catalog->ReadsEmbedding({})) {
+      std::vector<inference::TokenId> tokens = text.prompt;
+      if (whole) {
+        tokens.insert(tokens.end(), text.completion.begin(), text.completion.end());
+      }
+      ASSIGN_OR_RETURN(embedding, inference::EmbedText(learning::EmbedderOf(services_), tokens,
+                                                       services_.whitening));
+    }
+    return serving::AdaptersBeside(serving::kGlobalAdapter, catalog, embedding);
+  }
+  // Returns a hash of a text and the adapters beside the global one.
+  Digest IdOf(const Digest& text, std::span<const serving::RangedPart> parts) {
+    ByteWriter bytes;
+    bytes.WriteBytes(text);
+    for (const serving::RangedPart& part : parts) {
+      const auto [known, fresh] = ids_.try_emplace(part.adapter);
+      if (fresh) {
+        known->second = inference::AdapterId(*part.adapter);
+      }
+      bytes.WriteBytes(known->second).Write(part.weight).Write(part.t_min).Write(part.t_max);
+    }
+    return Sha256(bytes.str());
+  }
+
+ private:
+  const learning::LearningServices& services_;
+  std::map<std::shared_ptr<const inference::Talora>, Digest> ids_;  // hashed once for all texts
+};
+
+absl::StatusOr<double> LossOf(const learning::LearningServices& services,
+                              std::vector<serving::RangedPart> parts,
+                              const inference::ScoredDocument& text, uint64_t seed, int draws) {
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = learning::YieldBetweenPieces(services);
+    return !yielded.ok();
+  };
+  const auto table = inference::EvaluateNelbo(*services.transformer, std::span(&text, 1),
+                                              serving::MixesOf(std::move(parts)),
+                                              {.draws = draws, .seed = seed, .cancelled = stop});
+  RETURN_IF_ERROR(yielded);
+  RETURN_IF_ERROR(table.status());
+  return table->nats.front();
+}
+
+bool Harms(const learning::PairedGain& gain, size_t lessons, const federation::GateOptions& gate) {
+  return !std::isfinite(gain.mean) ||
+         federation::ShowsHarm(
+             {.gain = gain.mean, .standard_error = gain.standard_error, .documents = lessons},
+             gate);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<GlobalGate::Document>> GlobalGate::DocumentsOfTexts(
+    const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts,
+    bool whole) {
+  BesideGlobal beside(services);
+  std::vector<Document> documents;
+  for (JudgingText& text : WithIds(std::move(texts))) {
+    ASSIGN_OR_RETURN(std::vector<serving::RangedPart> parts, beside.For(text.text, whole));
+    const Digest id = beside.IdOf(text.id, parts);
+    documents.push_back({.text = std::move(text.text), .beside = std::move(parts), .id = id});
+  }
+  return documents;
+}
+
+absl::StatusOr<std::vector<double>> GlobalGate::LossesOf(
+    const learning::LearningServices& services,
+    const std::shared_ptr<const inference::Talora>& global, std::span<const Document> documents,
+    int draws) {
+  const Digest adapter = global == nullptr ? Digest{} : inference::AdapterId(*global);
+  std::vector<double> losses;
+  for (const Document& document : documents) {
+    const std::pair key(adapter, document.id);
+    auto known = scored_.find(key);
+    if (const auto former = former_.find(key); known == scored_.end() && former != former_.end()) {
+      known = scored_.insert(*former).first;
+    }
+    if (known == scored_.end()) {
+      std::vector<serving::RangedPart> parts = document.beside;
+      if (global != nullptr) {
+        parts.insert(parts.begin(), {.adapter = global});
+      }
+      uint64_t seed = 0;
+      std::memcpy(&seed, document.id.data(), sizeof(seed));
+      ASSIGN_OR_RETURN(const double loss,
+                       LossOf(services, std::move(parts), document.text, seed, draws));
+      known = scored_.emplace(key, loss).first;
+    }
+    losses.push_back(known->second);
+  }
+  return losses;
+}
+
+absl::Status GlobalGate::JudgeByGeneralText(
+    const learning::LearningServices& services,
+    const std::shared_ptr<const inference::Talora>& candidate, GlobalVerdict* verdict) {
+  ASSIGN_OR_RETURN(
+      const std::vector<Document> passages,
+      DocumentsOfTexts(
+          services,
+          DocumentsOf(options_.general.empty()
+                          ? learning::BuiltInPassages(services.transformer->model()).measured
+                          : options_.general),
+          /*whole=*/true));
+  const auto draws = static_cast<int>(
+      std::max(kLeastPassageDraws, kPassageDraws / std::max<size_t>(1, passages.size())));
+  ASSIGN_OR_RETURN(const std::vector<double> before, LossesOf(services, nullptr, passages, draws));
+  ASSIGN_OR_RETURN(const std::vector<double> after, LossesOf(services, candidate, passages, draws));
+  verdict->general_before = learning::MeanLoss(before);
+  verdict->general_after = learning::MeanLoss(after);
+  // False for a loss that is not a number.
+  verdict->serve =
+      verdict->general_after <= verdict->general_before * (1 + options_.gate.max_general_loss);
+  return absl::OkStatus();
+}
+
+absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& services,
+                                        const std::shared_ptr<const inference::Talora>& served,
+                                        const std::shared_ptr<const inference::Talora>& candidate,
+                                        GlobalVerdict* verdict) {
+  ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> texts,
+                   ChooseEvaluationLessons(services, options_.min_rating));
+  ASSIGN_OR_RETURN(const std::vector<Document> lessons,
+                   DocumentsOfTexts(services, std::move(texts), /*whole=*/false));
+  verdict->lessons = lessons.size();
+  verdict->judged_by_lessons = !lessons.empty() && lessons.size() >= options_.gate.least_documents;
+  if (!verdict->judged_by_lessons) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<double> none,
+                   LossesOf(services, nullptr, lessons, kLessonDraws));
+  ASSIGN_OR_RETURN(const std::vector<double> before,
+                   LossesOf(services, served, lessons, kLessonDraws));
+  ASSIGN_OR_RETURN(const std::vector<double> after,
+                   LossesOf(services, candidate, lessons, kLessonDraws));
+  const learning::PairedGain gain = learning::GainOf(before, after);
+  const learning::PairedGain over_none = learning::GainOf(none, after);
+  verdict->gain = gain.mean;
+  verdict->standard_error = gain.standard_error;
+  verdict->gain_over_none = over_none.mean;
+  verdict->standard_error_over_none = over_none.standard_error;
+  verdict->serve = verdict->serve && !Harms(gain, lessons.size(), options_.gate) &&
+                   !Harms(over_none, lessons.size(), options_.gate);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GlobalVerdict> GlobalGate::Judge(
+    const learning::LearningServices& services,
+    const std::shared_ptr<const inference::Talora>& served,
+    const std::shared_ptr<const inference::Talora>& candidate) {
+  RUVD_CHECK(candidate != nullptr);
+  former_ = std::exchange(scored_, {});
+  GlobalVerdict verdict;
+  RETURN_IF_ERROR(JudgeByGeneralText(services, candidate, &verdict));
+  RETURN_IF_ERROR(JudgeByLessons(services, served, candidate, &verdict));
+  former_.clear();
+  return verdict;
+}
+
+}  // namespace ruvd::sharing
