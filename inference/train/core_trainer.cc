@@ -143,7 +143,10 @@ absl::Status CoreTrainer::RunPass(std::span<const TrainingSequence> batch,
   const std::vector<float*> places(batch.size(), gradient.data());
   pass_.Begin(batch, {.changes = &trainee.changes, .gradients = places});
   // Parameters, where they began, their gradient, and the optimiser's two means
-  const uint64_t state = gradient.size() * (3 * sizeof(float) + 2 * sizeof(double));
+  return FinishPass(between_slices, gradient.size() * (3 * sizeof(float) + 2 * sizeof(double)));
+}
+
+absl::Status CoreTrainer::FinishPass(const BetweenSlices& between_slices, uint64_t state) {
   while (!pass_.Advance()) {
     if (between_slices) {
       RETURN_IF_ERROR(between_slices(pass_.bytes() + state));
@@ -202,7 +205,7 @@ absl::StatusOr<CoreTrainer::Trained> CoreTrainer::Train(std::span<const std::vec
 
 absl::Status CoreTrainer::Gradients(std::span<const std::vector<float>> at,
                                     std::span<const Draw> draws, std::span<float* const> gradients,
-                                    std::span<double> t) {
+                                    std::span<double> t, const BetweenSlices& between_slices) {
   RUVD_CHECK(gradients.size() == draws.size() && t.size() == draws.size());
   if (draws.empty()) {
     return absl::OkStatus();
@@ -214,7 +217,9 @@ absl::Status CoreTrainer::Gradients(std::span<const std::vector<float>> at,
     ASSIGN_OR_RETURN(batch.emplace_back(), SequenceOf(draw, rules));
   }
   RETURN_IF_ERROR(CheckSequences(parts_.model->config(), batch));
-  pass_.Run(batch, {.changes = &cores_, .gradients = gradients});
+  pass_.Begin(batch, {.changes = &cores_, .gradients = gradients});
+  // Parameters, and a gradient of each draw
+  RETURN_IF_ERROR(FinishPass(between_slices, (draws.size() + 1) * shape_.values() * sizeof(float)));
   std::ranges::transform(batch, t.begin(), &TrainingSequence::t);
   return absl::OkStatus();
 }

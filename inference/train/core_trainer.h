@@ -101,8 +101,10 @@ class CoreTrainer {
   // `draws`. A gradient is added as it is, even where it is not finite. Errors: INVALID_ARGUMENT
   // for values of another size, an empty completion and what CheckSequences refuses;
   // CONTEXT_TOO_LONG; MODE_UNSUPPORTED for a model without a mask token. Then nothing was added.
+  // After an error of `between_slices` some parts were added.
   absl::Status Gradients(std::span<const std::vector<float>> at, std::span<const Draw> draws,
-                         std::span<float* const> gradients, std::span<double> t);
+                         std::span<float* const> gradients, std::span<double> t,
+                         const BetweenSlices& between_slices = nullptr);
 
   struct Overlay {
     int rank = 8;
@@ -139,6 +141,8 @@ class CoreTrainer {
                                      const BetweenSlices& between_slices, const Trainee& trainee);
   absl::Status RunPass(std::span<const TrainingSequence> batch, std::span<float> gradient,
                        const BetweenSlices& between_slices, const Trainee& trainee);
+  // Works until the pass that began is done; `state` are the bytes held beside its activations.
+  absl::Status FinishPass(const BetweenSlices& between_slices, uint64_t state);
 
   Parts parts_;
   CoreShape shape_;

@@ -54,6 +54,12 @@ absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
                            : cohorts.Check(charge.round, charge.oldest_joined, charge.curve);
 }
 
+uint64_t LedgerAccounts::OldestEligible(PrivacyUnit unit, uint64_t round,
+                                        const privacy::dp::RdpCurve& cost) const {
+  return privacy::BudgetOf(budgets_, unit).ok() ? cohorts_.at(unit).OldestEligible(round, cost)
+                                                : round + 1;
+}
+
 LedgerTotals LedgerAccounts::totals(PrivacyUnit unit) const {
   const auto found = totals_.find(unit);
   return found == totals_.end() ? LedgerTotals{} : found->second;

@@ -48,6 +48,12 @@ class LedgerAccounts {
   // INVALID_ARGUMENT for a cost of 0 or a round before an earlier one.
   absl::Status Check(const privacy::LedgerCharge& charge) const;
 
+  // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
+  // this cost (CohortLedger); `round` + 1, which means that none may, for a unit without a budget.
+  // The unit is not the node.
+  uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
+                          const privacy::dp::RdpCurve& cost) const;
+
   // Returns zeros for a unit without charges.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
   const Counter& charged() const { return charged_; }

@@ -344,6 +344,12 @@ absl::Status PrivacyLedgerStore::Check(const privacy::LedgerCharge& charge) cons
   return accounts_.Check(charge);
 }
 
+uint64_t PrivacyLedgerStore::OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
+                                            const privacy::dp::RdpCurve& cost) const {
+  const MutexLock lock(mutex_);
+  return accounts_.OldestEligible(unit, round, cost);
+}
+
 LedgerTotals PrivacyLedgerStore::totals(privacy::PrivacyUnit unit) const {
   const MutexLock lock(mutex_);
   LedgerTotals totals = accounts_.totals(unit);

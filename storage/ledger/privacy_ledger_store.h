@@ -79,6 +79,12 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   // Returns the error with which Reserve would refuse a charge, or OK.
   absl::Status Check(const privacy::LedgerCharge& charge) const;
 
+  // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
+  // this cost. Units that were once too old stay so; a result above `round` means that no unit may.
+  // The unit is not the node.
+  uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
+                          const privacy::dp::RdpCurve& cost) const;
+
   // Shows all entries in order until the callback returns false. The callback may call the ledger.
   absl::Status ForEach(const std::function<bool(const privacy::LedgerEntry&)>& callback) const;
 

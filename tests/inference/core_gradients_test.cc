@@ -112,6 +112,31 @@ TEST(CoreGradientsTest, DoNotDependOnThreads) {
             GradientsOf(three, one.SomeValues(), Draws(5)).gradients);
 }
 
+TEST(CoreGradientsTest, GiveWayBetweenSlicesAndEndIfAsked) {
+  CoreWorkshop shop(kTwoBanks);
+  const CoreValues at = shop.SomeValues();
+  const auto draws = Draws(3);
+  std::vector<float> gradient(shop.shape().values());
+  const std::vector<float*> places(draws.size(), gradient.data());
+  std::vector<double> shares(draws.size());
+  size_t slices = 0;
+  const auto count = [&](uint64_t bytes) {
+    ++slices;
+    EXPECT_GT(bytes, (draws.size() + 1) * gradient.size() * sizeof(float));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(shop.trainer->Gradients(at, draws, places, shares, count).ok());
+  EXPECT_GT(slices, 3U);
+  const auto stop = [&](uint64_t) {
+    return Error(absl::StatusCode::kCancelled, reasons::kCancelled, "the node stops");
+  };
+  EXPECT_EQ(ReasonOf(shop.trainer->Gradients(at, draws, places, shares, stop)),
+            reasons::kCancelled);
+  // The pass that ended early leaves nothing behind.
+  CoreWorkshop other(kTwoBanks);
+  EXPECT_EQ(GradientsOf(shop, at, draws).gradients, GradientsOf(other, at, draws).gradients);
+}
+
 TEST(CoreGradientsTest, EqualPlacesGiveASum) {
   CoreWorkshop shop;
   const auto draws = Draws(3);

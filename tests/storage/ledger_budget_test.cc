@@ -125,6 +125,23 @@ TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
   EXPECT_EQ(privacy::dp::FixedPointRho(std::numeric_limits<double>::denorm_min()).value(), 1U);
 }
 
+TEST_F(LedgerBudgetTest, OldUnitsAreNoLongerEligible) {
+  constexpr auto kUser = privacy::PrivacyUnit::kUser;
+  EXPECT_EQ(ledger_->OldestEligible(kLesson, 10, Cost()), 0U);
+  EXPECT_EQ(ledger_->OldestEligible(kUser, 10, Cost()), 11U) << "users have no budget here";
+  options_.budgets[1].rounds = 3;
+  ASSERT_EQ(Reopen(), "");
+  for (const uint64_t round : {10, 11, 12}) {
+    const uint64_t oldest = ledger_->OldestEligible(kLesson, round, Cost());
+    EXPECT_EQ(oldest, 0U);
+    ASSERT_TRUE(ledger_->Reserve(RoundOf(round, oldest)).ok());
+  }
+  EXPECT_EQ(ledger_->OldestEligible(kLesson, 13, Cost()), 11U) << "others had three rounds";
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(ledger_->OldestEligible(kLesson, 13, Cost()), 11U);
+  EXPECT_EQ(ledger_->OldestEligible(kLesson, 13, Cost(100)), 14U) << "no unit can pay that";
+}
+
 TEST_F(LedgerBudgetTest, UnitsHaveBudgetsOfTheirOwn) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1000)).ok());
   ASSERT_TRUE(ledger_->Reserve(RoundOf(1)).ok());

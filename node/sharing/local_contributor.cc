@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/local_contributor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/learner/privacy_plan.h"
+#include "node/log/log.h"
+#include "node/sharing/lesson_trainer.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/ledger/ledger_entry.h"
+#include "privacy/reasons.h"
+#include "storage/consent/consent_book.h"
+#include "storage/reasons.h"
+
+namespace ruvd::sharing {
+namespace {
+
+using federation::ContributionKind;
+using federation::LearnerPlan;
+using privacy::ConsentTier;
+using privacy::PrivacyUnit;
+
+constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
+constexpr int64_t kMillisPerSecond = 1000;
+constexpr int kFractionBits = 32;  // of the ledger's rho
+
+// The number of a round in the ledger.
+uint64_t SecondOf(const LearnerPlan& plan, uint64_t round) {
+  return round * static_cast<uint64_t>(plan.round_ms) / uint64_t{kMillisPerSecond};
+}
+
+uint64_t JoinedAt(int64_t created_ms, PrivacyUnit unit) {
+  return unit == PrivacyUnit::kUser
+             ? 0
+             : static_cast<uint64_t>(std::max<int64_t>(created_ms, 0) / kMillisPerSecond);
+}
+
+// A restarted node makes its delta of a round again, bit for bit if its lessons are the same.
+uint64_t SeedOf(const Digest& origin, const LearnerPlan& plan, uint64_t round) {
+  ByteWriter writer;
+  writer.WriteBytes(origin).WriteBytes(plan.Id()).Write(round);
+  const Digest hash = Sha256(writer.str());
+  uint64_t seed = 0;
+  std::memcpy(&seed, hash.data(), sizeof(seed));
+  return seed;
+}
+
+absl::Status OtherKind(ConsentTier tier) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "nothing can leave under the tier {} while `experimental.rounds` is \"delta\", "
+               "because the change by several steps hides no lesson; set it to \"gradient\" on all "
+               "nodes of the cluster, or consent to another tier",
+               TierName(tier));
+}
+
+absl::Status NotMasked() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "rounds have no masked sums yet, so nothing is offered under the tier masked; "
+               "consent to the tier dp or public");
+}
+
+absl::Status UnknownUnit() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "gradients of rounds are those of lessons or users, but the plan protects whole "
+               "nodes; choose another unit");
+}
+
+absl::Status Displaced() {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+      "the store of requests is full and each new one displaces a lesson that still takes "
+      "part in rounds, so noise for one lesson would not hide it; nothing is offered under "
+      "dp until lessons retire faster than requests come");
+}
+
+absl::Status Changed() {
+  return Error(absl::StatusCode::kAborted, reasons::kChanged,
+               "a lesson or a consent was withdrawn while a round was computed, so nothing is "
+               "offered in this round; the next one is made without it");
+}
+
+// Adds lessons that pass a filter to the units of a plan.
+class UnitCollector {
+ public:
+  UnitCollector(const ShareableLessons& lessons, PrivacyUnit unit)
+      : lessons_(lessons), unit_(unit) {}
+
+  void Add(const ShareableLesson& lesson) {
+    contributors_.insert(lesson.contributor);
+    const bool by_user = unit_ == PrivacyUnit::kUser;
+    const auto key = by_user ? lessons_.contributors[lesson.contributor].user : std::string();
+    const auto known = by_user ? users_.find(key) : users_.end();
+    if (known == users_.end()) {
+      if (by_user) {
+        users_.emplace(key, units_.size());
+      }
+      units_.push_back({names_.size()});
+    } else {
+      units_[known->second].push_back(names_.size());
+    }
+    names_.push_back(lesson.name);
+  }
+
+  std::vector<std::string> TakeNames() { return std::move(names_); }
+  federation::LessonUnits TakeUnits() { return std::move(units_); }
+  std::vector<privacy::Contributor> contributors() const {
+    std::vector<privacy::Contributor> all;
+    for (const size_t place : contributors_) {
+      all.push_back(lessons_.contributors[place]);
+    }
+    return all;
+  }
+
+ private:
+  const ShareableLessons& lessons_;
+  const PrivacyUnit unit_;
+  std::vector<std::string> names_;
+  federation::LessonUnits units_;
+  std::map<std::string, size_t> users_;
+  std::set<size_t> contributors_;
+};
+
+}  // namespace
+
+absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  if (options_.frame == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "this node has no frame for rounds; make one with `ruvd model frame`");
+  }
+  RETURN_IF_ERROR(CoreShapeOfPlan(plan, *options_.frame).status());
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
+  if (plan.kind == ContributionKind::kGradient && plan.unit == PrivacyUnit::kNode) {
+    return UnknownUnit();
+  }
+  if (tier == ConsentTier::kPublic) {
+    return absl::OkStatus();
+  }
+  if (plan.kind == ContributionKind::kDelta) {
+    return OtherKind(tier);
+  }
+  return tier == ConsentTier::kMasked ? NotMasked() : CheckNoised(plan);
+}
+
+absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan) const {
+  return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan).status();
+}
+
+absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan) const {
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  return federation::SamplingRateWithin(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()),
+                                        budget);
+}
+
+// Noised updates of the whole node hold its lessons, too, so what they cost counts.
+absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequest& request,
+                                                          double rate) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(
+      privacy::dp::RdpCurve cost,
+      privacy::dp::SampledCurve(rate, privacy::dp::GaussianRho(plan.grid.NoiseMultiplier())));
+  const uint64_t rho_q32 = options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
+  ASSIGN_OR_RETURN(
+      const privacy::dp::RdpCurve updates,
+      privacy::dp::ZcdpCurve(std::ldexp(static_cast<double>(rho_q32), -kFractionBits)));
+  cost += updates;
+  return options_.ledger->OldestEligible(plan.unit, SecondOf(plan, request.round), cost);
+}
+
+absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
+                                             const Sampling& sampling) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  const size_t units = federation::PublicUnits(sampling.units.size());
+  const privacy::dp::SnrParameters question{
+      .place = privacy::dp::NoiseLocation::kSum,
+      .noise_multiplier = plan.grid.NoiseMultiplier(),
+      .dimension = plan.banks() * size_t{plan.values_per_bank},
+      .contributors = sampling.rate * static_cast<double>(units),
+      .releases = static_cast<double>(budget.rounds) *
+                  static_cast<double>(std::max<size_t>(request.nodes, 1)),
+      .signal = options_.signal};
+  ASSIGN_OR_RETURN(const double snr, privacy::dp::PredictSnr(question));
+  if (snr >= options_.min_snr) {
+    return absl::OkStatus();
+  }
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+      "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
+      "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
+      "below {}; nothing was released. Add lessons or nodes, allow a larger epsilon for a "
+      "{}, or choose a smaller rank",
+      budget.rounds, std::max<size_t>(request.nodes, 1), snr, question.dimension, units,
+      privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier,
+      options_.min_snr, privacy::UnitName(plan.unit));
+}
+
+// The rate depends on the number of units in public steps only.
+absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
+    const ContributionRequest& request, const ShareableLessons& lessons) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const double largest, LargestRate(plan));
+  Sampling sampling;
+  ASSIGN_OR_RETURN(sampling.oldest_joined, OldestEligible(request, largest));
+  const uint64_t now = SecondOf(plan, request.round);
+  const bool displaces = lessons.displaces_from_ms &&
+                         JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
+  UnitCollector collector(lessons, plan.unit);
+  for (const ShareableLesson& lesson : lessons.lessons) {
+    const uint64_t joined = JoinedAt(lesson.created_ms, plan.unit);
+    if (joined < sampling.oldest_joined || joined > now) {
+      continue;
+    }
+    if (displaces && lesson.completion) {
+      return Displaced();
+    }
+    collector.Add(lesson);
+  }
+  sampling.names = collector.TakeNames();
+  sampling.units = collector.TakeUnits();
+  sampling.contributors = collector.contributors();
+  if (sampling.units.empty()) {
+    return sampling;
+  }
+  const double units = static_cast<double>(federation::PublicUnits(sampling.units.size()));
+  sampling.rate = std::min(largest, static_cast<double>(options_.max_batch) / units);
+  RETURN_IF_ERROR(RequireSignal(request, sampling));
+  return sampling;
+}
+
+LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest& request,
+                                                      const ShareableLessons& lessons) const {
+  UnitCollector collector(lessons, request.plan->unit);
+  for (const ShareableLesson& lesson : lessons.lessons) {
+    collector.Add(lesson);
+  }
+  Sampling sampling{.names = collector.TakeNames(),
+                    .units = collector.TakeUnits(),
+                    .contributors = collector.contributors()};
+  const double units = static_cast<double>(std::max<size_t>(sampling.units.size(), 1));
+  sampling.rate = std::min(1.0, static_cast<double>(options_.max_batch) / units);
+  return sampling;
+}
+
+bool LocalContributor::IsCharged(const ContributionRequest& request) const {
+  return options_.ledger->counter().Of(request.plan->unit).newest_round >=
+         SecondOf(*request.plan, request.round);
+}
+
+absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
+    const learning::LearningServices& services, const ContributionRequest& request) const {
+  RETURN_IF_ERROR(Check(*request.plan, request.tier));
+  const bool noised = request.tier == ConsentTier::kDp;
+  if (request.tier == ConsentTier::kPrivate || (noised && IsCharged(request))) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(const ShareableLessons lessons,
+                   GatherShareableLessons(services, request.tier, options_.min_rating,
+                                          services.clock->WallMillis()));
+  Sampling sampling;
+  if (noised) {
+    ASSIGN_OR_RETURN(sampling, PlanNoised(request, lessons));
+  } else {
+    sampling = PlanOpen(request, lessons);
+  }
+  if (sampling.names.empty()) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(LocalContribution made, request.plan->kind == ContributionKind::kDelta
+                                               ? MakeDelta(services, request, sampling)
+                                               : MakeGradient(services, request, sampling));
+  made.lessons = sampling.names.size();
+  made.contributors = std::move(sampling.contributors);
+  return made;
+}
+
+absl::Status LocalContributor::CheckUnchanged(const learning::LearningServices& services,
+                                              const ContributionRequest& request,
+                                              const Sampling& sampling) const {
+  ASSIGN_OR_RETURN(const ShareableLessons now,
+                   GatherShareableLessons(services, request.tier, options_.min_rating,
+                                          services.clock->WallMillis()));
+  std::set<std::string_view> names;
+  for (const ShareableLesson& lesson : now.lessons) {
+    names.insert(lesson.name);
+  }
+  return std::ranges::all_of(sampling.names,
+                             [&](const std::string& name) { return names.contains(name); })
+             ? absl::OkStatus()
+             : Changed();
+}
+
+absl::StatusOr<LocalContribution> LocalContributor::MakeDelta(
+    const learning::LearningServices& services, const ContributionRequest& request,
+    const Sampling& sampling) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const std::unique_ptr<StoredLessonTrainer> trainer,
+                   StoredLessonTrainer::Create({.services = &services,
+                                                .frame = options_.frame.get(),
+                                                .lessons = sampling.names,
+                                                .min_rating = options_.min_rating,
+                                                .memory_bytes = options_.memory_bytes},
+                                               plan));
+  ASSIGN_OR_RETURN(federation::LocalDelta delta,
+                   DeltaContribution(plan, request.round, *request.base, *trainer,
+                                     SeedOf(services.origin, plan, request.round)));
+  RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));
+  return LocalContribution{.contribution = std::move(delta.contribution),
+                           .units = sampling.names.size(),
+                           .loss = delta.loss,
+                           .contributors = {}};
+}
+
+absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
+    const learning::LearningServices& services, const ContributionRequest& request,
+    const Sampling& sampling) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const std::unique_ptr<StoredLessonTrainer> trainer,
+                   StoredLessonTrainer::Create({.services = &services,
+                                                .frame = options_.frame.get(),
+                                                .lessons = sampling.names,
+                                                .min_rating = options_.min_rating,
+                                                .memory_bytes = options_.memory_bytes},
+                                               plan));
+  ASSIGN_OR_RETURN(
+      const privacy::UnitSum sum,
+      GradientSum(plan, *request.base, *trainer, sampling.units, sampling.rate, options_.random));
+  RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));
+  LocalContribution made{.contribution = {},
+                         .units = sampling.units.size(),
+                         .sampling_rate = sampling.rate,
+                         .contributors = {}};
+  std::vector<int32_t> units;
+  auto noise = federation::Contribution::Noise::kNone;
+  if (request.tier == ConsentTier::kDp) {
+    ASSIGN_OR_RETURN(privacy::PreparedUnits paid, Noise(services, request, sampling, sum));
+    made.reservation = paid.reservation;
+    made.epsilon = paid.charge.epsilon;
+    units = std::move(paid.units);
+    noise = federation::Contribution::Noise::kWhole;
+  } else {
+    units = sum.Plain();
+  }
+  ASSIGN_OR_RETURN(made.contribution, GradientContribution(plan, request.round, *request.base,
+                                                           std::move(units), noise));
+  return made;
+}
+
+absl::StatusOr<privacy::PreparedUnits> LocalContributor::Noise(
+    const learning::LearningServices& services, const ContributionRequest& request,
+    const Sampling& sampling, const privacy::UnitSum& sum) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  const int64_t now_ms = services.clock->WallMillis();
+  const privacy::ConsentRegister consents = services.consents->ForRelease(ConsentTier::kDp, now_ms);
+  return PrepareUnits({.scope = options_.scope,
+                       .unit = plan.unit,
+                       .grid = plan.grid,
+                       .sampling_rate = sampling.rate,
+                       .delta = budget.delta,
+                       .round = SecondOf(plan, request.round),
+                       .oldest_joined = sampling.oldest_joined,
+                       .subject = fmt::format("round {}", request.round)},
+                      {.policy = options_.policy,
+                       .consents = consents,
+                       .node_tier = request.tier,
+                       .ledger = *options_.ledger,
+                       .random = options_.random,
+                       .now_ms = now_ms},
+                      sum, sampling.contributors);
+}
+
+void LocalContributor::NoteSent(uint64_t reservation) const {
+  if (reservation == 0) {
+    return;
+  }
+  if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
+    LogWarning("round {} was charged, but could not be marked as sent: {}", reservation,
+               MessageOf(noted));
+  }
+}
+
+}  // namespace ruvd::sharing

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "federation/learner/contribution.h"
+#include "federation/learner/global_state.h"
+#include "federation/learner/local_round.h"
+#include "federation/learner/plan.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/train/limits.h"
+#include "node/learning/learning_services.h"
+#include "node/sharing/shareable_lessons.h"
+#include "privacy/consent/consent.h"
+#include "privacy/consent/site_policy.h"
+#include "privacy/consent/user_consent.h"
+#include "privacy/dp/discrete_gaussian.h"
+#include "privacy/ledger/unit_budget.h"
+#include "privacy/limits.h"
+#include "privacy/release/unit_release.h"
+#include "storage/ledger/privacy_ledger_store.h"
+
+namespace ruvd::sharing {
+
+struct LocalContributorOptions {
+  // The frame of the cores; without one every request fails.
+  std::shared_ptr<const inference::FrameSet> frame;
+  privacy::SitePolicy policy;
+  std::string scope;  // scope of `policy` that applies to all data of this node
+  // Those that the ledger was opened with
+  std::vector<privacy::UnitBudget> budgets;
+  // Null if no ledger could be opened; then nothing leaves under `dp` and `unavailable` says why.
+  storage::PrivacyLedgerStore* ledger = nullptr;
+  absl::Status unavailable;
+  privacy::dp::RandomBytes random;  // SecureRandomBytes, except in tests
+  float min_rating = 0.7F;          // of a completion that teaches
+  // Most units that are expected in a sample, which bounds the time of a gradient
+  size_t max_batch = 512;
+  // Expected norm of the mean clipped gradient over the clip norm, 0 to 1; 0.08 to 0.1 was measured
+  double signal = 0.09;
+  // Least predicted ratio of signal and noise over all rounds of a unit; 0: any
+  double min_snr = limits::kMinReleaseSnr;
+  uint64_t memory_bytes = limits::kBackgroundTrainingBytes;  // of the activations
+};
+
+// What a round asks of this node. All is borrowed for the call.
+struct ContributionRequest {
+  const federation::LearnerPlan* plan = nullptr;               // passed Check
+  uint64_t round = 0;                                          // the running round
+  const federation::GlobalState* base = nullptr;               // the state before the round
+  privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;  // from the operator's record
+  // Members that contribute, this one included: for the predicted signal only
+  size_t nodes = 1;
+};
+
+// A contribution that may be offered to peers, and what only this node may know about it.
+struct LocalContribution {
+  federation::Contribution contribution;
+  uint64_t reservation = 0;  // of the ledger, for NoteSent; 0: nothing was charged
+  size_t lessons = 0;        // that could be in it
+  size_t units = 0;          // lessons or users that could be in the sample; `lessons` for a delta
+  double loss = 0;           // of the last local step, in nats per token; 0 for a gradient
+  double sampling_rate = 0;  // of a gradient
+  double epsilon = 0;        // of this charge alone; 0: nothing was charged
+  // Whose lessons could be in it, each once: when one of them withdraws, the contribution must be
+  // withdrawn, too.
+  std::vector<privacy::Contributor> contributors;
+};
+
+// Computes this node's contribution of a round from its lessons (shareable_lessons.h).
+//
+// Under `public` it is the change by plan.local steps, or a clipped gradient without noise. Under
+// `dp` it is the sum of the clipped gradients of a secret sample of units with whole noise, charged
+// to the ledger before the noise is drawn. Each node meets its units' epsilon by its own sampling
+// rate. A lesson takes part from the round after it came on, until it had all its rounds
+// (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life only:
+// which lesson of a user was the first is forgotten when it is withdrawn, so all users count as if
+// they had joined in round 0. A text that is withdrawn and added again counts as a new lesson.
+//
+// The ledger numbers rounds by the second of Unix time in which they begin, so that their order
+// stays right if the length of rounds is changed. A round that was charged is never charged again:
+// after a restart the node waits for the next one.
+//
+// One thread may use an object at a time; Make belongs on the learning thread.
+class LocalContributor {
+ public:
+  explicit LocalContributor(LocalContributorOptions options) : options_(std::move(options)) {}
+
+  // Checks everything that depends on no lesson. Returns PLAN_MISMATCH for a plan that is not for
+  // this node's frame; INVALID_ARGUMENT for a tier that the plan's kind does not serve, saying
+  // which kind does, and if no sampling rate is small enough for the budget, with the figures;
+  // SCOPE_UNKNOWN, POLICY_REFUSES, PRIVACY_BUDGET_SPENT for a unit without a budget, and the errors
+  // of opening the ledger. OK for the tier `private`, under which nothing leaves.
+  absl::Status Check(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
+
+  // Makes the contribution. Nullopt if there is nothing to offer: no lesson may leave under the
+  // tier, or the round is charged already. Further errors: SIGNAL_TOO_WEAK, with the figures;
+  // ABORTED with the reason CHANGED if a lesson or a consent was withdrawn meanwhile;
+  // LIMIT_EXCEEDED under `dp` if new requests displace lessons that still take part; CANCELLED; and
+  // those of the stores, the trainer and PrepareUnits. A charge stays after an error of the ledger;
+  // otherwise an error costs nothing.
+  absl::StatusOr<std::optional<LocalContribution>> Make(const learning::LearningServices& services,
+                                                        const ContributionRequest& request) const;
+
+  // Records in the ledger that a charged contribution has left; call it after the offer. A failure
+  // is only logged, because the charge counts anyway. 0 does nothing.
+  void NoteSent(uint64_t reservation) const;
+
+ private:
+  // The lessons of a contribution, and how they are sampled.
+  struct Sampling {
+    std::vector<std::string> names;
+    federation::LessonUnits units;  // places in `names`
+    std::vector<privacy::Contributor> contributors;
+    double rate = 1;
+    uint64_t oldest_joined = 0;
+  };
+
+  absl::Status CheckNoised(const federation::LearnerPlan& plan) const;
+  // Returns the largest sampling rate within the budget of the plan's unit.
+  absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan) const;
+  // Returns the oldest joining second whose units may take part in a round at this rate.
+  absl::StatusOr<uint64_t> OldestEligible(const ContributionRequest& request, double rate) const;
+  absl::Status RequireSignal(const ContributionRequest& request, const Sampling& sampling) const;
+  absl::StatusOr<Sampling> PlanNoised(const ContributionRequest& request,
+                                      const ShareableLessons& lessons) const;
+  Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;
+  bool IsCharged(const ContributionRequest& request) const;
+  // Returns ABORTED unless all lessons may still leave.
+  absl::Status CheckUnchanged(const learning::LearningServices& services,
+                              const ContributionRequest& request, const Sampling& sampling) const;
+  absl::StatusOr<LocalContribution> MakeDelta(const learning::LearningServices& services,
+                                              const ContributionRequest& request,
+                                              const Sampling& sampling) const;
+  absl::StatusOr<LocalContribution> MakeGradient(const learning::LearningServices& services,
+                                                 const ContributionRequest& request,
+                                                 const Sampling& sampling) const;
+  absl::StatusOr<privacy::PreparedUnits> Noise(const learning::LearningServices& services,
+                                               const ContributionRequest& request,
+                                               const Sampling& sampling,
+                                               const privacy::UnitSum& sum) const;
+
+  const LocalContributorOptions options_;
+};
+
+}  // namespace ruvd::sharing

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "node/learning/learning_services.h"
+#include "privacy/consent/consent.h"
+#include "privacy/consent/user_consent.h"
+
+namespace ruvd::sharing {
+
+// A lesson from which something may leave the node.
+struct ShareableLesson {
+  std::string name;         // as in ReadLesson
+  size_t contributor = 0;   // its place in ShareableLessons::contributors
+  int64_t created_ms = 0;   // when its request or its text came, Unix time
+  bool completion = false;  // it comes from a request, not from a text
+};
+
+struct ShareableLessons {
+  std::vector<ShareableLesson> lessons;
+  std::vector<privacy::Contributor> contributors;  // whose lessons these are, each once
+  size_t left_out = 0;  // lessons that teach something but may not leave under the tier
+  // The time of the oldest stored request if each new one displaces it; nullopt if there is room
+  std::optional<int64_t> displaces_from_ms;
+};
+
+// Returns the lessons that may be trained on for others under `tier` at `now_ms`: feedback and
+// texts whose users allow it (ConsentBook), without texts whose own tier is stricter. Without a
+// book only the tier `public` shares anything. Lessons that evaluate adapters (IsEvaluationLesson)
+// are left out.
+//
+// Under every other tier than `public`, whether a lesson is among them depends on that lesson
+// alone: if it depended on others, one more lesson could move others in or out, and noise for one
+// would not hide it. So patterns, which merge and are evicted, are not consulted there, and what
+// deep rounds hold back, which depends on the number of lessons, counts as any other lesson. Under
+// `public`, lessons of deleted patterns are left out, and so are requests older than the newest
+// half that the store can hold, because they may be displaced during a round.
+//
+// Returns CANCELLED and the errors of the stores.
+absl::StatusOr<ShareableLessons> GatherShareableLessons(const learning::LearningServices& services,
+                                                        privacy::ConsentTier tier, float min_rating,
+                                                        int64_t now_ms);
+
+}  // namespace ruvd::sharing
