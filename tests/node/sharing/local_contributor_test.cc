@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests what a node contributes to a round, and what that costs.
+
+#include "node/sharing/local_contributor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "federation/learner/rounds.h"
+#include "node/sharing/lesson_trainer.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/zcdp.h"
+#include "tests/node/sharing/local_contributor_fixture.h"
+
+namespace ruvd::sharing {
+namespace {
+
+using federation::Contribution;
+using federation::GlobalState;
+
+TEST_F(LocalContributorTest, OpenDeltasAreTrainedOnWhatMayLeave) {
+  plan_ = PlanOf(ContributionKind::kDelta);
+  AddTexts("notes", 4);
+  AddCompletion("");
+  const LocalContribution made = Made(ConsentTier::kPublic);
+  EXPECT_EQ(made.lessons, 5U);
+  EXPECT_EQ(made.units, 5U);
+  EXPECT_EQ(made.reservation, 0U);
+  EXPECT_GT(made.loss, 0);
+  EXPECT_EQ(made.contributors.size(), 1U);
+  EXPECT_FALSE(made.contribution.banks.empty());
+  EXPECT_EQ(ledger_->head().sequence, 0U) << "what is shared openly is not charged";
+  EXPECT_EQ(Made(ConsentTier::kPublic).contribution, made.contribution)
+      << "a node that starts again says what it said before";
+  AddLessonsThatStay();
+  EXPECT_EQ(Made(ConsentTier::kPublic).contribution, made.contribution)
+      << "lessons that stay have an influence";
+  AddTexts("more", 1);
+  EXPECT_NE(Made(ConsentTier::kPublic).contribution, made.contribution);
+  clock_.Advance(std::chrono::milliseconds(plan_.round_ms));
+  EXPECT_NE(Made(ConsentTier::kPublic).contribution.floats, made.contribution.floats);
+}
+
+TEST_F(LocalContributorTest, ALocalRoundLowersTheLoss) {
+  plan_ = PlanOf(ContributionKind::kDelta);
+  plan_.local = {.learning_rate = 2e-2, .steps = 25, .batch = 4};
+  AddTexts("notes", 6);
+  const LocalContribution made = Made(ConsentTier::kPublic);
+  const federation::RoundContribution one{
+      .id = {}, .origin = key_.id(), .members = {}, .contribution = made.contribution};
+  federation::RoundSet set;
+  set.contributions.push_back(&one);
+  const GlobalState after = ApplyRounds(plan_, state_, set, Round()).value();
+  // Compares states on equal maskings.
+  const auto loss = [&](const GlobalState& state) {
+    learning::LearningServices services = Services();
+    services.transformer = transformer_.get();
+    const auto names = GatherShareableLessons(services, ConsentTier::kPublic, 0.7F, 1).value();
+    std::vector<std::string> texts;
+    for (const ShareableLesson& lesson : names.lessons) {
+      texts.push_back(lesson.name);
+    }
+    const auto trainer = StoredLessonTrainer::Create({.services = &services,
+                                                      .frame = frame_.get(),
+                                                      .lessons = texts,
+                                                      .min_rating = 0.7F,
+                                                      .memory_bytes = uint64_t{64} << 20},
+                                                     plan_);
+    LearnerPlan::Local one_step{.learning_rate = 1e-9, .steps = 1, .batch = 64};
+    return (*trainer)->Train(state.values, one_step, 5)->loss;
+  };
+  EXPECT_LT(loss(after), 0.97 * loss(state_));
+}
+
+TEST_F(LocalContributorTest, OpenGradientsAreTheSumOfWhatMayLeave) {
+  AddTexts("notes", 3);
+  const LocalContribution made = Made(ConsentTier::kPublic);
+  EXPECT_EQ(made.contribution.noise, Contribution::Noise::kNone);
+  EXPECT_EQ(made.sampling_rate, 1);
+  EXPECT_EQ(made.reservation, 0U);
+  EXPECT_EQ(ledger_->head().sequence, 0U);
+  EXPECT_TRUE(std::ranges::any_of(made.contribution.units, [](int32_t unit) { return unit != 0; }));
+  seed_ = 0;
+  options_.random = Counted();
+  EXPECT_EQ(Made(ConsentTier::kPublic).contribution, made.contribution);
+  AddLessonsThatStay();
+  seed_ = 0;
+  options_.random = Counted();
+  const LocalContribution with_others = Made(ConsentTier::kPublic);
+  EXPECT_EQ(with_others.lessons, 3U);
+  EXPECT_EQ(with_others.contribution, made.contribution);
+  AddTexts("more", 30);
+  options_.max_batch = 11;
+  EXPECT_NEAR(Made(ConsentTier::kPublic).sampling_rate, 11.0 / 33, 1e-12);
+}
+
+TEST_F(LocalContributorTest, TheNoisedSumIsPaidBeforeItsNoiseIsDrawn) {
+  AddTexts("notes", 3);
+  AddCompletion("");
+  AddLessonsThatStay();
+  NextRound();
+  const LocalContribution made = Made(ConsentTier::kDp);
+  EXPECT_EQ(made.lessons, 4U);
+  EXPECT_EQ(made.units, 4U);
+  EXPECT_EQ(made.sampling_rate, 1) << "three whole rounds are within the budget";
+  EXPECT_EQ(made.contribution.noise, Contribution::Noise::kWhole);
+  EXPECT_EQ(made.contributors.size(), 1U);
+  EXPECT_EQ(noise_, 16 * made.contribution.units.size()) << "noise, and only it, comes afterwards";
+  EXPECT_GT(coins_, 0U);
+  EXPECT_GT(Spent(), 0);
+  EXPECT_EQ(Spent(), made.epsilon);
+  EXPECT_LT(Spent(), kRoundEpsilon);
+  double squares = 0;
+  for (const int32_t unit : made.contribution.units) {
+    squares += static_cast<double>(unit) * unit;
+  }
+  const double deviation = std::sqrt(squares / static_cast<double>(made.contribution.units.size()));
+  EXPECT_GT(deviation, 0.6 * plan_.grid.sigma_units);
+  EXPECT_LT(deviation, 1.6 * plan_.grid.sigma_units);
+  LocalContributor(options_).NoteSent(made.reservation);
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kLesson).unreleased, 0U);
+  LocalContributor(options_).NoteSent(0);
+  ASSERT_TRUE(ledger_
+                  ->ForEach([&](const privacy::LedgerEntry& entry) {
+                    if (entry.charge) {
+                      EXPECT_EQ(entry.charge->subject, fmt::format("round {}", Round()));
+                      EXPECT_EQ(entry.charge->mechanism,
+                                privacy::PrivacyMechanism::kSubsampledGaussian);
+                      EXPECT_EQ(entry.charge->sigma, 2);
+                    }
+                    return true;
+                  })
+                  .ok());
+}
+
+TEST_F(LocalContributorTest, ARoundIsPaidOnce) {
+  AddTexts("notes", 2);
+  NextRound();
+  Made(ConsentTier::kDp);
+  const double spent = Spent();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt);
+  OpenLedger(PrivacyUnit::kLesson);
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "also after a restart";
+  EXPECT_EQ(Spent(), spent);
+  // Longer rounds have smaller numbers, but they come later.
+  plan_.round_ms *= 3;
+  NextRound();
+  Made(ConsentTier::kDp);
+  EXPECT_GT(Spent(), spent);
+}
+
+TEST_F(LocalContributorTest, LessonsRetireAfterTheirRounds) {
+  AddTexts("old", 3);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    EXPECT_EQ(Made(ConsentTier::kDp).units, 3U);
+  }
+  NextRound();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt);
+  AddTexts("new", 2);
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "they came after the round's begin";
+  NextRound();
+  EXPECT_EQ(Made(ConsentTier::kDp).units, 2U);
+  EXPECT_LE(Spent(), kRoundEpsilon);
+}
+
+TEST_F(LocalContributorTest, WhatWasChargedForOtherReleasesCounts) {
+  AddTexts("notes", 2);
+  privacy::LedgerCharge charge{.unit = PrivacyUnit::kLesson,
+                               .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
+                               .sigma = 1,
+                               .subject = "centroids"};
+  charge.curve = privacy::dp::ZcdpCurve(0.85).value();
+  ASSERT_TRUE(ledger_->Reserve(charge).ok());
+  NextRound();
+  Made(ConsentTier::kDp);
+  NextRound();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "a second round would be too much";
+  EXPECT_LE(Spent(), kRoundEpsilon);
+}
+
+TEST_F(LocalContributorTest, ALowerRateMeetsASmallerBudget) {
+  AddTexts("notes", 8);
+  options_.budgets[0].epsilon = 1;
+  NextRound();
+  const LocalContribution made = Made(ConsentTier::kDp);
+  EXPECT_LT(made.sampling_rate, 0.7);
+  EXPECT_GT(made.sampling_rate, 0.01);
+  privacy::dp::RdpCurve rounds =
+      privacy::dp::SampledCurve(made.sampling_rate, privacy::dp::GaussianRho(2)).value();
+  rounds *= 3;
+  EXPECT_LE(privacy::dp::EpsilonOf(rounds, kRoundDelta)->value, 1);
+  EXPECT_GT(privacy::dp::EpsilonOf(rounds, kRoundDelta)->value, 0.99);
+}
+
+TEST_F(LocalContributorTest, AUserTakesPartAsAWhole) {
+  plan_.unit = PrivacyUnit::kUser;
+  OpenLedger(PrivacyUnit::kUser);
+  for (const char* user : {"ann", "bob"}) {
+    Say(user, ConsentTier::kDp);
+    AddTexts(user, 3, user);
+    AddCompletion(user);
+  }
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    const LocalContribution made = Made(ConsentTier::kDp);
+    EXPECT_EQ(made.units, 2U);
+    EXPECT_EQ(made.lessons, 8U);
+    EXPECT_EQ(made.contributors.size(), 2U);
+  }
+  Say("cat", ConsentTier::kDp);
+  AddTexts("cat", 1, "cat");
+  NextRound();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt)
+      << "no user's first lesson is known for sure";
+  EXPECT_GT(Spent(), 0);
+}
+
+}  // namespace
+}  // namespace ruvd::sharing
