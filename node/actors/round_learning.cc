@@ -114,12 +114,16 @@ void RoundLearning::OnTick(federation::GossipCore& core, Context& context) {
   rounds_->OnTime(options_.clock->WallMillis());
   OfferCheckpoint(core, context);
   Save();
+  to_judge_ |= rounds_->TakeChanged();
   if (working_) {
     return;
   }
-  if (ContributionIsDue(core)) {
+  // Where rounds are so short that training fills them, both take turns.
+  if (ContributionIsDue(core) && !(to_judge_ && judge_first_)) {
+    judge_first_ = true;
     Contribute(core, context);
-  } else if (rounds_->TakeChanged()) {
+  } else if (std::exchange(to_judge_, false)) {
+    judge_first_ = false;
     Judge(context);
   }
 }
@@ -286,7 +290,8 @@ void RoundLearning::Judge(Context& context) {
 void RoundLearning::EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                                  const absl::StatusOr<sharing::GlobalVerdict>& verdict) {
   if (!verdict.ok()) {
-    judged_ = {};  // tried again with the next round
+    judged_ = {};
+    to_judge_ = true;
     if (!absl::IsCancelled(verdict.status())) {
       LogFailure("the global adapter could not be judged", verdict.status());
     }

@@ -86,9 +86,11 @@ class RoundLearning {
   std::shared_ptr<const inference::Talora> served_;
   Digest judged_{};  // digest of the state that was judged last
   std::optional<sharing::GlobalVerdict> verdict_;
-  bool working_ = false;  // something runs on the learning pool
-  uint64_t tried_ = 0;    // the last round to which a contribution was tried
-  TimePoint next_try_{};  // after a failure
+  bool working_ = false;      // something runs on the learning pool
+  bool to_judge_ = false;     // the global adapter may have changed since it was judged
+  bool judge_first_ = false;  // the last work was a contribution
+  uint64_t tried_ = 0;        // the last round to which a contribution was tried
+  TimePoint next_try_{};      // after a failure
   uint64_t last_round_ = 0;
   uint32_t last_lessons_ = 0;
   double last_epsilon_ = 0;
