@@ -12,6 +12,7 @@
 #include "base/executor.h"
 #include "federation/core/gossip_core.h"
 #include "federation/limits.h"
+#include "inference/adapter/frame_set.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/learning_throttle.h"
 #include "node/runtime/actor_system.h"
@@ -54,6 +55,8 @@ struct FederationActorOptions {
   // The global adapter and what its rounds need; used only on `learning_pool`, which has one
   // thread.
   sharing::FederatedModel* model = nullptr;
+  // The frame of the cores that rounds train; null: this node takes part in none
+  std::shared_ptr<const inference::FrameSet> frame_set;
   learning::LearningServices learning;
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;

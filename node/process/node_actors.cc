@@ -268,6 +268,7 @@ absl::Status NodeImpl::StartFederation() {
   options.adapters = adapters_.get();
   RETURN_IF_ERROR(OpenFederatedModel());
   options.model = federated_model_.get();
+  options.frame_set = frame_set_;
   options.learning = ServicesOfLearning();
   options.throttle = throttle_.get();
   options.learning_pool = &learning_pool_;
