@@ -40,9 +40,7 @@ class NodeRoundsTest : public FederatedNodeTest {
   std::string AddressOf(size_t number) const {
     return number == 0 ? node_->api_address() : others_[number - 1]->api_address();
   }
-  client::NodeClient ClientOf(size_t number) const {
-    return client::NodeClient(AddressOf(number));
-  }
+  client::NodeClient ClientOf(size_t number) const { return client::NodeClient(AddressOf(number)); }
   // Sentences that differ from each other and between topics.
   static std::string Document(const std::string& topic, int from, int sentences) {
     std::string text;
@@ -54,8 +52,7 @@ class NodeRoundsTest : public FederatedNodeTest {
   }
   void AddText(size_t number, const std::string& topic, pattern::v1::SharingTier tier,
                const std::string& user = "") {
-    const auto channel =
-        grpc::CreateChannel(AddressOf(number), grpc::InsecureChannelCredentials());
+    const auto channel = grpc::CreateChannel(AddressOf(number), grpc::InsecureChannelCredentials());
     const auto stub = learning::v1::LearningService::NewStub(channel);
     grpc::ClientContext context;
     learning::v1::AddLessonsResponse response;
@@ -103,8 +100,7 @@ class NodeRoundsTest : public FederatedNodeTest {
       const admin::v1::RoundsStatus a = RoundsOf(0);
       const admin::v1::RoundsStatus b = RoundsOf(1);
       if (a.state_round() == b.state_round() && a.state_digest() == b.state_digest() &&
-          a.contributions() >= contributions && a.served_version() > 0 &&
-          b.served_version() > 0) {
+          a.contributions() >= contributions && a.served_version() > 0 && b.served_version() > 0) {
         return true;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
