@@ -106,10 +106,6 @@ void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
   }
 }
 
-learning::LearningServices RoundLearning::Services() const {
-  return options_.learning;
-}
-
 void RoundLearning::OnTick(federation::GossipCore& core, Context& context) {
   rounds_->OnTime(options_.clock->WallMillis());
   OfferCheckpoint(core, context);
@@ -153,15 +149,13 @@ void RoundLearning::Save() {
 
 bool RoundLearning::ContributionIsDue(const federation::GossipCore& core) const {
   const uint64_t round = rounds_->now_round();
-  return core.consent() != privacy::ConsentTier::kPrivate && round > 0 &&
-         (tried_ < round || (!refusal_.ok() && options_.clock->Now() >= next_try_)) &&
-         last_round_ < round && !rounds_->HasOwn(round);
+  return core.consent() != privacy::ConsentTier::kPrivate && round > 0 && tried_ < round &&
+         !rounds_->HasOwn(round);
 }
 
 void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
   const uint64_t round = rounds_->now_round();
   tried_ = round;
-  next_try_ = options_.clock->Now() + std::chrono::milliseconds(learner_.plan->round_ms);
   if (const absl::Status role = sharing::CheckMayContribute(core.certificate()); !role.ok()) {
     refusal_ = role;
     return;
@@ -176,8 +170,9 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
       *options_.learning_pool,
       // The work refers to nothing in this actor, because it outlives the actor after a forced
       // stop.
-      [contributor = learner_.contributor, services = Services(), throttle = options_.throttle,
-       plan = learner_.plan, round, base, tier = core.consent(), nodes, made]() mutable {
+      [contributor = learner_.contributor, services = options_.learning,
+       throttle = options_.throttle, plan = learner_.plan, round, base, tier = core.consent(),
+       nodes, made]() mutable {
         const Throttled throttled(throttle, &services);
         *made = contributor->Make(
             services,
@@ -273,8 +268,8 @@ void RoundLearning::Judge(Context& context) {
       std::make_shared<absl::StatusOr<sharing::GlobalVerdict>>(absl::UnknownError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      [gate = learner_.gate, services = Services(), throttle = options_.throttle, served = served_,
-       candidate = *candidate, verdict]() mutable {
+      [gate = learner_.gate, services = options_.learning, throttle = options_.throttle,
+       served = served_, candidate = *candidate, verdict]() mutable {
         const Throttled throttled(throttle, &services);
         *verdict = gate->Judge(services, served, candidate);
       },
