@@ -59,8 +59,6 @@ class RoundLearning {
 
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
-  // Returns the services of a training on the learning pool, which gives way to serving.
-  learning::LearningServices Services() const;
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Save();
   // Returns whether this node should contribute to the running round now.
@@ -90,7 +88,6 @@ class RoundLearning {
   bool to_judge_ = false;     // the global adapter may have changed since it was judged
   bool judge_first_ = false;  // the last work was a contribution
   uint64_t tried_ = 0;        // the last round to which a contribution was tried
-  TimePoint next_try_{};      // after a failure
   uint64_t last_round_ = 0;
   uint32_t last_lessons_ = 0;
   double last_epsilon_ = 0;
