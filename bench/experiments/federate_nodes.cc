@@ -175,6 +175,9 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
   options.lesson_epsilon = 0;  // the other arms have no privacy
   outcome.base = std::move(federated.base);
   outcome.federated = std::move(federated.groups.front());
+  for (const NodeResult& node : outcome.federated.nodes) {
+    outcome.payload_bytes = std::max<size_t>(outcome.payload_bytes, node.rounds.payload_bytes);
+  }
   if (ComparesWithoutNoise(settings)) {
     ASSIGN_OR_RETURN(const GroupPlan open,
                      Federation(settings, texts, "noise-free", "public", "delta"));

@@ -94,14 +94,17 @@ nlohmann::json NodeJson(const NodeResult& node, const std::string& name, size_t 
   return {{"name", name},
           {"lessons", node.lessons},
           {"own_contributions", node.rounds.own_contributions},
-          {"contributions_in_window", node.rounds.contributions},
+          {"last_round", node.rounds.last_round},
+          {"last_epsilon", node.rounds.last_epsilon},
+          {"payload_bytes", node.rounds.payload_bytes},
           {"round", node.rounds.round},
           {"state_round", node.rounds.state_round},
           {"state_digest", node.rounds.state_digest},
           {"plan", node.rounds.plan_id},
           {"served_version", node.rounds.served_version},
           {"held_back", node.rounds.held_back},
-          {"last_error", node.rounds.last_error},
+          {"served_at_end", node.served_at_end},
+          {"refusal", node.rounds.refusal},
           {"bytes_a_round", node.bytes / rounds},
           {"ledger",
            {{"valid", node.ledger.valid},
@@ -115,6 +118,14 @@ size_t RoundsOf(const GroupResult& group) {
   return group.last_round + 1 - std::min(group.first_round, group.last_round);
 }
 
+// The version that was scored; two, if a newer one came while the node was scored.
+std::string ServedText(const NodeResult& node) {
+  const bool changed = node.served_at_end != node.rounds.served_version;
+  return fmt::format("{}{}{}", node.rounds.served_version,
+                     changed ? fmt::format(" to {}", node.served_at_end) : "",
+                     node.rounds.held_back ? ", newer held back" : "");
+}
+
 nlohmann::json ReportGroup(const std::string& name, const GroupResult& group,
                            std::span<const std::string> names) {
   nlohmann::json json = {{"rounds", RoundsOf(group)},
@@ -126,20 +137,18 @@ nlohmann::json ReportGroup(const std::string& name, const GroupResult& group,
     const NodeResult& node = group.nodes[i];
     json["nodes"].push_back(NodeJson(node, names[i], RoundsOf(group)));
     rows.push_back({names[i], fmt::format("{}", node.lessons),
-                    fmt::format("{}", node.rounds.own_contributions),
-                    fmt::format("{}{}", node.rounds.served_version,
-                                node.rounds.held_back ? ", newer held back" : ""),
+                    fmt::format("{}", node.rounds.own_contributions), ServedText(node),
                     fmt::format("{}", node.bytes / RoundsOf(group)),
                     node.ledger.valid ? fmt::format("valid, {} entries, epsilon {:.3f}",
                                                     node.ledger.entries, node.ledger.lesson_epsilon)
                                       : node.ledger.problem,
-                    node.rounds.last_error});
+                    node.rounds.refusal});
   }
   fmt::print("{}: {} rounds, {}, {:.0f} s\n{}\n", name, RoundsOf(group),
              group.agreed ? "the nodes agree" : "the nodes had not agreed", group.seconds,
-             cli::FormatTable({"NODE", "LESSONS", "CONTRIBUTED", "SERVES", "BYTES A ROUND",
-                               "LEDGER", "LAST ERROR"},
-                              rows));
+             cli::FormatTable(
+                 {"NODE", "LESSONS", "CONTRIBUTED", "SERVES", "BYTES A ROUND", "LEDGER", "REFUSED"},
+                 rows));
   return json;
 }
 
@@ -252,7 +261,7 @@ void JudgeMachinery(const NodesOutcome& outcome, Verdicts* verdicts) {
                  .at_least = false},
                 Exactly(BytesShare(outcome, RoundsOf(group))));
   verdicts->Add("payload",
-                {.what = "bytes of the values of one contribution",
+                {.what = "bytes of one contribution",
                  .bound = static_cast<double>(kMaxPayloadBytes),
                  .at_least = false},
                 Exactly(static_cast<double>(outcome.payload_bytes)));
@@ -273,9 +282,10 @@ void JudgeMachinery(const NodesOutcome& outcome, Verdicts* verdicts) {
                 Exactly(group.agreed ? 1 : 0));
   const auto least = std::ranges::min(
       group.nodes, {}, [](const NodeResult& node) { return node.rounds.own_contributions; });
-  verdicts->Add("contributions",
-                {.what = "contributions of the node that made the fewest", .bound = 1},
-                Exactly(static_cast<double>(least.rounds.own_contributions)));
+  verdicts->Add(
+      "contributions",
+      {.what = "contributions to unsettled rounds, of the node with the fewest", .bound = 1},
+      Exactly(static_cast<double>(least.rounds.own_contributions)));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct NodesOutcome {
   std::vector<GroupResult> local;        // a cluster of one node for each domain
   std::vector<GroupResult> centralised;  // a single cluster of one node
   std::vector<GroupResult> noise_free;   // a single cluster
-  size_t payload_bytes = 0;              // of the values of one contribution
+  size_t payload_bytes = 0;              // of one contribution; at least that of its values
 };
 
 // Returns the scores of all arms as the figures of `federate` read them.

@@ -126,6 +126,11 @@ absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& setting
   if (settings.rounds > 0) {
     all.emplace_back("experimental.rounds", kind);
   }
+  if (settings.rounds > 0 && kind == "gradient") {
+    all.emplace_back("privacy.example_epsilon", fmt::format("{:g}", settings.epsilon));
+    all.emplace_back("privacy.delta", fmt::format("{:g}", settings.delta));
+    all.emplace_back("privacy.rounds", std::to_string(settings.rounds));
+  }
   for (const std::string& setting : settings.set) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {

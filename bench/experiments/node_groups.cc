@@ -102,11 +102,13 @@ absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
                     .round = NumberIn(rounds, "round"),
                     .state_round = NumberIn(rounds, "state_round"),
                     .state_digest = rounds.value("state_digest", ""),
-                    .contributions = NumberIn(rounds, "contributions"),
                     .own_contributions = NumberIn(rounds, "own_contributions"),
+                    .last_round = NumberIn(rounds, "last_round"),
+                    .last_epsilon = rounds.value("last_epsilon", 0.0),
+                    .payload_bytes = static_cast<uint32_t>(NumberIn(rounds, "payload_bytes")),
                     .served_version = static_cast<uint32_t>(NumberIn(rounds, "served_version")),
                     .held_back = rounds.value("held_back", false),
-                    .last_error = rounds.value("last_error", "")};
+                    .refusal = rounds.value("refusal", "")};
 }
 
 absl::StatusOr<uint64_t> BytesSent(client::NodeClient& client) {
@@ -175,7 +177,7 @@ class Group {
   absl::Status Consent();
   // Reads the rounds of all nodes; true once those of the plan have passed.
   absl::StatusOr<bool> Passed();
-  // Waits until the nodes agree, or for two rounds, and pauses learning.
+  // Waits until the nodes agree and have judged the last round, or for two rounds.
   absl::Status Settle();
   absl::Status ScoreNodeAt(size_t node);
   absl::Status End();
@@ -263,16 +265,14 @@ absl::Status Group::Settle() {
   constexpr int kRounds = 2;
   const auto begin = Clock::now();
   std::vector<RoundsView> rounds;
+  bool settled = false;
   do {
     std::this_thread::sleep_for(kAskEvery);
     ASSIGN_OR_RETURN(rounds, Rounds());
     result_.agreed = Agree(rounds);
-  } while (!result_.agreed && Clock::now() - begin < seconds(kRounds * options_.round_seconds));
-  for (size_t node = 0; node < size(); ++node) {
-    const learning::v1::PauseLearningRequest pause;
-    RETURN_IF_ERROR(client(node).Call<learning::v1::PauseLearningResponse>(pause).status());
-  }
-  ASSIGN_OR_RETURN(rounds, Rounds());
+    settled = result_.agreed && AllJudged(rounds, result_.first_round + options_.rounds - 1);
+  } while (options_.rounds > 0 && !settled &&
+           Clock::now() - begin < seconds(kRounds * options_.round_seconds));
   for (size_t node = 0; node < size(); ++node) {
     NodeResult& to = result_.nodes[node];
     to.rounds = rounds[node];
@@ -284,7 +284,12 @@ absl::Status Group::Settle() {
 }
 
 absl::Status Group::ScoreNodeAt(size_t node) {
-  ASSIGN_OR_RETURN(result_.nodes[node].scores, ScoreNode(client(node), texts_, options_));
+  NodeResult& to = result_.nodes[node];
+  ASSIGN_OR_RETURN(to.scores, ScoreNode(client(node), texts_, options_));
+  if (options_.rounds > 0) {
+    ASSIGN_OR_RETURN(const RoundsView after, RoundsOf(client(node)));
+    to.served_at_end = after.served_version;
+  }
   return absl::OkStatus();
 }
 
@@ -338,7 +343,8 @@ absl::Status ScoreAll(std::vector<Group>& groups) {
 bool RoundsPassed(std::span<const RoundsView> nodes, uint64_t first, uint64_t rounds) {
   return std::ranges::all_of(nodes, [&](const RoundsView& node) {
     const bool over = node.round >= first + rounds;
-    return over && (node.own_contributions >= rounds || node.round >= first + rounds + kLateRounds);
+    return over &&
+           (node.last_round + 1 >= first + rounds || node.round >= first + rounds + kLateRounds);
   });
 }
 
@@ -346,6 +352,12 @@ bool Agree(std::span<const RoundsView> nodes) {
   return std::ranges::all_of(nodes, [&](const RoundsView& node) {
     return node.state_round == nodes.front().state_round &&
            node.state_digest == nodes.front().state_digest;
+  });
+}
+
+bool AllJudged(std::span<const RoundsView> nodes, uint64_t round) {
+  return std::ranges::all_of(nodes, [&](const RoundsView& node) {
+    return node.held_back || node.served_version >= round;
   });
 }
 

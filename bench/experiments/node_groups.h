@@ -19,24 +19,28 @@
 
 namespace ruvd::bench {
 
-// The rounds of a node, as its status shows them.
+// The rounds of a node, as its status shows them (ruvd.admin.v1.RoundsStatus).
 struct RoundsView {
   std::string plan_id;
   uint64_t round = 0;        // that runs now
-  uint64_t state_round = 0;  // of the global adapter's state
+  uint64_t state_round = 0;  // the last round that the global state contains
   std::string state_digest;
-  uint64_t contributions = 0;  // accepted within the window, of all nodes
-  uint64_t own_contributions = 0;
-  uint32_t served_version = 0;
-  bool held_back = false;  // the node's gate keeps the newest state from serving
-  std::string last_error;
+  uint64_t own_contributions = 0;  // in rounds that are not settled yet
+  uint64_t last_round = 0;         // in which this node contributed; 0: none
+  double last_epsilon = 0;         // that this contribution cost each unit
+  uint32_t payload_bytes = 0;      // of this contribution
+  uint32_t served_version = 0;     // of the global adapter
+  bool held_back = false;          // the node's gate keeps a newer version from serving
+  std::string refusal;             // why the last attempt gave no contribution
 };
 
 // Returns whether `rounds` rounds from `first` on have passed on every node. A node that lags gets
-// some rounds more for contributions that come late.
+// some rounds more for a contribution that comes late.
 bool RoundsPassed(std::span<const RoundsView> nodes, uint64_t first, uint64_t rounds);
 // Returns whether all nodes have the state of one round with one digest.
 bool Agree(std::span<const RoundsView> nodes);
+// Returns whether every node serves a version that contains `round`, or holds it back.
+bool AllJudged(std::span<const RoundsView> nodes, uint64_t round);
 
 // Nodes of one cluster that are taught, consent, run rounds and are scored.
 struct GroupPlan {
@@ -48,10 +52,11 @@ struct GroupPlan {
 };
 
 struct NodeResult {
-  ArmScores scores;      // as served after the rounds
-  RoundsView rounds;     // when the scoring began
-  uint64_t lessons = 0;  // stored
-  uint64_t bytes = 0;    // payload sent from the consent to the scoring
+  ArmScores scores;            // as served after the rounds
+  RoundsView rounds;           // when the scoring began
+  uint32_t served_at_end = 0;  // version that was served when the scoring ended
+  uint64_t lessons = 0;        // stored
+  uint64_t bytes = 0;          // payload sent from the consent to the scoring
   LedgerCheck ledger;
 };
 
@@ -83,8 +88,9 @@ struct StageResult {
 };
 
 // Runs groups beside each other: starts their nodes, teaches them, grants the tier on all, waits
-// for the rounds, pauses learning, scores every node on all texts, stops all, and verifies every
-// ledger. An error names the group; then all processes have been stopped, too.
+// for the rounds, scores every node on all texts, stops all, and verifies every ledger. Rounds go
+// on while nodes are scored, which NodeResult::served_at_end shows. An error names the group; then
+// all processes have been stopped, too.
 absl::StatusOr<StageResult> RunGroups(const NodeTexts& texts, std::span<const GroupPlan> plans,
                                       const GroupOptions& options, bool score_base);
 

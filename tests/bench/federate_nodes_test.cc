@@ -92,6 +92,13 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
                                  {"privacy.clip_norm", "2"},
                                  {"privacy.scope", "a=b"}};
   EXPECT_EQ(*settings, expected);
+  settings_.set = {};
+  settings_.rounds = 12;
+  const auto noised = NodeSettingsOf(settings_, "gradient");
+  ASSERT_TRUE(noised.ok()) << noised.status();
+  const NodeSettings privacy = {
+      {"privacy.example_epsilon", "8"}, {"privacy.delta", "1e-05"}, {"privacy.rounds", "12"}};
+  EXPECT_EQ(NodeSettings(noised->end() - 3, noised->end()), privacy);
   settings_.set = {"privacy.clip_norm"};
   EXPECT_EQ(ReasonOf(NodeSettingsOf(settings_, "delta").status()), reasons::kInvalidArgument);
 }
@@ -99,10 +106,10 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
 // ---- Rounds
 
 TEST(RoundsPassedTest, EveryNodeContributedOrHadTimeForLateContributions) {
-  const RoundsView done{.round = 14, .own_contributions = 4};
-  const RoundsView early{.round = 13, .own_contributions = 4};
-  const RoundsView lagging{.round = 14, .own_contributions = 3};
-  const RoundsView silent{.round = 30, .own_contributions = 0};
+  const RoundsView done{.round = 14, .last_round = 13};
+  const RoundsView early{.round = 13, .last_round = 13};
+  const RoundsView lagging{.round = 14, .last_round = 12};
+  const RoundsView silent{.round = 30, .last_round = 0};
   EXPECT_TRUE(RoundsPassed(std::vector{done, done}, 10, 4));
   EXPECT_FALSE(RoundsPassed(std::vector{done, early}, 10, 4));
   EXPECT_FALSE(RoundsPassed(std::vector{done, lagging}, 10, 4));
@@ -116,6 +123,14 @@ TEST(AgreeTest, OneDigestOfOneRound) {
   EXPECT_TRUE(Agree(std::vector{state, state}));
   EXPECT_FALSE(Agree(std::vector{state, other}));
   EXPECT_FALSE(Agree(std::vector{state, later}));
+}
+
+TEST(AllJudgedTest, AVersionOfTheLastRoundServesOrIsHeldBack) {
+  const RoundsView served{.served_version = 13};
+  const RoundsView older{.served_version = 12};
+  const RoundsView held{.served_version = 12, .held_back = true};
+  EXPECT_TRUE(AllJudged(std::vector{served, held}, 13));
+  EXPECT_FALSE(AllJudged(std::vector{served, older}, 13));
 }
 
 // ---- Texts
