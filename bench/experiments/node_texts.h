@@ -40,7 +40,7 @@ struct ScoredTexts {
 struct NodeTexts {
   std::vector<LessonTexts> lessons;  // by domain
   std::vector<ScoredTexts> held_out;
-  ScoredTexts general;  // empty: there is none
+  ScoredTexts general;  // empty if there was no such text
 };
 
 struct NodeTextSizes {

@@ -211,7 +211,7 @@ TEST_F(NodesFiguresTest, TheGainOfOthersLeavesOutTheOwnDomain) {
 
 TEST_F(NodesFiguresTest, TheShareOfTheGapComparesTheSameNodes) {
   const Interval share = GapShare(ScoresOf(outcome_), FigureTextsOf(texts_));
-  // From local-only to federated 0.2 on both domains; to centralised 0.4 and 0.5.
+  // Federated gains 0.2 on local-only on both domains, and centralised gains 0.4 and 0.5.
   EXPECT_NEAR(share.mean, 0.4 / 0.9, 1e-12);
 }
 
