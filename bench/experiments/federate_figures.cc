@@ -147,4 +147,11 @@ std::string VerdictLine(const Expectation& expectation, const Interval& figure) 
                      expectation.bound);
 }
 
+void Verdicts::Add(const std::string& key, const Expectation& expectation, const Interval& figure) {
+  fmt::print("{}\n", VerdictLine(expectation, figure));
+  json_[key] = {{"figure", ToJson(figure)},
+                {"bound", expectation.bound},
+                {"verdict", VerdictName(Judge(expectation, figure))}};
+}
+
 }  // namespace ruvd::bench

@@ -3,10 +3,13 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/experiments/paired.h"
@@ -46,5 +49,54 @@ Verdict Judge(const Expectation& expectation, const Interval& figure);
 std::string VerdictName(Verdict verdict);
 // "verdict: WHAT: met, 0.89 (0.80 to 0.97), expected at least 0.85"
 std::string VerdictLine(const Expectation& expectation, const Interval& figure);
+
+// The verdicts of an experiment, which are printed as they are added.
+class Verdicts {
+ public:
+  void Add(const std::string& key, const Expectation& expectation, const Interval& figure);
+  // Returns all of them by key.
+  nlohmann::json Take() { return std::move(json_); }
+
+ private:
+  nlohmann::json json_;
+};
+
+// By domain: the mean over nodes of what `of` returns for the node's pieces there; empty where no
+// node has a value.
+template <typename Of>
+std::vector<double> MeanOverNodes(size_t nodes, size_t domain, const Of& of) {
+  std::vector<double> mean;
+  double count = 0;
+  for (size_t node = 0; node < nodes; ++node) {
+    const std::vector<double> own = of(node, domain);
+    mean.resize(std::max(mean.size(), own.size()));
+    for (size_t i = 0; i < own.size(); ++i) {
+      mean[i] += own[i];
+    }
+    count += own.empty() ? 0 : 1;
+  }
+  for (double& value : mean) {
+    value /= count;
+  }
+  return mean;
+}
+
+// The node whose interval is the worst for "never above zero".
+struct Worst {
+  size_t node = 0;
+  Interval change;
+};
+
+template <typename Of>
+Worst WorstOf(size_t nodes, const Of& of) {
+  Worst worst;
+  for (size_t node = 0; node < nodes; ++node) {
+    const Interval change = of(node);
+    if (node == 0 || change.mean > worst.change.mean) {
+      worst = {.node = node, .change = change};
+    }
+  }
+  return worst;
+}
 
 }  // namespace ruvd::bench

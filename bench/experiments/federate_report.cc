@@ -95,58 +95,6 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
   return json;
 }
 
-// By domain: the mean over nodes of what `of` returns for the node's pieces there; empty where no
-// node has a value.
-template <typename Of>
-std::vector<double> MeanOverNodes(size_t nodes, size_t domain, const Of& of) {
-  std::vector<double> mean;
-  double count = 0;
-  for (size_t node = 0; node < nodes; ++node) {
-    const std::vector<double> own = of(node, domain);
-    mean.resize(std::max(mean.size(), own.size()));
-    for (size_t i = 0; i < own.size(); ++i) {
-      mean[i] += own[i];
-    }
-    count += own.empty() ? 0 : 1;
-  }
-  for (double& value : mean) {
-    value /= count;
-  }
-  return mean;
-}
-
-// The node whose interval is the worst for "never above zero".
-struct Worst {
-  size_t node = 0;
-  Interval change;
-};
-
-template <typename Of>
-Worst WorstOf(size_t nodes, const Of& of) {
-  Worst worst;
-  for (size_t node = 0; node < nodes; ++node) {
-    const Interval change = of(node);
-    if (node == 0 || change.mean > worst.change.mean) {
-      worst = {.node = node, .change = change};
-    }
-  }
-  return worst;
-}
-
-class Verdicts {
- public:
-  void Add(const std::string& key, const Expectation& expectation, const Interval& figure) {
-    fmt::print("{}\n", VerdictLine(expectation, figure));
-    json_[key] = {{"figure", ToJson(figure)},
-                  {"bound", expectation.bound},
-                  {"verdict", VerdictName(Judge(expectation, figure))}};
-  }
-  nlohmann::json Take() { return std::move(json_); }
-
- private:
-  nlohmann::json json_;
-};
-
 void JudgeOverlay(const ExperimentScores& scores, std::span<const DomainText> texts,
                   Verdicts* verdicts) {
   const auto against = [&](const char* key, const char* name, const auto& other) {
