@@ -20,8 +20,8 @@
 #include "inference/transformer/cpu_transformer.h"
 #include "node/sharing/lesson_trainer.h"
 #include "node/sharing/local_contributor.h"
-#include "tests/node/node_fixture.h"
 #include "tests/node/sharing/round_lessons_fixture.h"
+#include "tests/paths.h"
 
 namespace ruvd::sharing {
 
@@ -38,7 +38,8 @@ class LocalContributorTest : public RoundLessonsTest {
  protected:
   void SetUp() override {
     RoundLessonsTest::SetUp();
-    model_ = inference::Model::Load(kSmallModel).value();
+    model_ =
+        inference::Model::Load(test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf").value();
     transformer_ = std::make_unique<inference::CpuTransformer>(model_, SerialRunner());
     frame_ = std::make_shared<const inference::FrameSet>(
         inference::RandomFrameSet(

@@ -56,14 +56,14 @@ TEST_F(LocalContributorTest, AWithdrawalMeanwhileEndsTheRound) {
   NextRound();
   int polls = 0;
   cancelled_ = [&] {
-    if (++polls == 12) {  // after the lessons were chosen
+    if (++polls == 5) {  // after the lessons were chosen
       clock_.Advance(std::chrono::milliseconds(1));
       EXPECT_TRUE(book_->Withdraw("ann", clock_.WallMillis()).ok());
     }
     return false;
   };
   EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kChanged);
-  EXPECT_GT(polls, 12);
+  EXPECT_GT(polls, 5);
   EXPECT_EQ(ledger_->head().sequence, 0U);
   cancelled_ = nullptr;
   EXPECT_EQ(Made(ConsentTier::kDp).units, 2U) << "the others may still take part";
@@ -76,13 +76,13 @@ TEST_F(LocalContributorTest, AWithdrawnTextEndsTheRound) {
     AddTexts("others", 2);
     int polls = 0;
     cancelled_ = [&] {
-      if (++polls == 12) {
+      if (++polls == 5) {
         EXPECT_TRUE(lessons_->WithdrawSource(source).ok());
       }
       return false;
     };
     EXPECT_EQ(Refusal(ConsentTier::kPublic), reasons::kChanged);
-    EXPECT_GT(polls, 12);
+    EXPECT_GT(polls, 5);
   }
 }
 
@@ -90,7 +90,7 @@ TEST_F(LocalContributorTest, EndsWhenLearningEnds) {
   AddTexts("notes", 3);
   NextRound();
   int polls = 0;
-  cancelled_ = [&] { return ++polls > 20; };
+  cancelled_ = [&] { return ++polls > 4; };
   EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kCancelled);
   EXPECT_EQ(ledger_->head().sequence, 0U);
 }

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "federation/learner/rounds.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
@@ -48,35 +47,53 @@ TEST_F(LocalContributorTest, OpenDeltasAreTrainedOnWhatMayLeave) {
   EXPECT_NE(Made(ConsentTier::kPublic).contribution.floats, made.contribution.floats);
 }
 
-TEST_F(LocalContributorTest, ALocalRoundLowersTheLoss) {
-  plan_ = PlanOf(ContributionKind::kDelta);
-  plan_.local = {.learning_rate = 2e-2, .steps = 25, .batch = 4};
-  AddTexts("notes", 6);
-  const LocalContribution made = Made(ConsentTier::kPublic);
-  const federation::RoundContribution one{
-      .id = {}, .origin = key_.id(), .members = {}, .contribution = made.contribution};
-  federation::RoundSet set;
-  set.contributions.push_back(&one);
-  const GlobalState after = ApplyRounds(plan_, state_, set, Round()).value();
-  // Compares states on equal maskings.
-  const auto loss = [&](const GlobalState& state) {
-    learning::LearningServices services = Services();
-    services.transformer = transformer_.get();
-    const auto names = GatherShareableLessons(services, ConsentTier::kPublic, 0.7F, 1).value();
-    std::vector<std::string> texts;
-    for (const ShareableLesson& lesson : names.lessons) {
-      texts.push_back(lesson.name);
+// Moves the zero state by a contribution, scaled to this norm.
+GlobalState Moved(const LearnerPlan& plan, const Contribution& contribution, double norm) {
+  GlobalState state = federation::EmptyState(plan, 1);
+  const federation::BankedValues values = ValuesOf(contribution, plan);
+  double squares = 0;
+  for (const std::vector<float>& bank : values) {
+    for (const float value : bank) {
+      squares += static_cast<double>(value) * static_cast<double>(value);
     }
+  }
+  for (size_t bank = 0; bank < values.size(); ++bank) {
+    for (size_t i = 0; i < values[bank].size(); ++i) {
+      state.values[bank][i] = static_cast<float>(norm / std::sqrt(squares)) * values[bank][i];
+    }
+  }
+  return state;
+}
+
+TEST_F(LocalContributorTest, AStepAlongAContributionLowersTheLoss) {
+  AddTexts("notes", 6);
+  learning::LearningServices services = Services();
+  services.transformer = transformer_.get();
+  const auto found = GatherShareableLessons(services, ConsentTier::kPublic, 0.7F, 1).value();
+  std::vector<std::string> texts;
+  for (const ShareableLesson& lesson : found.lessons) {
+    texts.push_back(lesson.name);
+  }
+  for (const ContributionKind kind : {ContributionKind::kDelta, ContributionKind::kGradient}) {
+    plan_ = PlanOf(kind);
+    plan_.local = {.learning_rate = 2e-2, .steps = 25, .batch = 4};
+    const Contribution contribution = Made(ConsentTier::kPublic).contribution;
     const auto trainer = StoredLessonTrainer::Create({.services = &services,
                                                       .frame = frame_.get(),
                                                       .lessons = texts,
                                                       .min_rating = 0.7F,
                                                       .memory_bytes = uint64_t{64} << 20},
                                                      plan_);
-    LearnerPlan::Local one_step{.learning_rate = 1e-9, .steps = 1, .batch = 64};
-    return (*trainer)->Train(state.values, one_step, 5)->loss;
-  };
-  EXPECT_LT(loss(after), 0.97 * loss(state_));
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    // The loss before the first step, on equal maskings
+    const auto loss = [&](double norm) {
+      const LearnerPlan::Local one_step{.learning_rate = 1e-9, .steps = 1, .batch = 64};
+      return (*trainer)->Train(Moved(plan_, contribution, norm).values, one_step, 5)->loss;
+    };
+    const double before = loss(0);
+    EXPECT_LT(loss(0.5), before - 1e-4);
+    EXPECT_GT(loss(-0.5), before + 1e-4);
+  }
 }
 
 TEST_F(LocalContributorTest, OpenGradientsAreTheSumOfWhatMayLeave) {
