@@ -11,7 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
 #include "node/client/client.h"
+#include "privacy/reasons.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
@@ -41,25 +45,22 @@ class NodeRoundsTest : public FederatedNodeTest {
     return number == 0 ? node_->api_address() : others_[number - 1]->api_address();
   }
   client::NodeClient ClientOf(size_t number) const { return client::NodeClient(AddressOf(number)); }
-  // Sentences that differ from each other and between topics.
-  static std::string Document(const std::string& topic, int from, int sentences) {
-    std::string text;
-    for (int i = from; i < from + sentences; ++i) {
-      text += "The " + topic + " of house " + std::to_string(i) + " is checked on day " +
-              std::to_string(i * 7 % 31) + " and its keeper writes the result into the book. ";
-    }
-    return text;
+  // A part of one of the project's own documents, in bytes.
+  static std::string Document(const std::string& name, size_t begin, size_t end) {
+    const auto text = ReadFile(test::SourceDir() + "/docs/" + name, 1 << 20);
+    RUVD_CHECK(text.ok() && text->size() > end);
+    return text->substr(begin, end - begin);
   }
-  void AddText(size_t number, const std::string& topic, pattern::v1::SharingTier tier,
+  void AddText(size_t number, const std::string& name, size_t bytes, pattern::v1::SharingTier tier,
                const std::string& user = "") {
     const auto channel = grpc::CreateChannel(AddressOf(number), grpc::InsecureChannelCredentials());
     const auto stub = learning::v1::LearningService::NewStub(channel);
     grpc::ClientContext context;
     learning::v1::AddLessonsResponse response;
     const auto writer = stub->AddLessons(&context, &response);
-    const std::string text = Document(topic, 0, 60);
+    const std::string text = Document(name, 0, bytes);
     learning::v1::AddLessonsRequest request;
-    request.mutable_file()->set_name(topic + ".txt");
+    request.mutable_file()->set_name(name);
     request.mutable_file()->set_bytes(text.size());
     request.mutable_file()->set_tier(tier);
     request.mutable_file()->set_user_id(user);
@@ -69,7 +70,7 @@ class NodeRoundsTest : public FederatedNodeTest {
     writer->WritesDone();
     const grpc::Status status = writer->Finish();
     ASSERT_TRUE(status.ok()) << status.error_message();
-    ASSERT_GT(response.added(), 4U);
+    ASSERT_GT(response.added(), 20U);
   }
   void GrantOn(size_t number, pattern::v1::SharingTier tier) {
     admin::v1::SetConsentRequest request;
@@ -83,16 +84,23 @@ class NodeRoundsTest : public FederatedNodeTest {
     EXPECT_TRUE(status.ok()) << status.status();
     return status.ok() ? status->rounds() : admin::v1::RoundsStatus();
   }
-  // The loss of unseen text of a topic, as it is served, in nats per token.
-  double LossOf(size_t number, const std::string& topic) const {
-    inference::v1::ScoreRequest request;
-    request.set_prompt("The");
-    request.set_completion(Document(topic, 100, 2).substr(3));
-    request.set_samples(8);
-    request.set_seed(1);
-    const auto score = ClientOf(number).Call<inference::v1::ScoreResponse>(request);
-    EXPECT_TRUE(score.ok()) << score.status();
-    return score.ok() ? score->nats_per_token() : 0;
+  // The loss of a part of a document that no node was given, as it is served, in nats per token.
+  double LossOf(size_t number, const std::string& name, size_t begin) const {
+    double loss = 0;
+    constexpr size_t kParts = 8;
+    for (size_t part = 0; part < kParts; ++part) {
+      inference::v1::ScoreRequest request;
+      request.set_prompt(Document(name, begin, begin + 40));
+      request.set_completion(Document(name, begin + 40, begin + 500));
+      request.set_mode(inference::v1::DECODING_MODE_DIFFUSION);
+      request.set_samples(4);
+      request.set_seed(1);
+      const auto score = ClientOf(number).Call<inference::v1::ScoreResponse>(request);
+      EXPECT_TRUE(score.ok()) << score.status();
+      loss += score.ok() ? score->nats_per_token() / kParts : 0;
+      begin += 1000;
+    }
+    return loss;
   }
   // Waits until both nodes hold equal states of equal rounds with contributions of both.
   bool WaitForEqualStates(uint64_t contributions) {
@@ -111,19 +119,55 @@ class NodeRoundsTest : public FederatedNodeTest {
   std::vector<std::unique_ptr<Node>> others_;
 };
 
+constexpr char kDocument[] = "store-format.md";
+constexpr size_t kGiven = 26'000;
+
 TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   Start();
   StartOther();
-  AddText(0, "boiler", pattern::v1::SHARING_TIER_PUBLIC);
-  AddText(1, "turbine", pattern::v1::SHARING_TIER_PUBLIC);
-  const double before = LossOf(0, "turbine");
+  AddText(0, "wire-format.md", 26'000, pattern::v1::SHARING_TIER_PUBLIC);
+  AddText(1, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+  const double before = LossOf(0, kDocument, kGiven + 100);
   EXPECT_EQ(RoundsOf(0).contributions(), 0U) << "nothing leaves before consent";
   GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
   GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
   ASSERT_TRUE(WaitForEqualStates(8)) << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
-  EXPECT_LT(LossOf(0, "turbine"), before - 0.01) << "the other node's text is easier here, too";
+  EXPECT_LT(LossOf(0, kDocument, kGiven + 100), before) << "the other node's text is easier here";
   EXPECT_GT(RoundsOf(0).own_contributions(), 0U);
   EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
+  EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
+}
+
+// The noise would hide what two nodes with few lessons learn, so nothing is charged and nothing
+// leaves.
+TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
+  config_.experimental.rounds = "gradient";
+  Start();
+  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
+  GrantOn(0, pattern::v1::SHARING_TIER_DP);
+  for (int i = 0; i < 300 && RoundsOf(0).refusal().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_EQ(RoundsOf(0).refusal_reason(), reasons::kSignalTooWeak) << RoundsOf(0).refusal();
+  EXPECT_EQ(RoundsOf(0).contributions(), 0U);
+}
+
+TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsNamed) {
+  Start();
+  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
+  GrantOn(0, pattern::v1::SHARING_TIER_DP);
+  for (int i = 0; i < 300 && RoundsOf(0).refusal().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_THAT(RoundsOf(0).refusal(), HasSubstr("gradient"));
+}
+
+TEST_F(NodeRoundsTest, NodesWithoutRoundsSayNothingOfThem) {
+  config_.experimental.rounds = "off";
+  Start();
+  const auto status = ClientOf(0).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_FALSE(status->has_rounds());
 }
 
 }  // namespace
