@@ -78,7 +78,7 @@ using LessonUnits = std::vector<std::vector<size_t>>;
 
 // Draws a Poisson sample of the units and returns the sum of their clipped gradients at `base`. A
 // unit with more than limits::kMaxUnitLessons lessons takes part with that many of them, which are
-// drawn anew in each round. The sum protects nobody before it is noised
+// drawn anew in each round. The sum protects no unit before it is noised
 // (privacy/release/unit_release.h). At most limits::kGradientsAtOnce gradients are in memory at a
 // time, and the trainer is given as many draws at a time at most. Fails with INVALID_ARGUMENT for a
 // plan of deltas, and as UnitSum and the trainer do.

@@ -89,7 +89,7 @@ uint64_t RoundAt(const LearnerPlan& plan, int64_t wall_ms);
 int64_t LearnerLifeMillis(const LearnerPlan& plan);
 
 // Returns the newest round whose state all members offer as a checkpoint while `now_round` is
-// running: a multiple of the window that no contribution can reach any more; 0: there is none.
+// running: a multiple of the window that no contribution can reach any more; 0: no round is so old.
 uint64_t CheckpointRound(const LearnerPlan& plan, uint64_t now_round);
 
 }  // namespace ruvd::federation

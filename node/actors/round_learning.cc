@@ -192,9 +192,11 @@ void RoundLearning::EndContribution(uint64_t round,
                                     federation::GossipCore& core, Context& context) {
   refusal_ = made.status();
   if (made.ok() && !*made) {
-    refusal_ = Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-                     "there is no lesson that may take part under this tier; add texts with `ruvd "
-                     "learn add --tier`, give feedback, or ask the users to allow it");
+    refusal_ =
+        Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+              "no lesson may take part in this round under this tier; new ones wait for the "
+              "next round. Add texts with `ruvd learn add --tier`, give feedback, or ask the "
+              "users to allow it");
   } else if (made.ok()) {
     refusal_ = Offer(round, **made, core, context);
   }
@@ -258,7 +260,7 @@ void RoundLearning::Judge(Context& context) {
     values.append(reinterpret_cast<const char*>(bank.data()), bank.size() * sizeof(float));
   }
   if (const Digest digest = Sha256(values); std::exchange(judged_, digest) == digest) {
-    return;  // nobody contributed to the last rounds
+    return;  // the last rounds had no contributions
   }
   if (*candidate == nullptr) {
     Serve(nullptr);

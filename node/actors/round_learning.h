@@ -73,7 +73,7 @@ class RoundLearning {
   void EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                     const absl::StatusOr<sharing::GlobalVerdict>& verdict);
   void Serve(std::shared_ptr<const inference::Talora> adapter);
-  // Returns the adapter of the state before the running round; null if nobody had a part in it.
+  // Returns the adapter of the state before the running round; null if no member had a part in it.
   absl::StatusOr<std::shared_ptr<const inference::Talora>> Candidate();
 
   const FederationActorOptions& options_;

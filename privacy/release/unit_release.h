@@ -49,7 +49,7 @@ class UnitSum {
   // and noised values are never computed in floating point.
   std::vector<int32_t> Noised(const dp::DiscreteGaussian& noise,
                               const dp::RandomBytes& random) const;
-  // Returns the sum as it is, which protects nobody: for lessons that are shared openly.
+  // Returns the sum as it is, which protects no unit: for lessons that are shared openly.
   std::vector<int32_t> Plain() const;
 
   const dp::NoiseGrid& grid() const { return grid_; }

@@ -145,7 +145,8 @@ TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
   Start();
   AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
   GrantOn(0, pattern::v1::SHARING_TIER_DP);
-  for (int i = 0; i < 300 && RoundsOf(0).refusal().empty(); ++i) {
+  // New lessons wait for the next round.
+  for (int i = 0; i < 300 && RoundsOf(0).refusal_reason() != reasons::kSignalTooWeak; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   EXPECT_EQ(RoundsOf(0).refusal_reason(), reasons::kSignalTooWeak) << RoundsOf(0).refusal();
