@@ -9,6 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/events/outbox.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
