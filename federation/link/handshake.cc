@@ -42,6 +42,19 @@ absl::Status OtherVersion(std::string_view what) {
                what, limits::kProtocolVersion);
 }
 
+// Returns the first digits of an id that a peer sent, for messages. It may have any length.
+std::string StartOf(const std::string& id) {
+  return ToHex(AsBytes(std::string_view(id).substr(0, 8)));
+}
+
+absl::Status OtherFrame(const std::string& own, const std::string& peers) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+               "this node uses adapter frame {}, the peer frame {}; use the same model package "
+               "(with the same .frame.gguf beside the model, or without one) and "
+               "federation.core_rank on every node of a cluster",
+               StartOf(own), StartOf(peers));
+}
+
 // The hashed bytes are unambiguous: every part has a fixed length or is preceded by its length.
 Digest HashOf(const v1::Introduction& introduction) {
   ByteWriter writer;
@@ -174,11 +187,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                  ToHex(local_->model_hash).substr(0, 16));
   }
   if (introduction.frame_id() != AsText(local_->frame_id)) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "this node uses adapter frame {}, and the peer frame {}; use the same model "
-                 "package, frame and federation.core_rank on every node of a cluster",
-                 ToHex(local_->frame_id).substr(0, 16),
-                 ToHex(AsBytes(introduction.frame_id())).substr(0, 16));
+    return OtherFrame(own_.frame_id(), introduction.frame_id());
   }
   peer_introduction_hash_ = HashOf(introduction);
   peer_revocations_ = introduction.revocations();

@@ -22,6 +22,11 @@
 namespace ruvd::inference {
 namespace {
 
+// Nodes compute a frame of the weights when they start. For the 29M model this takes 5 seconds of
+// one core, and to the last digit it would take 110; the vectors that it gives hold 94 to 99 % of
+// the squares that the exact ones hold.
+constexpr SearchEffort kWeightEffort = {.restarts = 1, .blocks = 3};
+
 constexpr std::array<std::pair<FrameKind, std::string_view>, 4> kKindNames = {{
     {FrameKind::kCovariance, "cov"},
     {FrameKind::kGradient, "grad"},
@@ -33,34 +38,43 @@ std::span<const uint8_t> FloatBytes(const std::vector<float>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
 }
 
-// Returns a frame in which `make` fills the module of each target, given its matrix and rank.
+// Returns a frame in which `make` fills the module of each target, given its matrix and rank. It is
+// called on the threads of `runner`.
 using MakeModule =
     std::function<void(const std::string& target, const Matrix& matrix, ModuleFrame* module)>;
 absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::string> targets,
-                                   int rank, FrameKind kind, const MakeModule& make) {
+                                   int rank, FrameKind kind, ParallelRunner& runner,
+                                   const MakeModule& make) {
   if (targets.empty() || rank < 1 || rank > limits::kMaxAdapterRank) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "a frame must have a rank from 1 to {} and at least one target, but this one has "
                  "rank {} and {} targets",
                  limits::kMaxAdapterRank, rank, targets.size());
   }
-  FrameSet frame;
-  frame.model_hash = model.hash();
-  frame.kind = kind;
+  std::vector<const Matrix*> matrices;
   for (const std::string& target : targets) {
-    const Matrix* matrix = FindMatrix(model, target);
-    if (matrix == nullptr) {
+    matrices.push_back(FindMatrix(model, target));
+    if (matrices.back() == nullptr) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "{} is not a linear layer of {}; give a name like blk.0.attn_q.weight",
                    SanitizeForDisplay(target), model.config().name);
     }
-    ModuleFrame module{.rank = std::min({rank, matrix->rows, matrix->columns}),
-                       .in = matrix->columns,
-                       .out = matrix->rows,
-                       .p = {},
-                       .q = {}};
-    make(target, *matrix, &module);
-    frame.modules.insert_or_assign(target, std::move(module));
+  }
+  std::vector<ModuleFrame> modules(targets.size());
+  runner.For(targets.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Matrix& matrix = *matrices[i];
+      modules[i] = {.rank = std::min({rank, matrix.rows, matrix.columns}),
+                    .in = matrix.columns,
+                    .out = matrix.rows,
+                    .p = {},
+                    .q = {}};
+      make(targets[i], matrix, &modules[i]);
+    }
+  });
+  FrameSet frame{.id = {}, .model_hash = model.hash(), .kind = kind, .modules = {}};
+  for (size_t i = 0; i < targets.size(); ++i) {
+    frame.modules.insert_or_assign(targets[i], std::move(modules[i]));
   }
   frame.id = ContentId(frame);
   return frame;
@@ -101,7 +115,7 @@ Digest ContentId(const FrameSet& frame) {
 absl::StatusOr<FrameSet> RandomFrameSet(const Model& model, std::span<const std::string> targets,
                                         int rank, uint64_t seed) {
   return MakeFrame(
-      model, targets, rank, FrameKind::kRandom,
+      model, targets, rank, FrameKind::kRandom, SerialRunner(),
       [seed](const std::string& target, const Matrix&, ModuleFrame* module) {
         const Digest mixed = Sha256(ByteWriter().Write(seed).WriteText(target).str());
         uint64_t own = 0;
@@ -115,8 +129,8 @@ absl::StatusOr<FrameSet> RandomFrameSet(const Model& model, std::span<const std:
 }
 
 absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std::string> targets,
-                                        int rank) {
-  return MakeFrame(model, targets, rank, FrameKind::kWeight,
+                                        int rank, ParallelRunner& runner) {
+  return MakeFrame(model, targets, rank, FrameKind::kWeight, runner,
                    [](const std::string&, const Matrix& matrix, ModuleFrame* module) {
                      std::vector<float> row(static_cast<size_t>(matrix.columns));
                      DenseMatrix weight(static_cast<size_t>(matrix.rows), row.size());
@@ -124,7 +138,8 @@ absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std:
                        DecodeRow(matrix, r, row);
                        std::copy(row.begin(), row.end(), weight.row(r));
                      }
-                     const SvdFactors top = TopSvd(weight, static_cast<size_t>(module->rank));
+                     const SvdFactors top =
+                         TopSvd(weight, static_cast<size_t>(module->rank), kWeightEffort);
                      module->p.assign(top.left.values.begin(), top.left.values.end());
                      module->q.assign(top.right.values.begin(), top.right.values.end());
                    });

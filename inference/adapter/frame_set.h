@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/parallel.h"
 #include "inference/model/model.h"
 
 namespace ruvd::inference {
@@ -57,9 +58,11 @@ Digest ContentId(const FrameSet& frame);
 absl::StatusOr<FrameSet> RandomFrameSet(const Model& model, std::span<const std::string> targets,
                                         int rank, uint64_t seed);
 
-// Returns a frame of the leading singular vectors of the weights. Errors are as for RandomFrameSet.
+// Returns a frame of nearly the leading singular vectors of the weights, from a fixed number of
+// products. Errors are as for RandomFrameSet. Layers are shared out over `runner`; the frame is the
+// same on every machine and for any number of threads.
 absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std::string> targets,
-                                        int rank);
+                                        int rank, ParallelRunner& runner);
 
 // Returns FRAME_MISMATCH for a frame of another model, or with a target or shape that the model
 // does not have.

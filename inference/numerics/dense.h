@@ -11,8 +11,9 @@
 namespace ruvd::inference {
 
 // Small dense linear algebra in double precision, for frames and merges. It is off the request path
-// and single threaded, and gives the same result for the same input. No function allocates more
-// than a few times the size of its arguments.
+// and single threaded, and gives the same result for the same input on every machine: it uses only
+// + - * / and square roots, in one order. No function allocates more than a few times the size of
+// its arguments.
 
 // A row-major matrix.
 struct DenseMatrix {
@@ -69,16 +70,22 @@ struct EigenPairs {
 // and Van Loan, section 8.5). Only the upper triangle is read. Made for up to a few hundred rows.
 EigenPairs SymmetricEigen(const DenseMatrix& m);
 
+// How long a search for leading vectors may go on.
+struct SearchEffort {
+  int restarts = 60;  // only spectra without a clear order reach this number
+  size_t blocks = 4;  // of the Krylov space of one restart
+};
+
 // Computes y = C x for each row of x, with C symmetric. x and y have the same shape.
 using SymmetricOperator = std::function<void(const DenseMatrix& x, DenseMatrix* y)>;
 
 // Returns the `count` largest eigenvalues of a symmetric positive semidefinite operator on vectors
 // of length `n` >= count, by a restarted block Krylov method with Rayleigh-Ritz (Musco and Musco
 // 2015, arXiv 1504.05477). It starts from a fixed block and stops when each residual |C v - lambda
-// v| is below 1e-7 of the largest eigenvalue, or after a fixed number of restarts; only spectra
-// without a clear order reach that number. Multiple eigenvalues are found. The vectors are always
-// orthonormal, even for C = 0.
-EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count);
+// v| is below 1e-7 of the largest eigenvalue, or when the effort is spent. Multiple eigenvalues are
+// found. The vectors are always orthonormal, even for C = 0.
+EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count,
+                    const SearchEffort& effort = {});
 
 // Does what the function above does, for a given matrix (n x n, float32, row major, symmetric).
 EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count);
@@ -86,6 +93,6 @@ EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count);
 // Returns the `count` leading singular triples of m, or fewer if a side of m is shorter. Left and
 // right vectors are always orthonormal: for singular values of zero, any vectors that complete the
 // set.
-SvdFactors TopSvd(const DenseMatrix& m, size_t count);
+SvdFactors TopSvd(const DenseMatrix& m, size_t count, const SearchEffort& effort = {});
 
 }  // namespace ruvd::inference

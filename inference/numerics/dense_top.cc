@@ -15,10 +15,13 @@ namespace ruvd::inference {
 namespace {
 
 constexpr size_t kSpareVectors = 8;  // vectors beyond those wanted, which speed up convergence
-constexpr size_t kKrylovBlocks = 4;  // blocks of one restart
-constexpr int kMaxRestarts = 60;
 constexpr double kTolerance = 1e-7;  // relative to the largest eigenvalue
 constexpr uint64_t kStartSeed = 0x9e3779b97f4a7c15;
+
+// Returns a uniform value, because the logarithm in a normal one differs between machines.
+double RandomValue(Random& random) {
+  return 2 * random.Uniform() - 1;
+}
 
 // Appends to `basis` orthonormal rows that span the rows of `block` and are orthogonal to the first
 // `count` rows of `basis`. A row that lies in the span of the others is replaced by a random one.
@@ -44,7 +47,7 @@ void AppendOrthonormal(const DenseMatrix& block, Random& random, DenseMatrix* ba
       done = norm > 1e-10 * before && norm > 0;
       before = 0;
       for (size_t k = 0; k < n; ++k) {
-        row[k] = done ? row[k] / norm : random.Normal();
+        row[k] = done ? row[k] / norm : RandomValue(random);
         before += row[k] * row[k];
       }
       before = std::sqrt(before);
@@ -56,7 +59,7 @@ void AppendOrthonormal(const DenseMatrix& block, Random& random, DenseMatrix* ba
 DenseMatrix RandomRows(size_t rows, size_t columns, Random& random) {
   DenseMatrix block(rows, columns);
   for (double& value : block.values) {
-    value = random.Normal();
+    value = RandomValue(random);
   }
   return block;
 }
@@ -101,14 +104,15 @@ double LargestResidual(const EigenPairs& pairs, const DenseMatrix& images, size_
 
 }  // namespace
 
-EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count) {
+EigenPairs TopEigen(const SymmetricOperator& c, size_t n, size_t count,
+                    const SearchEffort& effort) {
   RUVD_CHECK(count <= n);
   Random random(kStartSeed);
   const size_t block = std::min(n, count + kSpareVectors);
-  const size_t dimension = std::min(n, block * kKrylovBlocks);
+  const size_t dimension = std::min(n, block * effort.blocks);
   DenseMatrix start = RandomRows(block, n, random);
   EigenPairs pairs;
-  for (int restart = 0; restart < kMaxRestarts; ++restart) {
+  for (int restart = 0; restart < effort.restarts; ++restart) {
     DenseMatrix basis;
     DenseMatrix images;
     BuildKrylov(c, start, dimension, random, &basis, &images);
@@ -154,7 +158,7 @@ EigenPairs TopEigen(std::span<const float> c, size_t n, size_t count) {
       n, count);
 }
 
-SvdFactors TopSvd(const DenseMatrix& m, size_t count) {
+SvdFactors TopSvd(const DenseMatrix& m, size_t count, const SearchEffort& effort) {
   const bool wide = m.columns > m.rows;
   const DenseMatrix transposed = Transposed(m);
   // The singular vectors of the shorter side are eigenvectors of m m^T or m^T m. The other singular
@@ -164,7 +168,7 @@ SvdFactors TopSvd(const DenseMatrix& m, size_t count) {
   const size_t k = std::min(count, flat.rows);
   const EigenPairs pairs =
       TopEigen([&](const DenseMatrix& x, DenseMatrix* y) { *y = Product(Product(x, flat), tall); },
-               flat.rows, k);
+               flat.rows, k, effort);
   DenseMatrix images = Product(pairs.vectors, flat);
   SvdFactors factors{.left = {}, .s = std::vector<double>(k), .right = {}};
   for (size_t i = 0; i < k; ++i) {

@@ -3,7 +3,10 @@
 
 #include "inference/package/model_package.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -12,36 +15,81 @@
 #include "base/status.h"
 
 namespace ruvd::inference {
+namespace {
 
-std::string WhiteningPath(const std::string& model_path) {
+std::string PathBeside(const std::string& model_path, std::string_view ending) {
   constexpr std::string_view kExtension = ".gguf";
   std::string_view stem = model_path;
   if (stem.ends_with(kExtension)) {
     stem.remove_suffix(kExtension.size());
   }
-  return std::string(stem) + ".whitening.gguf";
+  return fmt::format("{}{}", stem, ending);
+}
+
+// A file that cannot be accessed counts as there, so that loading it reports why.
+bool IsThere(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(path, ignored).type() !=
+         std::filesystem::file_type::not_found;
+}
+
+std::string HexStart(const Digest& digest) {
+  return ToHex(std::span(digest).first(8));
+}
+
+absl::Status AddWhitening(const std::string& path, ModelPackage* package) {
+  const Model& model = *package->model;
+  ASSIGN_OR_RETURN(Whitening whitening, Whitening::Load(path, model.hash()));
+  if (whitening.width() != model.config().width) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+        "{} is for embeddings of {} values, but the model's have {}; make it again with 'ruvd "
+        "model whiten' or remove it",
+        path, whitening.width(), model.config().width);
+  }
+  package->id = Sha256({model.hash(), whitening.id()});
+  package->whitening = std::make_shared<Whitening>(std::move(whitening));
+  return absl::OkStatus();
+}
+
+absl::Status AddFrame(const std::string& model_path, const std::string& path,
+                      ModelPackage* package) {
+  const Model& model = *package->model;
+  ASSIGN_OR_RETURN(FrameSet frame, LoadFrameSet(path));
+  if (frame.model_hash != model.hash()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "{} belongs to model {}, but {} is model {}; make it again with `ruvd model frame "
+                 "--model {} --out {} --text TEXT` or remove it",
+                 path, HexStart(frame.model_hash), model_path, HexStart(model.hash()), model_path,
+                 path);
+  }
+  if (absl::Status fits = CheckFrameSet(frame, model); !fits.ok()) {
+    return Annotate(fits, path);
+  }
+  package->frame = std::make_shared<FrameSet>(std::move(frame));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string WhiteningPath(const std::string& model_path) {
+  return PathBeside(model_path, ".whitening.gguf");
+}
+
+std::string FramePath(const std::string& model_path) {
+  return PathBeside(model_path, ".frame.gguf");
 }
 
 absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   ModelPackage package;
   ASSIGN_OR_RETURN(package.model, Model::Load(model_path));
   package.id = package.model->hash();
-  const std::string path = WhiteningPath(model_path);
-  std::error_code ignored;  // Load reports a file that cannot be accessed
-  if (std::filesystem::symlink_status(path, ignored).type() ==
-      std::filesystem::file_type::not_found) {
-    return package;
+  if (const std::string path = WhiteningPath(model_path); IsThere(path)) {
+    RETURN_IF_ERROR(AddWhitening(path, &package));
   }
-  ASSIGN_OR_RETURN(Whitening whitening, Whitening::Load(path, package.model->hash()));
-  if (whitening.width() != package.model->config().width) {
-    return Error(
-        absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-        "{} is for embeddings of {} values, but the model's have {}; make it again with 'ruvd "
-        "model whiten' or remove it",
-        path, whitening.width(), package.model->config().width);
+  if (const std::string path = FramePath(model_path); IsThere(path)) {
+    RETURN_IF_ERROR(AddFrame(model_path, path, &package));
   }
-  package.id = Sha256({package.model->hash(), whitening.id()});
-  package.whitening = std::make_shared<Whitening>(std::move(whitening));
   return package;
 }
 

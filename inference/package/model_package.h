@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/model/model.h"
 #include "inference/retrieval/whitening.h"
 
@@ -18,16 +19,24 @@ namespace ruvd::inference {
 struct ModelPackage {
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Whitening> whitening;  // null: embeddings are not whitened
-  // The model's hash if there are no other files, else the SHA-256 over the hash of each part.
+  std::shared_ptr<const FrameSet> frame;       // null: no frame is shipped
+  // The model's hash if embeddings are not whitened, else the SHA-256 over the hashes of model and
+  // statistics. It names what embeds prompts, so a frame does not change it: patterns stay valid
+  // when a frame is added, replaced or removed. Frames have an id of their own.
   Digest id{};
 };
 
 // Returns "models/name.whitening.gguf" for "models/name.gguf".
 std::string WhiteningPath(const std::string& model_path);
 
-// Loads the model and, if there is a file at WhiteningPath, its statistics of embeddings. Errors:
-// those of Model::Load and Whitening::Load; MODEL_MISMATCH if the statistics are for embeddings of
-// another width.
+// Returns "models/name.frame.gguf" for "models/name.gguf".
+std::string FramePath(const std::string& model_path);
+
+// Loads the model and, where there are files at WhiteningPath and FramePath, its statistics of
+// embeddings and its frame. Errors: those of Model::Load, Whitening::Load and LoadFrameSet;
+// MODEL_MISMATCH if the statistics are for embeddings of another width; FRAME_MISMATCH if the frame
+// belongs to another model or has layers that the model does not have. An error of the frame names
+// its file and how to make it again.
 absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path);
 
 }  // namespace ruvd::inference

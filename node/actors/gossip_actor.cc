@@ -504,6 +504,13 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewOf(privacy::ConsentTier tier) const {
+    if (learner_ && tier != privacy::ConsentTier::kPrivate) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                   "with experimental.rounds a contribution is made when a round begins, from the "
+                   "lessons of that moment, so there is nothing to show before; `ruvd status` "
+                   "shows how many lessons, bytes and epsilon the last one took, and `ruvd learn "
+                   "lessons` lists the texts");
+    }
     absl::Status allowed = options_.release->CheckTier(tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
     return sharing::PreviewNextRelease({.tier = tier,

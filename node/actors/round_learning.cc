@@ -88,8 +88,8 @@ absl::Status RoundLearning::Restore() {
         .self = options_.key->id(),
         .release =
             [this](sharing::PreparedSum sum, const privacy::masking::Clique& clique) {
-              return learner_.contributor->ReleaseShare(Services(), *learner_.plan, std::move(sum),
-                                                        clique);
+              return learner_.contributor->ReleaseShare(options_.learning, *learner_.plan,
+                                                        std::move(sum), clique);
             },
         .sent = [this](uint64_t reservation) { learner_.contributor->NoteSent(reservation); },
         .last_reservation = [this] { return learner_.contributor->last_reservation(); },
@@ -132,10 +132,6 @@ void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
   }
 }
 
-learning::LearningServices RoundLearning::Services() const {
-  return options_.learning;
-}
-
 void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
                            Context& context) {
   rounds_->OnTime(options_.clock->WallMillis());
@@ -144,12 +140,16 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
   }
   OfferCheckpoint(core, context);
   Save();
+  to_judge_ |= rounds_->TakeChanged();
   if (working_ || WorkForSum(context)) {
     return;
   }
-  if (ContributionIsDue(core)) {
+  // Where rounds are so short that training fills them, both take turns.
+  if (ContributionIsDue(core) && !(to_judge_ && judge_first_)) {
+    judge_first_ = true;
     Contribute(core, context);
-  } else if (rounds_->TakeChanged()) {
+  } else if (std::exchange(to_judge_, false)) {
+    judge_first_ = false;
     Judge(context);
   }
 }
@@ -187,8 +187,8 @@ bool RoundLearning::WorkForSum(Context& context) {
   auto made = std::make_shared<Made>(absl::CancelledError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      [contributor = learner_.contributor, services = Services(), throttle = options_.throttle,
-       plan = learner_.plan, base, work = *work, made]() mutable {
+      [contributor = learner_.contributor, services = options_.learning,
+       throttle = options_.throttle, plan = learner_.plan, base, work = *work, made]() mutable {
         const Throttled throttled(throttle, &services);
         const sharing::ContributionRequest request{.plan = plan.get(),
                                                    .round = work.round,
@@ -230,15 +230,13 @@ bool RoundLearning::ContributionIsDue(const federation::GossipCore& core) const 
     return false;
   }
   const uint64_t round = rounds_->now_round();
-  return core.consent() != privacy::ConsentTier::kPrivate && round > 0 &&
-         (tried_ < round || (!refusal_.ok() && options_.clock->Now() >= next_try_)) &&
-         last_round_ < round && !rounds_->HasOwn(round);
+  return core.consent() != privacy::ConsentTier::kPrivate && round > 0 && tried_ < round &&
+         !rounds_->HasOwn(round);
 }
 
 void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
   const uint64_t round = rounds_->now_round();
   tried_ = round;
-  next_try_ = options_.clock->Now() + std::chrono::milliseconds(learner_.plan->round_ms);
   if (const absl::Status role = sharing::CheckMayContribute(core.certificate()); !role.ok()) {
     refusal_ = role;
     return;
@@ -253,8 +251,9 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
       *options_.learning_pool,
       // The work refers to nothing in this actor, because it outlives the actor after a forced
       // stop.
-      [contributor = learner_.contributor, services = Services(), throttle = options_.throttle,
-       plan = learner_.plan, round, base, tier = core.consent(), nodes, made]() mutable {
+      [contributor = learner_.contributor, services = options_.learning,
+       throttle = options_.throttle, plan = learner_.plan, round, base, tier = core.consent(),
+       nodes, made]() mutable {
         const Throttled throttled(throttle, &services);
         *made = contributor->Make(
             services,
@@ -350,8 +349,8 @@ void RoundLearning::Judge(Context& context) {
       std::make_shared<absl::StatusOr<sharing::GlobalVerdict>>(absl::UnknownError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      [gate = learner_.gate, services = Services(), throttle = options_.throttle, served = served_,
-       candidate = *candidate, verdict]() mutable {
+      [gate = learner_.gate, services = options_.learning, throttle = options_.throttle,
+       served = served_, candidate = *candidate, verdict]() mutable {
         const Throttled throttled(throttle, &services);
         *verdict = gate->Judge(services, served, candidate);
       },
@@ -367,7 +366,8 @@ void RoundLearning::Judge(Context& context) {
 void RoundLearning::EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                                  const absl::StatusOr<sharing::GlobalVerdict>& verdict) {
   if (!verdict.ok()) {
-    judged_ = {};  // tried again with the next round
+    judged_ = {};
+    to_judge_ = true;
     if (!absl::IsCancelled(verdict.status())) {
       LogFailure("the global adapter could not be judged", verdict.status());
     }

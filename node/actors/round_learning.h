@@ -61,8 +61,6 @@ class RoundLearning {
 
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
-  // Returns the services of a training on the learning pool, which gives way to serving.
-  learning::LearningServices Services() const;
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Save();
   // Begins what the masked sums need of the learning pool; false if they need nothing.
@@ -93,9 +91,10 @@ class RoundLearning {
   std::shared_ptr<const inference::Talora> served_;
   Digest judged_{};  // digest of the state that was judged last
   std::optional<sharing::GlobalVerdict> verdict_;
-  bool working_ = false;  // something runs on the learning pool
-  uint64_t tried_ = 0;    // the last round to which a contribution was tried
-  TimePoint next_try_{};  // after a failure
+  bool working_ = false;      // something runs on the learning pool
+  bool to_judge_ = false;     // the global adapter may have changed since it was judged
+  bool judge_first_ = false;  // the last work was a contribution
+  uint64_t tried_ = 0;        // the last round to which a contribution was tried
   uint64_t last_round_ = 0;
   uint32_t last_lessons_ = 0;
   double last_epsilon_ = 0;

@@ -17,6 +17,7 @@
 #include "node/learning/learning.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
+#include "node/sharing/federation.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "storage/trajectories/trajectory_store.h"
 

@@ -3,9 +3,12 @@
 
 #include "node/process/learner_options.h"
 
+#include <algorithm>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/strategy.h"
+#include "federation/limits.h"
 #include "node/process/limits.h"
 #include "privacy/dp/grid_release.h"
 
@@ -18,6 +21,22 @@ using federation::ContributionKind;
 // (bench/experiments/federate_training.cc).
 double LocalRate(int rank) {
   return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
+}
+
+// Sets the length of a round, and a window so short that contributions and checkpoints, which live
+// for two windows and three rounds, live no longer than gossip keeps items.
+absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
+  plan->round_ms = int64_t{round_seconds} * 1000;
+  const int64_t rounds = limits::kItemLifeMillis / plan->round_ms;
+  constexpr int64_t kLeastRounds = 5;
+  if (rounds < kLeastRounds) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "federation.round_seconds is {}; with experimental.rounds it is at most {}, so "
+                 "that a week holds five rounds",
+                 round_seconds, limits::kItemLifeMillis / kLeastRounds / 1000);
+  }
+  plan->window = static_cast<uint32_t>(std::min<int64_t>(plan->window, (rounds - 3) / 2));
+  return absl::OkStatus();
 }
 
 absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
@@ -51,7 +70,7 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
   plan.values_per_bank = static_cast<uint32_t>(shape.values_per_bank());
   plan.kind = federation::ContributionKindByName(config.experimental.rounds)
                   .value_or(ContributionKind::kDelta);
-  plan.round_ms = int64_t{config.federation.round_seconds} * 1000;
+  RETURN_IF_ERROR(SetRounds(config.federation.round_seconds, &plan));
   plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
   plan.strategy.quality_weight = 0;
   plan.local.learning_rate = LocalRate(config.experimental.round_rank);

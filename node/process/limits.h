@@ -19,6 +19,12 @@ inline constexpr uint32_t kPatternLinkBreadth = 100;
 // Seed of the random frame in which the nodes of a cluster exchange updates. Any value serves, but
 // all nodes must have the same one.
 inline constexpr uint64_t kFrameSeed = 1;
+// Rank of the frame that a node computes where none is shipped with the model: that of the frames
+// of our models, because no experiment gained from a core of a higher rank.
+inline constexpr int kWeightFrameRank = 32;
+// The most weights of linear layers for which a node computes a frame when it starts: 15 seconds of
+// one core, once for each model.
+inline constexpr uint64_t kMaxFrameWeights = 1ULL << 26;
 // Least quality (0 to 1) that a peer's pattern must claim. The quality is a running mean of the
 // rewards of its lessons, so below this most of them earned little.
 inline constexpr float kMinPeerPatternQuality = 0.25F;

@@ -20,6 +20,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "node/log/log.h"
 #include "node/process/limits.h"
+#include "node/process/node_frame.h"
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
 
@@ -49,6 +50,7 @@ absl::Status NodeImpl::Start() {
   ASSIGN_OR_RETURN(metrics_, metrics::Metrics::Create(config_.metrics.listen));
   RETURN_IF_ERROR(LoadModel());
   RETURN_IF_ERROR(OpenStores());
+  LoadFrame();
   RETURN_IF_ERROR(StartActors());
   RETURN_IF_ERROR(StartServers());
   AddNodeMetrics({.prefixes = prefixes_.get(),
@@ -88,6 +90,20 @@ absl::Status NodeImpl::LoadModel() {
       inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
   frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
+}
+
+void NodeImpl::LoadFrame() {
+  if (!config_.federation.enabled) {
+    return;
+  }
+  // No request runs yet, so the threads of inference are free.
+  auto frame = OpenNodeFrame(package_, config_.model.path, FrameFileOf(config_), runner_);
+  if (!frame.ok()) {
+    LogWarning("this node has no adapter frame and takes part in no rounds: {} [{}]",
+               MessageOf(frame.status()), ReasonOf(frame.status()));
+    return;
+  }
+  frame_set_ = *std::move(frame);
 }
 
 absl::Status NodeImpl::MakePrefixTree() {

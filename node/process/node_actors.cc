@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/bank.h"
 #include "inference/train/losses.h"
@@ -223,6 +224,13 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   if (config_.experimental.rounds == "off") {
     return absl::OkStatus();
   }
+  if (frame_set_ == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "experimental.rounds is {}, but this node has no adapter frame, as the log says; "
+                 "make one with `ruvd model frame --model {} --text FILE`, or set "
+                 "experimental.rounds to off",
+                 config_.experimental.rounds, config_.model.path);
+  }
   ASSIGN_OR_RETURN(
       inference::CoreShape shape,
       inference::CoreShapeOf(*frame_set_, config_.experimental.round_rank,
@@ -232,12 +240,12 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
       .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
   options->gossip.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
   options->gossip.frame_id = frame_set_->id;
-  options->rounds = {.plan = options->gossip.plan,
-                     .frame = frame_set_,
-                     .shape = std::move(shape),
-                     .contributor = contributor_.get(),
-                     .gate = global_gate_.get(),
-                     .catalog = catalog_.get()};
+  options->rounds = actors::RoundLearningOptions{.plan = options->gossip.plan,
+                                                 .frame = frame_set_,
+                                                 .shape = std::move(shape),
+                                                 .contributor = contributor_.get(),
+                                                 .gate = global_gate_.get(),
+                                                 .catalog = catalog_.get()};
   return absl::OkStatus();
 }
 

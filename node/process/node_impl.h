@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "base/thread_pool.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/adapter/projection_frame.h"
 #include "inference/model/model.h"
 #include "inference/package/model_package.h"
@@ -97,6 +98,8 @@ class NodeImpl final : public Node {
   absl::Status OpenRecords();
   void PrepareUserKey(const std::string& user_id);
   absl::Status LoadModel();
+  // Sets frame_set_. A node that gets no frame serves and learns by itself all the same.
+  void LoadFrame();
   absl::Status StartActors();
   // Starts the router. A failure is logged, and requests are then served as requested.
   void StartRouter();
@@ -186,6 +189,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
   std::unique_ptr<inference::ProjectionFrame> frame_;
+  // The frame of cores of all linear layers; null: the node does not federate, or has no frame
+  std::shared_ptr<const inference::FrameSet> frame_set_;
   std::unique_ptr<sharing::FederatedModel>
       federated_model_;  // used on learning_pool_ only; null: none
   std::unique_ptr<serving::AdapterCatalog> catalog_;

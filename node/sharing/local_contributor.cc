@@ -292,9 +292,19 @@ LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest&
   return sampling;
 }
 
-bool LocalContributor::IsCharged(const ContributionRequest& request) const {
-  return options_.ledger->counter().Of(request.plan->unit).newest_round >=
-         SecondOf(*request.plan, request.round);
+absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningServices& services,
+                                                 const ContributionRequest& request) const {
+  const uint64_t newest = options_.ledger->counter().Of(request.plan->unit).newest_round;
+  const int64_t now = services.clock->WallMillis() / kMillisPerSecond;
+  if (std::cmp_greater(newest, now)) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+        "the privacy ledger has a charge for a round that begins {} s from now, and rounds "
+        "are charged in their order; nothing with noise is offered until then: correct the "
+        "clock if it is wrong",
+        newest - static_cast<uint64_t>(now));
+  }
+  return newest >= SecondOf(*request.plan, request.round);
 }
 
 absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
@@ -304,7 +314,11 @@ absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
     return NotAlone();
   }
   const bool noised = request.tier == ConsentTier::kDp;
-  if (request.tier == ConsentTier::kPrivate || (noised && IsCharged(request))) {
+  bool charged = false;
+  if (noised) {
+    ASSIGN_OR_RETURN(charged, IsCharged(services, request));
+  }
+  if (request.tier == ConsentTier::kPrivate || charged) {
     return std::nullopt;
   }
   ASSIGN_OR_RETURN(const ShareableLessons lessons,

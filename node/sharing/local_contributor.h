@@ -97,8 +97,8 @@ struct LocalContribution {
   double loss = 0;           // of the last local step, in nats per token; 0 for a gradient
   double sampling_rate = 0;  // of a gradient
   double epsilon = 0;        // of this charge alone; 0: nothing was charged
-  // Whose lessons could be in it, each once: when one of them withdraws, the contribution must be
-  // withdrawn, too.
+  // The people whose lessons could be in it, each once: when one of them withdraws, the
+  // contribution must be withdrawn, too.
   std::vector<privacy::Contributor> contributors;
 };
 
@@ -179,7 +179,9 @@ class LocalContributor {
   absl::StatusOr<Sampling> PlanNoised(const ContributionRequest& request,
                                       const ShareableLessons& lessons) const;
   Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;
-  bool IsCharged(const ContributionRequest& request) const;
+  // Returns whether the round was charged; INVALID_ARGUMENT if the clock went back behind a charge.
+  absl::StatusOr<bool> IsCharged(const learning::LearningServices& services,
+                                 const ContributionRequest& request) const;
   absl::StatusOr<Sampling> PlanMasked(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
   absl::StatusOr<privacy::UnitSum> SumOf(const learning::LearningServices& services,

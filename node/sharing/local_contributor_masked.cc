@@ -46,7 +46,8 @@ absl::StatusOr<LessonSampling> LocalContributor::PlanMasked(
     return NotMasked(request.tier);
   }
   RETURN_IF_ERROR(Check(*request.plan, request.tier));
-  if (IsCharged(request)) {
+  ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
+  if (charged) {
     return ChargedBefore(request.round);
   }
   ASSIGN_OR_RETURN(const ShareableLessons lessons,
@@ -78,7 +79,8 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
   const ContributionRequest request{
       .plan = &plan, .round = sum.round, .tier = ConsentTier::kMasked};
   RETURN_IF_ERROR(Check(plan, request.tier));
-  if (IsCharged(request)) {
+  ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
+  if (charged) {
     return ChargedBefore(sum.round);
   }
   RETURN_IF_ERROR(CheckUnchanged(services, request, sum.sampling));

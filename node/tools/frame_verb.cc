@@ -47,29 +47,34 @@ struct FrameFlags {
   int threads = 0;
 };
 
-// Returns `sequences` crops, evenly spaced over the texts.
+// Appends `count` crops of a stream of tokens, evenly spaced, or all that it has.
+void AppendCrops(const std::vector<inference::TokenId>& stream, size_t length, size_t count,
+                 std::vector<inference::TrainingExample>* crops) {
+  const size_t whole = stream.size() / length;
+  const size_t taken = std::min(whole, count);
+  for (size_t i = 0; i < taken; ++i) {
+    const auto begin = stream.begin() + static_cast<std::ptrdiff_t>(i * whole / taken * length);
+    crops->emplace_back().completion.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
+  }
+}
+
+// Returns at most `sequences` crops, equally many of each text, so that a long text does not
+// outweigh the others.
 absl::StatusOr<std::vector<inference::TrainingExample>> ReadCrops(const inference::Model& model,
                                                                   const FrameFlags& flags) {
-  std::vector<inference::TokenId> stream;
-  for (const std::string& text : flags.texts) {
-    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(text));
-    const std::vector<inference::TokenId> tokens =
-        inference::EncodeDocuments(model.tokenizer(), documents);
-    stream.insert(stream.end(), tokens.begin(), tokens.end());
-  }
   const auto length = static_cast<size_t>(std::min(flags.length, model.config().context));
-  const size_t whole = stream.size() / length;
-  const size_t count = std::min(whole, static_cast<size_t>(flags.sequences));
-  if (count == 0) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "the text has {} tokens, fewer than one sequence of {} tokens; give more text with --text",
-        stream.size(), length);
+  const auto sequences = static_cast<size_t>(flags.sequences);
+  std::vector<inference::TrainingExample> crops;
+  for (size_t i = 0; i < flags.texts.size(); ++i) {
+    ASSIGN_OR_RETURN(const auto documents, inference::ReadTextDocuments(flags.texts[i]));
+    const size_t share =
+        sequences * (i + 1) / flags.texts.size() - sequences * i / flags.texts.size();
+    AppendCrops(inference::EncodeDocuments(model.tokenizer(), documents), length, share, &crops);
   }
-  std::vector<inference::TrainingExample> crops(count);
-  for (size_t i = 0; i < count; ++i) {
-    const auto begin = stream.begin() + static_cast<std::ptrdiff_t>(i * whole / count * length);
-    crops[i].completion.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
+  if (crops.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the text is shorter than one sequence of {} tokens; give more text with --text",
+                 length);
   }
   return crops;
 }
@@ -89,15 +94,14 @@ inference::FrameProgress FrameProgressLine(CommandContext& context) {
 absl::StatusOr<inference::FrameSet> Estimate(CommandContext& context,
                                              const std::shared_ptr<const inference::Model>& model,
                                              const std::vector<std::string>& targets,
-                                             inference::FrameKind kind, const FrameFlags& flags) {
+                                             inference::FrameKind kind, const FrameFlags& flags,
+                                             ParallelRunner& runner) {
   ASSIGN_OR_RETURN(std::vector<inference::TrainingExample> crops, ReadCrops(*model, flags));
   const auto batch = static_cast<size_t>(flags.batch);
   const uint64_t steps = (crops.size() + batch - 1) / batch;
   ASSIGN_OR_RETURN(const auto objective,
                    inference::train::MakeObjective(*model, std::move(crops),
                                                    {.batch = flags.batch, .seed = flags.seed}));
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
   const inference::FrameEstimateOptions options{
       .kind = kind,
       .rank = flags.rank,
@@ -114,16 +118,18 @@ absl::StatusOr<inference::FrameSet> MakeFrame(CommandContext& context, const Fra
       *model, inference::ModulesByName(flags.modules).value_or(inference::Modules::kAll));
   const inference::FrameKind kind =
       inference::FrameKindByName(flags.kind).value_or(inference::FrameKind::kCovariance);
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
   switch (kind) {
     case inference::FrameKind::kWeight:
-      return WeightFrameSet(*model, targets, flags.rank);
+      return WeightFrameSet(*model, targets, flags.rank, runner);
     case inference::FrameKind::kRandom:
       return RandomFrameSet(*model, targets, flags.rank, flags.seed);
     case inference::FrameKind::kCovariance:
     case inference::FrameKind::kGradient:
       break;
   }
-  return Estimate(context, model, targets, kind, flags);
+  return Estimate(context, model, targets, kind, flags, runner);
 }
 
 absl::Status Run(CommandContext& context, const FrameFlags& flags) {
@@ -164,7 +170,8 @@ void AddFrameVerb(VerbTable& verbs) {
   verb.Option("--modules", flags->modules, "Linear layers in the frame: qv, attention or all")
       .OneOf({"qv", "attention", "all"})
       .ShowDefault();
-  verb.Option("--sequences", flags->sequences, "cov, grad: most crops of the text")
+  verb.Option("--sequences", flags->sequences,
+              "cov, grad: most crops of the text, equally many of each --text")
       .InRange(1, 1 << 16)
       .ShowDefault();
   verb.Option("--length", flags->length, "cov, grad: tokens per crop")

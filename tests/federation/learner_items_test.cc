@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "federation/learner/global_state.h"
@@ -178,6 +179,7 @@ TEST(LearnerItems, NodesWithOtherPlansAreToldOfEachOtherAndStayLinked) {
                }});
   ASSERT_TRUE(
       swarm.RunUntil([&] { return swarm.core(0).active_links() == 1; }, std::chrono::seconds(10)));
+  swarm.Run(std::chrono::seconds(1));
   for (const size_t node : {0, 1}) {
     EXPECT_GE(swarm.core(node).counters().refused.at(reasons::kPlanMismatch), 1U);
     EXPECT_EQ(swarm.core(node).active_links(), 1U);

@@ -210,5 +210,14 @@ TEST(DenseAlgebraTest, TopSvdAgreesWithSvd) {
   EXPECT_NEAR(flat.s[3], 0, 1e-6);
 }
 
+// The result of little effort is no worse for being orthonormal.
+TEST(DenseAlgebraTest, LittleEffortGivesOrthonormalVectors) {
+  const DenseMatrix m = RandomMatrix(60, 90, 10);
+  const SvdFactors top = TopSvd(m, 4, {.restarts = 1, .blocks = 2});
+  EXPECT_LT(Skew(top.left), 1e-12);
+  EXPECT_LT(Skew(top.right), 1e-12);
+  EXPECT_GT(top.s[0], 0.9 * Svd(m).s[0]);
+}
+
 }  // namespace
 }  // namespace ruvd::inference

@@ -16,6 +16,7 @@
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/numerics/dense.h"
 #include "tests/inference/text_model.h"
+#include "tests/paths.h"
 
 namespace ruvd::inference {
 namespace {
@@ -49,21 +50,60 @@ TEST(FrameSetTest, RanksEndWhereMatricesDo) {
   EXPECT_TRUE(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).ok());
 }
 
-// The leading singular vectors give the best change of their rank.
+double SumOfSquares(const DenseMatrix& m) {
+  return Dot(m.values.data(), m.values.data(), m.values.size());
+}
+
+// The leading singular vectors give the best change of their rank. So many vectors leave no rest in
+// which the search could err.
 TEST(FrameSetTest, WeightFramesAreTheSingularVectors) {
   const test::TextModel model;
   const std::vector<std::string> one = {kTarget};
-  const FrameSet frame = WeightFrameSet(model, one, 5).value();
+  const FrameSet frame = WeightFrameSet(model, one, 14, SerialRunner()).value();
   const ModuleFrame& module = frame.modules.at(kTarget);
   DenseMatrix w(96, 64, test::Values(model.layer(0).up));
   const SvdFactors svd = Svd(w);
-  const DenseMatrix p(5, 96, module.p);
-  const DenseMatrix q(5, 64, module.q);
-  for (size_t i = 0; i < 5; ++i) {
+  const DenseMatrix p(14, 96, module.p);
+  const DenseMatrix q(14, 64, module.q);
+  for (size_t i = 0; i < 14; ++i) {
     EXPECT_NEAR(std::abs(Dot(p.row(i), svd.left.row(i), 96)), 1, 1e-5);
     EXPECT_NEAR(std::abs(Dot(q.row(i), svd.right.row(i), 64)), 1, 1e-5);
   }
   EXPECT_EQ(frame.kind, FrameKind::kWeight);
+}
+
+// Random weights are the hardest case, because their singular values lie close together.
+TEST(FrameSetTest, FewVectorsOfAWeightFrameHoldNearlyAsMuchAsTheBestOnes) {
+  const test::TextModel model;
+  const std::vector<std::string> one = {kTarget};
+  const FrameSet frame = WeightFrameSet(model, one, 5, SerialRunner()).value();
+  const ModuleFrame& module = frame.modules.at(kTarget);
+  DenseMatrix w(96, 64, test::Values(model.layer(0).up));
+  const SvdFactors svd = Svd(w);
+  const double best = Dot(svd.s.data(), svd.s.data(), 5);
+  const double left = SumOfSquares(Product(DenseMatrix(5, 96, module.p), w));
+  const double right = SumOfSquares(ProductTransposed(w, DenseMatrix(5, 64, module.q)));
+  EXPECT_GT(left, 0.9 * best);
+  EXPECT_GT(right, 0.9 * best);
+  EXPECT_LT(right, 1.000001 * best);
+}
+
+TEST(FrameSetTest, ThreadsDoNotChangeWeightFrames) {
+  const test::TextModel model;
+  ThreadParallelRunner three(3);
+  EXPECT_EQ(WeightFrameSet(model, AllTargets(model), 8, three)->id,
+            WeightFrameSet(model, AllTargets(model), 8, SerialRunner())->id);
+}
+
+// The id was computed on x86-64 and must be that of every other machine, or nodes on different
+// machines would not link.
+TEST(FrameSetTest, WeightFramesAreTheSameOnEveryMachine) {
+  const auto model = Model::Load(test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::vector<std::string> targets = LinearTargets(**model, Modules::kQv, 1);
+  const auto frame = WeightFrameSet(**model, targets, 8, SerialRunner());
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_EQ(ToHex(frame->id), "021865ab823371c10f3ae1880afc24cbc6b2295598195ee0286aedd41fac8b72");
 }
 
 TEST(FrameSetTest, FilesRoundTrip) {

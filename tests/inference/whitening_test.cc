@@ -7,17 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/package/model_package.h"
-#include "tests/inference/model_file.h"
 
 namespace ruvd::inference {
 namespace {
@@ -152,67 +148,6 @@ TEST(WhiteningTest, RefusesWhatHasNoStatistics) {
   const std::vector<float> infinite = {1, std::numeric_limits<float>::infinity(), 1, 2};
   EXPECT_THAT(MessageOf(Whitening::Estimate(kModel, infinite, 2, 0.5F).status()),
               HasSubstr("finite"));
-}
-
-class ModelPackageTest : public ::testing::Test {
- protected:
-  ModelPackageTest() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) / "model_package" / info->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    path_ = (folder_ / "model.gguf").string();
-    RUVD_CHECK(WriteFileAtomically(path_, test::FileContents().Serialize()).ok());
-  }
-
-  Whitening Statistics(const Digest& model, int width) const {
-    Random random(7);
-    std::vector<float> rows(static_cast<size_t>(width) * 32);
-    for (float& value : rows) {
-      value = static_cast<float>(random.Normal());
-    }
-    return Whitening::Estimate(model, rows, width, 0.5F).value();
-  }
-
-  std::filesystem::path folder_;
-  std::string path_;
-};
-
-TEST_F(ModelPackageTest, HasTheModelsHashWhereThereIsNothingElse) {
-  const auto package = LoadModelPackage(path_);
-  ASSERT_TRUE(package.ok()) << package.status();
-  EXPECT_EQ(package->whitening, nullptr);
-  EXPECT_EQ(package->id, package->model->hash());
-}
-
-TEST_F(ModelPackageTest, StatisticsBesideTheModelAreLoadedAndPartOfItsId) {
-  const auto plain = LoadModelPackage(path_).value();
-  const Whitening whitening = Statistics(plain.model->hash(), plain.model->config().width);
-  ASSERT_EQ(WhiteningPath(path_), (folder_ / "model.whitening.gguf").string());
-  ASSERT_TRUE(whitening.WriteTo(WhiteningPath(path_)).ok());
-  const auto package = LoadModelPackage(path_);
-  ASSERT_TRUE(package.ok()) << package.status();
-  ASSERT_NE(package->whitening, nullptr);
-  EXPECT_EQ(package->whitening->id(), whitening.id());
-  EXPECT_NE(package->id, plain.id);
-  std::vector<float> embedding(static_cast<size_t>(plain.model->config().width), 0.25F);
-  embedding[0] = -1;
-  EXPECT_EQ(package->whitening->Apply(embedding), whitening.Apply(embedding));
-}
-
-TEST_F(ModelPackageTest, StatisticsOfAnotherModelAreRefused) {
-  const auto plain = LoadModelPackage(path_).value();
-  ASSERT_TRUE(Statistics(kModel, plain.model->config().width).WriteTo(WhiteningPath(path_)).ok());
-  const absl::Status other = LoadModelPackage(path_).status();
-  EXPECT_EQ(ReasonOf(other), reasons::kModelMismatch);
-  EXPECT_THAT(MessageOf(other), HasSubstr("ruvd model whiten"));
-  ASSERT_TRUE(Statistics(plain.model->hash(), 3).WriteTo(WhiteningPath(path_)).ok());
-  EXPECT_THAT(MessageOf(LoadModelPackage(path_).status()), HasSubstr("of 3 values"));
-}
-
-TEST_F(ModelPackageTest, AFileThatHoldsSomethingElseIsRefused) {
-  ASSERT_TRUE(WriteFileAtomically(WhiteningPath(path_), test::FileContents().Serialize()).ok());
-  EXPECT_EQ(ReasonOf(LoadModelPackage(path_).status()), reasons::kFileUnreadable);
 }
 
 }  // namespace

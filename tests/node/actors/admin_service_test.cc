@@ -50,6 +50,7 @@ class StoppedFederation final : public sharing::FederationActor {
   void SetRevocations(privacy::RevocationList) override {}
   void SetCertificate(privacy::AdmissionCert) override {}
   void OnPatternStored(const storage::PatternId&) override {}
+  void OnLessonsWithdrawn() override {}
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     done(Stopped());
   }

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/learner_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+
+namespace ruvd::node {
+namespace {
+
+using testing::HasSubstr;
+
+inference::CoreShape SomeShape() {
+  inference::CoreShape shape;
+  shape.frame_id.fill(1);
+  shape.modules = {{.target = "a", .rank = 8}, {.target = "b", .rank = 4}};
+  return shape;
+}
+
+config::NodeConfig Config(const std::string& rounds) {
+  config::NodeConfig config;
+  config.experimental.rounds = rounds;
+  return config;
+}
+
+TEST(LearnerPlanOf, EqualConfigurationsHaveOnePlanAndOthersAnother) {
+  const auto plan = LearnerPlanOf(Config("delta"), SomeShape());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->values_per_bank, 64U + 16U);
+  EXPECT_EQ(plan->Id(), LearnerPlanOf(Config("delta"), SomeShape())->Id());
+  EXPECT_NE(plan->Id(), LearnerPlanOf(Config("gradient"), SomeShape())->Id());
+  config::NodeConfig other = Config("delta");
+  other.federation.round_seconds += 1;
+  EXPECT_NE(plan->Id(), LearnerPlanOf(other, SomeShape())->Id());
+}
+
+TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
+  config::NodeConfig config = Config("gradient");
+  config.experimental.round_noise = 2;
+  config.privacy.unit = "user";
+  const auto plan = LearnerPlanOf(config, SomeShape());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GE(plan->grid.NoiseMultiplier(), 2.0);
+  EXPECT_EQ(plan->unit, privacy::PrivacyUnit::kUser);
+  EXPECT_EQ(plan->outer.kind, federation::OuterOptions::Kind::kAdam);
+}
+
+// Contributions live for two windows and three rounds, and gossip keeps items for a week.
+TEST(LearnerPlanOf, LongRoundsHaveAShortWindow) {
+  config::NodeConfig config = Config("delta");
+  config.federation.round_seconds = 24 * 3600;
+  const auto plan = LearnerPlanOf(config, SomeShape());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->window, 2U);
+  EXPECT_GE(LearnerLifeMillis(*plan), (2 * int64_t{plan->window} + 3) * plan->round_ms);
+  config.federation.round_seconds = 7 * 24 * 3600;
+  const absl::Status refused = LearnerPlanOf(config, SomeShape()).status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid);
+  EXPECT_THAT(std::string(MessageOf(refused)), HasSubstr("120960"));
+}
+
+TEST(LearnerPlanOf, QualityIsRefusedBecauseNodesDoNotTellIt) {
+  config::NodeConfig config = Config("delta");
+  config.federation.strategy = "quality";
+  EXPECT_EQ(ReasonOf(LearnerPlanOf(config, SomeShape()).status()), reasons::kConfigInvalid);
+  config.federation.strategy = "hybrid";
+  EXPECT_TRUE(LearnerPlanOf(config, SomeShape()).ok());
+}
+
+}  // namespace
+}  // namespace ruvd::node
