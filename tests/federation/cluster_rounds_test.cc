@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "federation/reasons.h"

@@ -18,6 +18,7 @@
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
 #include "federation/reasons.h"
+#include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/federation/swarm.h"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/status.h"
 #include "federation/masked/messages.h"
 #include "privacy/masking/masking_session.h"
 #include "tests/federation/masked_bus.h"
