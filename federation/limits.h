@@ -258,6 +258,10 @@ inline constexpr size_t kMaxPatternsPerOrigin = 256;
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
 // Contributions live for two windows of rounds and three rounds more (LearnerLifeMillis).
 inline constexpr size_t kMaxContributionsPerOrigin = 132;
+// In the learner's rounds items of masked rounds live as long, because a node that was away needs
+// the sums, too: so many rounds with kMaxMaskAttempts each. The shares of one node in them take 30
+// MB for 57,344 values; kMaxPayloadMemory bounds those of all nodes, and drops the oldest.
+inline constexpr size_t kMaxLearnerMaskItemsPerOrigin = 3 * kMaxContributionsPerOrigin;
 inline constexpr size_t kMaxCheckpointsPerOrigin = 1;
 // Each withdrawal names up to 128 items and patterns. One that contains all of an older one
 // replaces it.
@@ -310,7 +314,8 @@ inline constexpr int64_t kMaskAttemptMillis = 90'000;
 inline constexpr int64_t kMaxMaskAttemptMillis = 3600LL * 1000;
 // Time for a round of three attempts and for noising the next update
 inline constexpr int64_t kMaskedPeriodMillis = 600'000;
-// An item has no use after its round, so a node that was away must not find the round's items.
+// Where masked sums of patterns' cores are made, an item has no use after its round, so a node that
+// was away must not find the round's items. Items of the learner's rounds live longer.
 inline constexpr int64_t kMaskItemLifeMillis = 3 * kMaxMaskAttemptMillis;
 
 // ---- Evidence

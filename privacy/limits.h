@@ -134,6 +134,12 @@ inline constexpr size_t kMaxProvenanceInputs = 1024;
 // which costs every other member a new share.
 inline constexpr size_t kMinCliqueMembers = 4;
 inline constexpr size_t kMaxCliqueMembers = 16;
+// Largest magnitude, in units, of what one member adds to a value of a masked sum before its noise.
+// With it the sum of sixteen members and their noise fits 32 bits.
+inline constexpr int64_t kMaxMaskUnits = int64_t{1} << 26;
+// Clip norms that a member's sum over a sample may reach in one value. More lessons than a round
+// samples would have to agree in their whole gradient.
+inline constexpr int64_t kMaxSampleClips = 4096;
 // Values of one masked update, 4 bytes each; it must fit a payload, which has at most 8 MiB
 inline constexpr size_t kMaxMaskedValues = size_t{1} << 20;
 // Public keys of other nodes that a node holds for one round: four times as many as a clique has

@@ -39,7 +39,9 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       scores_(&scores),
       sealer_(&sealer),
       outbox_(&outbox),
-      mesh_(&mesh) {}
+      mesh_(&mesh),
+      table_(rules_.plan == nullptr ? limits::kMaxMaskItemsPerOrigin
+                                    : limits::kMaxLearnerMaskItemsPerOrigin) {}
 
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);

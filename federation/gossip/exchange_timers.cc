@@ -20,10 +20,14 @@ int64_t ItemExchange::LifeMillisOf(ItemKind kind) const {
   if (kind == ItemKind::kWithdrawal) {
     return limits::kWithdrawalLifeMillis;
   }
-  if (IsLearnerItem(kind) && rules_.plan != nullptr) {
-    return LearnerLifeMillis(*rules_.plan);
+  if (IsMaskItem(kind)) {
+    // A sum is as good as a contribution, so its shares live as long.
+    return rules_.plan == nullptr
+               ? limits::kMaskItemLifeMillis
+               : std::max(limits::kMaskItemLifeMillis, LearnerLifeMillis(*rules_.plan));
   }
-  return IsMaskItem(kind) ? limits::kMaskItemLifeMillis : limits::kItemLifeMillis;
+  return IsLearnerItem(kind) && rules_.plan != nullptr ? LearnerLifeMillis(*rules_.plan)
+                                                       : limits::kItemLifeMillis;
 }
 
 v1::ReconMessage ItemExchange::OpenItems() const {

@@ -12,7 +12,7 @@
 namespace ruvd::federation {
 namespace {
 
-size_t CapOf(ItemKind kind) {
+size_t CapOf(ItemKind kind, size_t mask_items) {
   switch (kind) {
     case ItemKind::kPattern:
       return limits::kMaxPatternsPerOrigin;
@@ -21,7 +21,7 @@ size_t CapOf(ItemKind kind) {
     case ItemKind::kMaskKey:
     case ItemKind::kMaskSet:
     case ItemKind::kMaskShare:
-      return limits::kMaxMaskItemsPerOrigin;
+      return mask_items;
     case ItemKind::kContribution:
       return limits::kMaxContributionsPerOrigin;
     case ItemKind::kCheckpoint:
@@ -74,7 +74,7 @@ void ItemTable::Drop(const Digest& id) {
 std::map<Digest, Item>::iterator ItemTable::Excess(const privacy::NodeId& origin, ItemKind kind) {
   if (const auto known = origins_.find(origin); known != origins_.end()) {
     const auto ages = known->second.ages.find(kind);
-    if (ages != known->second.ages.end() && ages->second.size() > CapOf(kind)) {
+    if (ages != known->second.ages.end() && ages->second.size() > CapOf(kind, mask_items_)) {
       return items_.find(ages->second.begin()->second);
     }
   }

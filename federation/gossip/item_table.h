@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "federation/events/item.h"
+#include "federation/limits.h"
 
 namespace ruvd::federation {
 
@@ -21,6 +22,10 @@ namespace ruvd::federation {
 // therefore drop the same ones. Not thread-safe.
 class ItemTable {
  public:
+  // `mask_items` is the number of newest items of each kind of masked rounds that an origin keeps.
+  explicit ItemTable(size_t mask_items = limits::kMaxMaskItemsPerOrigin)
+      : mask_items_(mask_items) {}
+
   struct Inserted {
     bool kept = false;          // false: `item` is older than those that its origin may keep
     std::vector<Item> dropped;  // other items that made room; their ids are remembered
@@ -51,6 +56,7 @@ class ItemTable {
   std::map<Digest, Item>::iterator Excess(const privacy::NodeId& origin, ItemKind kind);
   std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
 
+  size_t mask_items_;
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
   std::map<privacy::NodeId, Origin> origins_;

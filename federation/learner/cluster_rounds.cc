@@ -14,9 +14,13 @@ namespace ruvd::federation {
 namespace {
 
 // The first round whose contributions may be needed and are still alive.
-uint64_t FirstLiveRound(const LearnerPlan& plan, uint64_t now_round) {
+uint64_t FirstLive(const LearnerPlan& plan, uint64_t now_round) {
   const uint64_t back = 2 * uint64_t{plan.window} + 2;
   return now_round > back ? now_round - back : 1;
+}
+
+bool IsMember(const RoundContribution& sum, const privacy::NodeId& node) {
+  return std::ranges::binary_search(sum.members, node);
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ absl::StatusOr<ClusterRounds> ClusterRounds::Create(Options options, std::string
   }
   const bool is_new = !state;
   if (is_new) {
-    state = EmptyState(options.plan, FirstLiveRound(options.plan, now_round));
+    state = EmptyState(options.plan, FirstLive(options.plan, now_round));
   }
   ASSIGN_OR_RETURN(RoundHistory history, RoundHistory::Create(options.plan, *std::move(state)));
   return ClusterRounds(std::move(options), std::move(history), is_new, now_round);
@@ -75,6 +79,25 @@ absl::Status ClusterRounds::AddContribution(const Item& item) {
   return absl::OkStatus();
 }
 
+absl::Status ClusterRounds::AddSum(RoundContribution sum) {
+  RETURN_IF_ERROR(CheckRoundContribution(sum, plan()));
+  if (sum.members.empty() || sum.id != sum.origin) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "a contribution of {} member(s) is no sum of a clique; add it as an item",
+                 sum.contribution.members);
+  }
+  const bool has_expelled = std::ranges::any_of(
+      sum.members, [this](const privacy::NodeId& member) { return expelled_.contains(member); });
+  const uint64_t round = sum.contribution.round;
+  if (has_expelled || round < FirstLiveRound()) {
+    return absl::OkStatus();
+  }
+  sums_.emplace(sum.id, sum);
+  ASSIGN_OR_RETURN(const bool added, history_.Add(std::move(sum)));
+  changed_ |= added && round < now_round_;
+  return absl::OkStatus();
+}
+
 absl::Status ClusterRounds::AddVote(const Item& item) {
   RETURN_IF_ERROR(DecodeState(AsBytes(*item.payload), plan()).status());
   if (item.origin != self_) {
@@ -89,6 +112,7 @@ absl::Status ClusterRounds::AddVote(const Item& item) {
 
 void ClusterRounds::OnGone(const Digest& id) {
   live_.erase(id);
+  sums_.erase(id);
   changed_ |= history_.Remove(id);
   votes_.erase(id);
 }
@@ -98,6 +122,7 @@ void ClusterRounds::OnExpelled(const privacy::NodeId& member) {
     return;
   }
   std::erase_if(live_, [&](const auto& entry) { return entry.second.origin == member; });
+  std::erase_if(sums_, [&](const auto& entry) { return IsMember(entry.second, member); });
   std::erase_if(votes_, [&](const auto& entry) { return entry.second.voter == member; });
   const absl::StatusOr<bool> removed = history_.RemoveMember(member);
   changed_ |= removed.value_or(true);
@@ -117,6 +142,8 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
   }
   now_round_ = round;
   changed_ = true;
+  std::erase_if(
+      sums_, [&](const auto& entry) { return entry.second.contribution.round < FirstLiveRound(); });
   const uint64_t boundary = CheckpointRound(plan(), round);
   if (boundary > 0 && (!boundary_ || boundary > boundary_->round) &&
       boundary >= history_.checkpoint().round) {
@@ -199,6 +226,11 @@ void ClusterRounds::AddLive() {
       (void)AddContribution(item);
     }
   }
+  for (const auto& [id, sum] : sums_) {
+    if (sum.contribution.round > history_.checkpoint().round) {
+      (void)history_.Add(sum);
+    }
+  }
 }
 
 std::optional<std::string> ClusterRounds::TakeSavedState() {
@@ -210,15 +242,28 @@ std::optional<std::string> ClusterRounds::TakeSavedState() {
 }
 
 bool ClusterRounds::HasOwn(uint64_t round) const {
-  return std::ranges::any_of(live_, [&](const auto& entry) {
-    return entry.second.origin == self_ && entry.second.round == round;
-  });
+  return std::ranges::any_of(live_,
+                             [&](const auto& entry) {
+                               return entry.second.origin == self_ && entry.second.round == round;
+                             }) ||
+         std::ranges::any_of(sums_, [&](const auto& entry) {
+           return entry.second.contribution.round == round && IsMember(entry.second, self_);
+         });
+}
+
+uint64_t ClusterRounds::FirstLiveRound() const {
+  return FirstLive(history_.plan(), now_round_);
 }
 
 size_t ClusterRounds::own_contributions() const {
-  return static_cast<size_t>(std::ranges::count_if(live_, [&](const auto& entry) {
-    return entry.second.origin == self_ && entry.second.round > history_.checkpoint().round;
-  }));
+  const uint64_t settled = history_.checkpoint().round;
+  const auto alone = std::ranges::count_if(live_, [&](const auto& entry) {
+    return entry.second.origin == self_ && entry.second.round > settled;
+  });
+  const auto in_sums = std::ranges::count_if(sums_, [&](const auto& entry) {
+    return entry.second.contribution.round > settled && IsMember(entry.second, self_);
+  });
+  return static_cast<size_t>(alone + in_sums);
 }
 
 }  // namespace ruvd::federation

@@ -20,6 +20,7 @@
 #include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
 #include "federation/learner/round_history.h"
+#include "federation/learner/round_set.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -60,7 +61,13 @@ class ClusterRounds {
   // errors of DecodeContribution and RoundHistory::Add, ROUND_SEALED among them, or those of
   // DecodeState.
   absl::Status OnItem(const Item& item);
-  // An item was dropped or withdrawn. If a settled round contains it, the round stays as it is.
+  // Adds the masked sum of a clique: its id and origin are the set's hash, and it has members. A
+  // sum with an expelled member has no effect. It is kept as long as contributions live, so that it
+  // counts again after another state was taken. Returns UPDATE_INVALID for a contribution that is
+  // no sum, and the errors of RoundHistory::Add, ROUND_SEALED among them.
+  absl::Status AddSum(RoundContribution sum);
+  // An item was dropped or withdrawn, or a sum with this id is no longer one. If a settled round
+  // contains it, the round stays as it is.
   void OnGone(const Digest& id);
   // The member is no longer in good standing: it has no part in any round from now on. If the
   // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
@@ -80,9 +87,11 @@ class ClusterRounds {
   std::optional<Checkpoint> TakeCheckpoint() { return std::exchange(to_offer_, std::nullopt); }
   // Returns the bytes to save, if they changed since the last call.
   std::optional<std::string> TakeSavedState();
-  // Whether a contribution of this node to the round is among the items
+  // Whether a contribution of this node to the round is among the items, or in a sum
   bool HasOwn(uint64_t round) const;
-  // How many contributions are not settled: of all members, and of this node
+  // Returns the oldest round whose contributions and sums may be needed and are still alive.
+  uint64_t FirstLiveRound() const;
+  // How many contributions and sums are not settled: of all members, and of this node
   size_t contributions() const { return history_.size(); }
   size_t own_contributions() const;
   // Whether this node has no state of its own yet
@@ -120,7 +129,8 @@ class ClusterRounds {
   bool new_ = false;
   uint64_t begin_round_ = 0;  // in which this object was made
   uint64_t now_round_ = 0;
-  std::map<Digest, Item> live_;  // contributions, also settled ones
+  std::map<Digest, Item> live_;               // contributions, also settled ones
+  std::map<Digest, RoundContribution> sums_;  // also settled ones
   std::map<Digest, Vote> votes_;
   std::set<privacy::NodeId> expelled_;
   std::optional<Boundary> boundary_;

@@ -14,6 +14,7 @@
 #include "federation/limits.h"
 #include "federation/reasons.h"
 #include "privacy/limits.h"
+#include "privacy/release/unit_release.h"
 
 namespace ruvd::federation {
 namespace {
@@ -300,6 +301,12 @@ absl::StatusOr<Contribution> ContributionOfSum(const LearnerPlan& plan, uint64_t
   std::iota(sum.banks.begin(), sum.banks.end(), 0U);
   RETURN_IF_ERROR(CheckContribution(sum, plan, round));
   return sum;
+}
+
+privacy::masking::MaskLayout LayoutOfSums(const LearnerPlan& plan) {
+  return privacy::LayoutOfUnits(plan.Id(), plan.frame_id,
+                                std::vector<uint32_t>(plan.banks(), plan.values_per_bank),
+                                plan.grid);
 }
 
 }  // namespace ruvd::federation

@@ -14,6 +14,7 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_gate.h"
 #include "federation/learner/plan.h"
+#include "privacy/masking/clique.h"
 
 namespace ruvd::federation {
 
@@ -67,5 +68,9 @@ double NoiseVarianceOf(const Contribution& contribution, const LearnerPlan& plan
 // the round before. `units` are the sum, bank by bank. Returns the errors of CheckContribution.
 absl::StatusOr<Contribution> ContributionOfSum(const LearnerPlan& plan, uint64_t round,
                                                std::span<const int32_t> units, uint32_t members);
+
+// Returns the layout of such sums: the values of all banks of the plan on its grid, with a third of
+// the members as colluders. It names the plan, so that nodes of different plans add up nothing.
+privacy::masking::MaskLayout LayoutOfSums(const LearnerPlan& plan);
 
 }  // namespace ruvd::federation

@@ -221,7 +221,8 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
 }
 
 void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
-  if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set) {
+  if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set ||
+      !config_.ready || Elapsed(now) >= config_.schedule.shares_ms) {
     return;
   }
   std::vector<privacy::NodeId> members = CandidatesWithKeys();

@@ -44,6 +44,9 @@ struct MaskedRoundConfig {
   std::vector<privacy::NodeId> group;
   // False: this node contributes nothing, even if it is in the group, and only follows
   bool takes_part = true;
+  // Whether the input can be had at once. False: this node signs no set before SetReady, so that
+  // the others are charged for no share in vain while this node computes
+  bool ready = true;
   MaskedSchedule schedule;
   // The newest reservation of the privacy ledger that was used; 0 if there was none
   uint64_t last_reservation = 0;
@@ -127,6 +130,8 @@ class MaskedRound {
   absl::StatusOr<MaskedSteps> SubmitInput(uint8_t attempt, privacy::masking::MaskInput input,
                                           Instant now);
 
+  // From now on the input can be had at once: this node signs a set in the next OnTick.
+  void SetReady() { config_.ready = true; }
   // From now on this node contributes nothing, even if it was asked to, because its operator no
   // longer allows it. It continues to follow the round.
   void StopSharing();

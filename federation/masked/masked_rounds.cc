@@ -89,6 +89,7 @@ absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId
                              .self = config_.self,
                              .group = std::move(group),
                              .takes_part = gives,
+                             .ready = config_.ready,
                              .schedule = {.start_ms = StartOf(number_),
                                           .keys_ms = config_.keys_ms,
                                           .shares_ms = config_.shares_ms,
@@ -206,6 +207,12 @@ OfferMaskItem MaskedRounds::Announce() {
   RUVD_CHECK(unused.ok());  // the layout was checked
   return {.kind = ItemKind::kMaskKey,
           .payload = EncodeMaskKey({.attempt = 0, .offer = unused->offer()})};
+}
+
+void MaskedRounds::SetReady() {
+  for (MaskedRound& group : groups_) {
+    group.SetReady();
+  }
 }
 
 void MaskedRounds::StopSharing() {

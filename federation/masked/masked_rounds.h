@@ -29,6 +29,8 @@ struct MaskedRoundsConfig {
   int64_t keys_ms = limits::kMaskKeysMillis;
   int64_t shares_ms = limits::kMaskSharesMillis;
   int64_t attempt_ms = limits::kMaskAttemptMillis;
+  // False: in each round this node signs no set before SetReady (MaskedRoundConfig::ready)
+  bool ready = true;
   privacy::dp::RandomBytes random;
 };
 
@@ -80,6 +82,7 @@ class MaskedRounds {
   OfferMaskItem Announce();
 
   // These work as in MaskedRound, for the current round.
+  void SetReady();
   void StopSharing();
   void Refuse(const privacy::NodeId& member);
 

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/limits.h"
 #include "privacy/limits.h"
 
 namespace ruvd::federation {
@@ -16,6 +17,9 @@ constexpr uint64_t kAttemptBytes = 1;
 constexpr uint64_t kKeyBytes = 2 + 8 + 32 + 32;
 constexpr uint64_t kSetHeadBytes = 2 + 8 + 32 + 1;
 constexpr uint64_t kShareHeadBytes = 2 + 8 + 3 * 32 + 4;
+
+static_assert(limits::kMaxLearnerMaskItemsPerOrigin ==
+              limits::kMaxMaskAttempts * limits::kMaxContributionsPerOrigin);
 
 std::string WithAttempt(uint8_t attempt, std::string message) {
   return ByteWriter().Write(attempt).WriteText(message).Take();
@@ -75,6 +79,14 @@ absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes) {
   MaskShareItem item;
   ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
   ASSIGN_OR_RETURN(item.update, privacy::masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes)));
+  return item;
+}
+
+absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes) {
+  MaskShareItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ASSIGN_OR_RETURN(item.update,
+                   privacy::masking::DecodeMaskedUpdateHead(bytes.subspan(kAttemptBytes)));
   return item;
 }
 

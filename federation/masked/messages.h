@@ -48,6 +48,8 @@ struct MaskShareItem {
 };
 std::string EncodeMaskShare(const MaskShareItem& item);
 absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes);
+// Decodes a share that is known to decode, without its values.
+absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes);
 
 // Returns the size in bytes of the largest payload of this kind; checked before a payload is
 // fetched.

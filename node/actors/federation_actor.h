@@ -41,9 +41,10 @@ namespace ruvd::actors {
 struct RoundLearningOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;
   std::shared_ptr<const inference::FrameSet> frame;
-  inference::CoreShape shape;                        // of the global adapter, in the frame
-  sharing::LocalContributor* contributor = nullptr;  // used only on the learning pool, as `gate`
-  sharing::GlobalGate* gate = nullptr;
+  inference::CoreShape shape;  // of the global adapter, in the frame
+  // Used on the learning pool, and by the actor for shares of masked sums
+  sharing::LocalContributor* contributor = nullptr;
+  sharing::GlobalGate* gate = nullptr;         // used only on the learning pool
   serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
 };
 

@@ -127,7 +127,7 @@ class GossipActor final : public runtime::Actor<Message> {
     trust_.LogIfRevocationListStale(*core_, Now());
     OfferCentroids(context);
     if (learner_) {
-      learner_->OnTick(*core_, context);
+      learner_->OnTick(*core_, consent_since_ms_, context);
       return absl::OkStatus();
     }
     TickMasked(context);
@@ -331,9 +331,10 @@ class GossipActor final : public runtime::Actor<Message> {
   // Stops the use of an item that its sender withdrew. Returns whether the next round has other
   // inputs.
   bool Exclude(const federation::Item& item) {
-    masked_.OnWithdrawn(item);
     if (learner_) {
-      learner_->OnGone(item.id);
+      learner_->OnWithdrawn(item);
+    } else {
+      masked_.OnWithdrawn(item);
     }
     if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
@@ -375,9 +376,10 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
-    masked_.OnItem(accepted.item);
     if (learner_) {
       learner_->OnItem(accepted.item);
+    } else {
+      masked_.OnItem(accepted.item);
     }
     if (accepted.own) {
       return;

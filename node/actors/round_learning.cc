@@ -16,6 +16,8 @@
 #include "inference/adapter/core_shape.h"
 #include "node/log/log.h"
 #include "node/sharing/shared_items.h"
+#include "privacy/identity/admission.h"
+#include "privacy/sodium.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "storage/state/state_names.h"
 
@@ -79,10 +81,34 @@ absl::Status RoundLearning::Restore() {
                                         options_.clock->WallMillis(), &unused));
   LogFailure("rounds begin anew", unused);
   rounds_.emplace(std::move(rounds));
+  if (learner_.plan->kind == federation::ContributionKind::kGradient) {
+    masked_.emplace(sharing::MaskedContributionsOptions{
+        .plan = learner_.plan,
+        .cluster = privacy::ClusterIdOf(options_.gossip.certificate.issuer),
+        .self = options_.key->id(),
+        .release =
+            [this](sharing::PreparedSum sum, const privacy::masking::Clique& clique) {
+              return learner_.contributor->ReleaseShare(options_.learning, *learner_.plan,
+                                                        std::move(sum), clique);
+            },
+        .sent = [this](uint64_t reservation) { learner_.contributor->NoteSent(reservation); },
+        .last_reservation = [this] { return learner_.contributor->last_reservation(); },
+        .random = privacy::SecureRandomBytes});
+  }
   return absl::OkStatus();
 }
 
+void RoundLearning::OnWithdrawn(const federation::Item& item) {
+  rounds_->OnGone(item.id);
+  if (masked_) {
+    masked_->OnWithdrawn(item);
+  }
+}
+
 void RoundLearning::OnItem(const federation::Item& item) {
+  if (masked_) {
+    masked_->OnItem(item);
+  }
   const absl::Status taken = rounds_->OnItem(item);
   if (!taken.ok() && ReasonOf(taken) != reasons::kRoundSealed) {
     LogFailure("an item of the rounds has no effect", taken);
@@ -106,12 +132,16 @@ void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
   }
 }
 
-void RoundLearning::OnTick(federation::GossipCore& core, Context& context) {
+void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
+                           Context& context) {
   rounds_->OnTime(options_.clock->WallMillis());
+  if (masked_) {
+    perform_(masked_->OnTick(core, *rounds_, consent_since_ms, Now()), context);
+  }
   OfferCheckpoint(core, context);
   Save();
   to_judge_ |= rounds_->TakeChanged();
-  if (working_) {
+  if (working_ || WorkForSum(context)) {
     return;
   }
   // Where rounds are so short that training fills them, both take turns.
@@ -147,7 +177,58 @@ void RoundLearning::Save() {
              options_.state->Put(storage::state::ClusterRounds(), message));
 }
 
+bool RoundLearning::WorkForSum(Context& context) {
+  const auto work = masked_ ? masked_->TakeWork() : std::nullopt;
+  if (!work) {
+    return false;
+  }
+  auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(work->round));
+  using Made = absl::StatusOr<std::optional<sharing::PreparedSum>>;
+  auto made = std::make_shared<Made>(absl::CancelledError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      [contributor = learner_.contributor, services = options_.learning,
+       throttle = options_.throttle, plan = learner_.plan, base, work = *work, made]() mutable {
+        const Throttled throttled(throttle, &services);
+        const sharing::ContributionRequest request{.plan = plan.get(),
+                                                   .round = work.round,
+                                                   .base = base.get(),
+                                                   .tier = privacy::ConsentTier::kMasked,
+                                                   .nodes = work.members};
+        if (work.sum) {
+          *made = contributor->MakeSum(services, request);
+        } else if (const absl::Status checked = contributor->CheckLessons(services, request);
+                   checked.ok()) {
+          *made = std::nullopt;
+        } else {
+          *made = checked;
+        }
+      },
+      [this, work = *work, made](Context&) {
+        working_ = false;
+        EndWorkForSum(work, *std::move(made));
+        return absl::OkStatus();
+      });
+  working_ = started.ok();
+  LogFailure("the sum of a masked round was not begun", started);
+  return true;
+}
+
+void RoundLearning::EndWorkForSum(const sharing::MaskedContributions::Work& work,
+                                  absl::StatusOr<std::optional<sharing::PreparedSum>> made) {
+  if (!work.sum) {
+    masked_->SetChecked(made.status());
+  } else if (made.ok()) {
+    masked_->SetSum(work.round, **std::move(made));
+  } else {
+    masked_->SetSum(work.round, made.status());
+  }
+}
+
 bool RoundLearning::ContributionIsDue(const federation::GossipCore& core) const {
+  if (masked_ && core.consent() == privacy::ConsentTier::kMasked) {
+    return false;
+  }
   const uint64_t round = rounds_->now_round();
   return core.consent() != privacy::ConsentTier::kPrivate && round > 0 && tried_ < round &&
          !rounds_->HasOwn(round);
@@ -338,6 +419,9 @@ admin::v1::RoundsStatus RoundLearning::View() {
   if (!refusal_.ok() && !absl::IsCancelled(refusal_)) {
     view.set_refusal(MessageOf(refusal_));
     view.set_refusal_reason(ReasonOf(refusal_));
+  }
+  if (masked_) {
+    masked_->Write(&view);
   }
   return view;
 }

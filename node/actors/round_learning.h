@@ -21,6 +21,7 @@
 #include "node/runtime/actor.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/masked_contributions.h"
 #include "node/sharing/own_patterns.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
@@ -46,12 +47,13 @@ class RoundLearning {
   // Events of the core; items of other kinds have no effect.
   void OnItem(const federation::Item& item);
   void OnGone(const Digest& id) { rounds_->OnGone(id); }
+  void OnWithdrawn(const federation::Item& item);
   // Leaves out members that are not in good standing.
   void ExcludeExpelled(const federation::GossipCore& core);
 
-  // Begins what is due: a contribution, the judgement of a new global adapter, the offer of a
-  // checkpoint.
-  void OnTick(federation::GossipCore& core, Context& context);
+  // Begins what is due: a contribution, a step of a masked sum, the judgement of a new global
+  // adapter, the offer of a checkpoint. `consent_since_ms` is when the operator chose the tier.
+  void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
   // Takes back what may contain lessons that are no longer there: contributions without noise.
   federation::Actions WithdrawPlain(federation::GossipCore& core) const;
 
@@ -61,7 +63,11 @@ class RoundLearning {
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Save();
-  // Returns whether this node should contribute to the running round now.
+  // Begins what the masked sums need of the learning pool; false if they need nothing.
+  bool WorkForSum(Context& context);
+  void EndWorkForSum(const sharing::MaskedContributions::Work& work,
+                     absl::StatusOr<std::optional<sharing::PreparedSum>> made);
+  // Returns whether this node should contribute to the running round now, by itself.
   bool ContributionIsDue(const federation::GossipCore& core) const;
   void Contribute(federation::GossipCore& core, Context& context);
   void EndContribution(uint64_t round,
@@ -80,7 +86,8 @@ class RoundLearning {
   const RoundLearningOptions& learner_;
   sharing::OwnPatterns& own_;
   const Perform perform_;
-  std::optional<federation::ClusterRounds> rounds_;  // set by Restore
+  std::optional<federation::ClusterRounds> rounds_;     // set by Restore
+  std::optional<sharing::MaskedContributions> masked_;  // set by Restore; only for gradients
   std::shared_ptr<const inference::Talora> served_;
   Digest judged_{};  // digest of the state that was judged last
   std::optional<sharing::GlobalVerdict> verdict_;

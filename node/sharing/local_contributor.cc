@@ -16,6 +16,7 @@
 #include "federation/learner/privacy_plan.h"
 #include "node/log/log.h"
 #include "node/sharing/lesson_trainer.h"
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
@@ -65,10 +66,10 @@ absl::Status OtherKind(ConsentTier tier) {
                TierName(tier));
 }
 
-absl::Status NotMasked() {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-               "rounds have no masked sums yet, so nothing is offered under the tier masked; "
-               "consent to the tier dp or public");
+absl::Status NotAlone() {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "under the tier masked only a share of a sum may leave, not a contribution of one "
+               "node; make a sum of this node's lessons for a share");
 }
 
 absl::Status UnknownUnit() {
@@ -90,6 +91,39 @@ absl::Status Changed() {
                "a lesson or a consent was withdrawn while a round was computed, so nothing is "
                "offered in this round; the next one is made without it");
 }
+
+// Returns the zCDP of what peers see of a round, without sampling. Under `masked` the clique is not
+// known before its members agree, so it is that of the worst one.
+absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
+  return tier == ConsentTier::kMasked
+             ? privacy::LargestShareRho(federation::LayoutOfSums(plan))
+             : absl::StatusOr<double>(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()));
+}
+
+// What the noise of a round's sums is, for the predicted signal.
+struct SumOfNodes {
+  double noise_multiplier = 0;  // of one sum, with all shares
+  double nodes = 1;             // that are in one sum
+  double sums = 1;              // of a round
+
+  static absl::StatusOr<SumOfNodes> Of(const ContributionRequest& request) {
+    const privacy::dp::NoiseGrid& grid = request.plan->grid;
+    if (request.tier != ConsentTier::kMasked) {
+      return SumOfNodes{.noise_multiplier = grid.NoiseMultiplier(),
+                        .sums = static_cast<double>(std::max<size_t>(request.nodes, 1))};
+    }
+    const size_t members =
+        std::clamp(request.nodes, limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+    const privacy::masking::MaskLayout layout = federation::LayoutOfSums(*request.plan);
+    ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
+                     privacy::dp::SplitNoise(grid, static_cast<uint32_t>(members),
+                                             layout.ColludersAmong(members), layout.Values()));
+    return SumOfNodes{.noise_multiplier = shares.share_units *
+                                          std::sqrt(static_cast<double>(members)) /
+                                          static_cast<double>(grid.clip_units),
+                      .nodes = static_cast<double>(members)};
+  }
+};
 
 // Adds lessons that pass a filter to the units of a plan.
 class UnitCollector {
@@ -153,27 +187,27 @@ absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) 
   if (plan.kind == ContributionKind::kDelta) {
     return OtherKind(tier);
   }
-  return tier == ConsentTier::kMasked ? NotMasked() : CheckNoised(plan);
+  return CheckNoised(plan, tier);
 }
 
-absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan) const {
-  return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan).status();
+absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan, ConsentTier tier) const {
+  return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan, tier).status();
 }
 
-absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan) const {
+absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
+                                                     ConsentTier tier) const {
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  return federation::SamplingRateWithin(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()),
-                                        budget);
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, tier));
+  return federation::SamplingRateWithin(rho, budget);
 }
 
 // Noised updates of the whole node hold its lessons, too, so what they cost counts.
 absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequest& request,
                                                           double rate) const {
   const LearnerPlan& plan = *request.plan;
-  ASSIGN_OR_RETURN(
-      privacy::dp::RdpCurve cost,
-      privacy::dp::SampledCurve(rate, privacy::dp::GaussianRho(plan.grid.NoiseMultiplier())));
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
+  ASSIGN_OR_RETURN(privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
   const uint64_t rho_q32 = options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
   ASSIGN_OR_RETURN(
       const privacy::dp::RdpCurve updates,
@@ -188,13 +222,13 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
   const size_t units = federation::PublicUnits(sampling.units.size());
+  ASSIGN_OR_RETURN(const SumOfNodes sum, SumOfNodes::Of(request));
   const privacy::dp::SnrParameters question{
       .place = privacy::dp::NoiseLocation::kSum,
-      .noise_multiplier = plan.grid.NoiseMultiplier(),
+      .noise_multiplier = sum.noise_multiplier,
       .dimension = plan.banks() * size_t{plan.values_per_bank},
-      .contributors = sampling.rate * static_cast<double>(units),
-      .releases = static_cast<double>(budget.rounds) *
-                  static_cast<double>(std::max<size_t>(request.nodes, 1)),
+      .contributors = sampling.rate * static_cast<double>(units) * sum.nodes,
+      .releases = static_cast<double>(budget.rounds) * sum.sums,
       .signal = options_.signal};
   ASSIGN_OR_RETURN(const double snr, privacy::dp::PredictSnr(question));
   if (snr >= options_.min_snr) {
@@ -215,7 +249,7 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
 absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
     const ContributionRequest& request, const ShareableLessons& lessons) const {
   const LearnerPlan& plan = *request.plan;
-  ASSIGN_OR_RETURN(const double largest, LargestRate(plan));
+  ASSIGN_OR_RETURN(const double largest, LargestRate(plan, request.tier));
   Sampling sampling;
   ASSIGN_OR_RETURN(sampling.oldest_joined, OldestEligible(request, largest));
   const uint64_t now = SecondOf(plan, request.round);
@@ -266,7 +300,7 @@ absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningService
     return Error(
         absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
         "the privacy ledger has a charge for a round that begins {} s from now, and rounds "
-        "are charged in their order; nothing is offered under dp until then: correct the "
+        "are charged in their order; nothing with noise is offered until then: correct the "
         "clock if it is wrong",
         newest - static_cast<uint64_t>(now));
   }
@@ -276,6 +310,9 @@ absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningService
 absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
     const learning::LearningServices& services, const ContributionRequest& request) const {
   RETURN_IF_ERROR(Check(*request.plan, request.tier));
+  if (request.tier == ConsentTier::kMasked) {
+    return NotAlone();
+  }
   const bool noised = request.tier == ConsentTier::kDp;
   bool charged = false;
   if (noised) {
@@ -341,9 +378,9 @@ absl::StatusOr<LocalContribution> LocalContributor::MakeDelta(
                            .contributors = {}};
 }
 
-absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
-    const learning::LearningServices& services, const ContributionRequest& request,
-    const Sampling& sampling) const {
+absl::StatusOr<privacy::UnitSum> LocalContributor::SumOf(const learning::LearningServices& services,
+                                                         const ContributionRequest& request,
+                                                         const Sampling& sampling) const {
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredLessonTrainer> trainer,
                    StoredLessonTrainer::Create({.services = &services,
@@ -352,10 +389,16 @@ absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
                                                 .min_rating = options_.min_rating,
                                                 .memory_bytes = options_.memory_bytes},
                                                plan));
-  ASSIGN_OR_RETURN(
-      const privacy::UnitSum sum,
-      GradientSum(plan, *request.base, *trainer, sampling.units, sampling.rate, options_.random));
+  ASSIGN_OR_RETURN(privacy::UnitSum sum, GradientSum(plan, *request.base, *trainer, sampling.units,
+                                                     sampling.rate, options_.random));
   RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));
+  return sum;
+}
+
+absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
+    const learning::LearningServices& services, const ContributionRequest& request,
+    const Sampling& sampling) const {
+  ASSIGN_OR_RETURN(const privacy::UnitSum sum, SumOf(services, request, sampling));
   LocalContribution made{.contribution = {},
                          .units = sampling.units.size(),
                          .sampling_rate = sampling.rate,
@@ -371,27 +414,33 @@ absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
   } else {
     units = sum.Plain();
   }
-  ASSIGN_OR_RETURN(made.contribution, GradientContribution(plan, request.round, *request.base,
-                                                           std::move(units), noise));
+  ASSIGN_OR_RETURN(made.contribution, GradientContribution(*request.plan, request.round,
+                                                           *request.base, std::move(units), noise));
   return made;
+}
+
+absl::StatusOr<privacy::UnitReleaseTerms> LocalContributor::TermsOf(
+    const ContributionRequest& request, const Sampling& sampling) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  return privacy::UnitReleaseTerms{.scope = options_.scope,
+                                   .unit = plan.unit,
+                                   .grid = plan.grid,
+                                   .sampling_rate = sampling.rate,
+                                   .delta = budget.delta,
+                                   .round = SecondOf(plan, request.round),
+                                   .oldest_joined = sampling.oldest_joined,
+                                   .subject = fmt::format("round {}", request.round)};
 }
 
 absl::StatusOr<privacy::PreparedUnits> LocalContributor::Noise(
     const learning::LearningServices& services, const ContributionRequest& request,
     const Sampling& sampling, const privacy::UnitSum& sum) const {
-  const LearnerPlan& plan = *request.plan;
-  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
-                   privacy::BudgetOf(options_.budgets, plan.unit));
+  ASSIGN_OR_RETURN(const privacy::UnitReleaseTerms terms, TermsOf(request, sampling));
   const int64_t now_ms = services.clock->WallMillis();
   const privacy::ConsentRegister consents = services.consents->ForRelease(ConsentTier::kDp, now_ms);
-  return PrepareUnits({.scope = options_.scope,
-                       .unit = plan.unit,
-                       .grid = plan.grid,
-                       .sampling_rate = sampling.rate,
-                       .delta = budget.delta,
-                       .round = SecondOf(plan, request.round),
-                       .oldest_joined = sampling.oldest_joined,
-                       .subject = fmt::format("round {}", request.round)},
+  return PrepareUnits(terms,
                       {.policy = options_.policy,
                        .consents = consents,
                        .node_tier = request.tier,

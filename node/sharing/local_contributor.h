@@ -26,6 +26,8 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
+#include "privacy/masking/clique.h"
+#include "privacy/masking/masking_session.h"
 #include "privacy/release/unit_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
@@ -62,6 +64,30 @@ struct ContributionRequest {
   size_t nodes = 1;
 };
 
+// The lessons of a contribution, and how they are sampled.
+struct LessonSampling {
+  std::vector<std::string> names;
+  federation::LessonUnits units;                   // places in `names`
+  std::vector<privacy::Contributor> contributors;  // whose lessons these are, each once
+  double rate = 1;
+  uint64_t oldest_joined = 0;
+};
+
+// The sum of this node's sampled gradients in a round, without noise: only
+// LocalContributor::ReleaseShare may use it, once.
+struct PreparedSum {
+  uint64_t round = 0;
+  privacy::UnitSum sum;
+  LessonSampling sampling;
+};
+
+// This node's paid input to a masked sum.
+struct ReleasedShare {
+  privacy::masking::MaskInput input;  // its reservation is for NoteSent
+  size_t lessons = 0;                 // that could be in it
+  double epsilon = 0;                 // of this charge alone
+};
+
 // A contribution that may be offered to peers, and what only this node may know about it.
 struct LocalContribution {
   federation::Contribution contribution;
@@ -80,17 +106,20 @@ struct LocalContribution {
 //
 // Under `public` it is the change by plan.local steps, or a clipped gradient without noise. Under
 // `dp` it is the sum of the clipped gradients of a secret sample of units with whole noise, charged
-// to the ledger before the noise is drawn. Each node meets its units' epsilon by its own sampling
-// rate. A lesson takes part from the round after it came on, until it had all its rounds
-// (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life only:
-// which lesson of a user was the first is forgotten when it is withdrawn, so all users count as if
-// they had joined in round 0. A text that is withdrawn and added again counts as a new lesson.
+// to the ledger before the noise is drawn. Under `masked` the sum of its clique has that noise, and
+// this node draws its share of it (MakeSum and ReleaseShare). Each node meets its units' epsilon by
+// its own sampling rate. A lesson takes part from the round after it came on, until it had all its
+// rounds (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life
+// only: which lesson of a user was the first is forgotten when it is withdrawn, so all users count
+// as if they had joined in round 0. A text that is withdrawn and added again counts as a new
+// lesson.
 //
 // The ledger numbers rounds by the second of Unix time in which they begin, so that their order
 // stays right if the length of rounds is changed. A round that was charged is never charged again:
 // after a restart the node waits for the next one.
 //
-// One thread may use an object at a time; Make belongs on the learning thread.
+// Its functions change nothing but the ledger, so it is as thread-safe as what it is given; Make,
+// MakeSum and CheckLessons belong on the learning thread.
 class LocalContributor {
  public:
   explicit LocalContributor(LocalContributorOptions options) : options_(std::move(options)) {}
@@ -103,7 +132,8 @@ class LocalContributor {
   absl::Status Check(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
 
   // Makes the contribution. Nullopt if there is nothing to offer: no lesson may leave under the
-  // tier, or the round is charged already. Further errors: SIGNAL_TOO_WEAK, with the figures;
+  // tier, or the round is charged already. INVALID_ARGUMENT for the tier `masked`, under which only
+  // MakeSum reads lessons. Further errors: SIGNAL_TOO_WEAK, with the figures;
   // ABORTED with the reason CHANGED if a lesson or a consent was withdrawn meanwhile;
   // LIMIT_EXCEEDED under `dp` if new requests displace lessons that still take part; CANCELLED; and
   // those of the stores, the trainer and PrepareUnits. A charge stays after an error of the ledger;
@@ -111,23 +141,38 @@ class LocalContributor {
   absl::StatusOr<std::optional<LocalContribution>> Make(const learning::LearningServices& services,
                                                         const ContributionRequest& request) const;
 
+  // ---- Under the tier `masked`
+
+  // Makes the sum of the clipped gradients of a secret sample; it costs nothing and must not leave.
+  // CONSENT_MISSING if no lesson may leave, and PRIVACY_BUDGET_SPENT if the round is charged
+  // already; further errors as for Make.
+  absl::StatusOr<PreparedSum> MakeSum(const learning::LearningServices& services,
+                                      const ContributionRequest& request) const;
+  // Returns the errors that MakeSum would return before it computes a gradient.
+  absl::Status CheckLessons(const learning::LearningServices& services,
+                            const ContributionRequest& request) const;
+  // Charges the ledger for this node's share in the sum of `clique` and adds its share of the
+  // noise. A sum is for one share, also after a restart: PRIVACY_BUDGET_SPENT if the round is
+  // charged already. ABORTED if a lesson or a consent was withdrawn meanwhile; those of
+  // PrepareUnitShare.
+  absl::StatusOr<ReleasedShare> ReleaseShare(const learning::LearningServices& services,
+                                             const federation::LearnerPlan& plan, PreparedSum sum,
+                                             const privacy::masking::Clique& clique) const;
+  // Returns the number of the ledger's newest entry, which no later reservation reaches; 0: it has
+  // no entry.
+  uint64_t last_reservation() const;
+
   // Records in the ledger that a charged contribution has left; call it after the offer. A failure
   // is only logged, because the charge counts anyway. 0 does nothing.
   void NoteSent(uint64_t reservation) const;
 
  private:
-  // The lessons of a contribution, and how they are sampled.
-  struct Sampling {
-    std::vector<std::string> names;
-    federation::LessonUnits units;  // places in `names`
-    std::vector<privacy::Contributor> contributors;
-    double rate = 1;
-    uint64_t oldest_joined = 0;
-  };
+  using Sampling = LessonSampling;
 
-  absl::Status CheckNoised(const federation::LearnerPlan& plan) const;
+  absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
-  absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan) const;
+  absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan,
+                                     privacy::ConsentTier tier) const;
   // Returns the oldest joining second whose units may take part in a round at this rate.
   absl::StatusOr<uint64_t> OldestEligible(const ContributionRequest& request, double rate) const;
   absl::Status RequireSignal(const ContributionRequest& request, const Sampling& sampling) const;
@@ -137,6 +182,11 @@ class LocalContributor {
   // Returns whether the round was charged; INVALID_ARGUMENT if the clock went back behind a charge.
   absl::StatusOr<bool> IsCharged(const learning::LearningServices& services,
                                  const ContributionRequest& request) const;
+  absl::StatusOr<Sampling> PlanMasked(const learning::LearningServices& services,
+                                      const ContributionRequest& request) const;
+  absl::StatusOr<privacy::UnitSum> SumOf(const learning::LearningServices& services,
+                                         const ContributionRequest& request,
+                                         const Sampling& sampling) const;
   // Returns ABORTED unless all lessons may still leave.
   absl::Status CheckUnchanged(const learning::LearningServices& services,
                               const ContributionRequest& request, const Sampling& sampling) const;
@@ -150,6 +200,9 @@ class LocalContributor {
                                                const ContributionRequest& request,
                                                const Sampling& sampling,
                                                const privacy::UnitSum& sum) const;
+  // Returns the terms of a charge for this sample.
+  absl::StatusOr<privacy::UnitReleaseTerms> TermsOf(const ContributionRequest& request,
+                                                    const Sampling& sampling) const;
 
   const LocalContributorOptions options_;
 };

@@ -20,13 +20,23 @@ namespace {
 constexpr int64_t kNoiseReach = 13;
 // This makes the sum mod 2^32 equal to the true sum.
 static_assert(limits::kMaxCliqueMembers *
-                  (limits::kMaxGridUnits + kNoiseReach * limits::kMaxNoiseUnits) <
+                  (limits::kMaxMaskUnits + kNoiseReach * limits::kMaxNoiseUnits) <
               (int64_t{1} << 31));
+static_assert(limits::kMaxGridUnits <= limits::kMaxMaskUnits);
+static_assert(limits::kMaxCliqueMembers <= kThirdColludes);
 
 }  // namespace
 
 size_t MaskLayout::Values() const {
   return std::accumulate(bank_values.begin(), bank_values.end(), size_t{0});
+}
+
+uint32_t MaskLayout::ColludersAmong(size_t members) const {
+  return colluders == kThirdColludes ? static_cast<uint32_t>(members / 3) : colluders;
+}
+
+int64_t MaskLayout::MaxUnitsBeforeNoise() const {
+  return unit_limit == 0 ? grid.clip_units : unit_limit;
 }
 
 absl::Status MaskLayout::Check() const {
@@ -42,7 +52,7 @@ absl::Status MaskLayout::Check() const {
   }
   if (grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||
       grid.sigma_units == 0 || grid.sigma_units > limits::kMaxNoiseUnits ||
-      colluders >= limits::kMaxCliqueMembers) {
+      (colluders >= limits::kMaxCliqueMembers && colluders != kThirdColludes)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "cannot make a masked sum with a clip norm of {} units, noise of {} units and {} "
                  "colluders; give a clip norm of {} to {} units, noise of 1 to {} units and fewer "
@@ -50,13 +60,20 @@ absl::Status MaskLayout::Check() const {
                  grid.clip_units, grid.sigma_units, colluders, limits::kMinClipUnits,
                  limits::kMaxGridUnits, limits::kMaxNoiseUnits, limits::kMaxCliqueMembers);
   }
+  if (unit_limit > limits::kMaxMaskUnits) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a member of a masked sum cannot add {} units to a value, only {}; set a lower "
+                 "limit",
+                 unit_limit, limits::kMaxMaskUnits);
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> MaskLayout::MaxUnitsPerMember(size_t members) const {
-  ASSIGN_OR_RETURN(const dp::NoiseShares shares,
-                   dp::SplitNoise(grid, static_cast<uint32_t>(members), colluders, Values()));
-  return grid.clip_units + kNoiseReach * shares.share_units;
+  ASSIGN_OR_RETURN(
+      const dp::NoiseShares shares,
+      dp::SplitNoise(grid, static_cast<uint32_t>(members), ColludersAmong(members), Values()));
+  return MaxUnitsBeforeNoise() + kNoiseReach * shares.share_units;
 }
 
 Digest MaskLayout::Hash() const {
@@ -68,6 +85,10 @@ Digest MaskLayout::Hash() const {
   writer.Write(static_cast<uint32_t>(bank_values.size()));
   for (const uint32_t values : bank_values) {
     writer.Write(values);
+  }
+  // The count above delimits the values, so layouts with and without a limit have different bytes.
+  if (unit_limit != 0) {
+    writer.Write(unit_limit);
   }
   return Sha256(writer.str());
 }

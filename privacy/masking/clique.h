@@ -27,22 +27,34 @@ struct MaskedSumId {
   bool operator==(const MaskedSumId&) const = default;
 };
 
+// Stands for a third of the participants, rounded down, as the number of colluders.
+inline constexpr uint8_t kThirdColludes = 0xFF;
+
 // What the values of a sum mean. The layout is public and the same for every participant.
 struct MaskLayout {
   Digest model_hash{};
   Digest frame_id{};
   std::vector<uint32_t> bank_values;  // values of each bank, in order
   dp::NoiseGrid grid;                 // sigma_units is the noise of the whole sum
-  // How many participants may tell each other their noise, so that it does not count
+  // How many participants may tell each other their noise, so that it does not count; or
+  // kThirdColludes
   uint8_t colluders = 0;
+  // Largest magnitude, in units, of what a participant adds to a value before its noise. 0: that of
+  // one clipped update, which is grid.clip_units. A sum over many units of data needs more.
+  uint32_t unit_limit = 0;
 
   size_t Values() const;
+  // Returns how many of `members` participants may collude, for dp::SplitNoise.
+  uint32_t ColludersAmong(size_t members) const;
+  // Returns the largest magnitude before the noise, in units.
+  int64_t MaxUnitsBeforeNoise() const;
   // Returns INVALID_ARGUMENT for a layout without values, a clip norm outside kMinClipUnits to
-  // kMaxGridUnits, noise outside 1 to kMaxNoiseUnits, or kMaxCliqueMembers colluders or more.
+  // kMaxGridUnits, noise outside 1 to kMaxNoiseUnits, kMaxCliqueMembers colluders or more, or a
+  // limit above kMaxMaskUnits.
   // Returns LIMIT_EXCEEDED for more than kMaxMaskedValues values.
   absl::Status Check() const;
   // Returns the largest magnitude, in units, that one of `members` participants can add to a value:
-  // a clipped value plus its share of the noise. Fails with INVALID_ARGUMENT if dp::SplitNoise
+  // MaxUnitsBeforeNoise and its share of the noise. Fails with INVALID_ARGUMENT if dp::SplitNoise
   // does.
   absl::StatusOr<int64_t> MaxUnitsPerMember(size_t members) const;
   // Returns the SHA-256 over all fields; docs/wire-format.md has the bytes.

@@ -23,6 +23,19 @@ bool ReadVersion(ByteReader& reader) {
   return reader.Read<uint16_t>() == kVersion;
 }
 
+absl::StatusOr<MaskedUpdate> ReadHead(ByteReader& reader) {
+  const bool known = ReadVersion(reader);
+  const auto round = reader.Read<uint64_t>();
+  const auto sender = reader.ReadArray<32>();
+  const auto set = reader.ReadArray<32>();
+  const auto layout = reader.ReadArray<32>();
+  if (!known || reader.failed()) {
+    return Malformed("a share");
+  }
+  return MaskedUpdate{
+      .round = *round, .sender = *sender, .set = *set, .layout = *layout, .values = {}};
+}
+
 }  // namespace
 
 std::string EncodeOffer(const MaskOffer& offer) {
@@ -84,13 +97,9 @@ std::string EncodeMaskedUpdate(const MaskedUpdate& update) {
 
 absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes);
-  const bool known = ReadVersion(reader);
-  const auto round = reader.Read<uint64_t>();
-  const auto sender = reader.ReadArray<32>();
-  const auto set = reader.ReadArray<32>();
-  const auto layout = reader.ReadArray<32>();
+  ASSIGN_OR_RETURN(MaskedUpdate update, ReadHead(reader));
   const auto count = reader.Read<uint32_t>();
-  if (!known || reader.failed()) {
+  if (reader.failed()) {
     return Malformed("a share");
   }
   if (*count > limits::kMaxMaskedValues) {
@@ -101,14 +110,17 @@ absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes) 
   if (reader.remaining() != *count * sizeof(uint32_t)) {
     return Malformed("a share");
   }
-  MaskedUpdate update{
-      .round = *round, .sender = *sender, .set = *set, .layout = *layout, .values = {}};
   update.values.resize(*count);
   const auto values = *reader.ReadBytes(*count * sizeof(uint32_t));
   if (!values.empty()) {
     std::memcpy(update.values.data(), values.data(), values.size());
   }
   return update;
+}
+
+absl::StatusOr<MaskedUpdate> DecodeMaskedUpdateHead(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  return ReadHead(reader);
 }
 
 }  // namespace ruvd::privacy::masking

@@ -43,5 +43,7 @@ struct MaskedUpdate {
 };
 std::string EncodeMaskedUpdate(const MaskedUpdate& update);
 absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes);
+// Decodes everything but the values, which stay empty; whether they are there is not checked.
+absl::StatusOr<MaskedUpdate> DecodeMaskedUpdateHead(std::span<const uint8_t> bytes);
 
 }  // namespace ruvd::privacy::masking

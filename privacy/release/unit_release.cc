@@ -7,16 +7,19 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/consent/consent.h"
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
+#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
 namespace ruvd::privacy {
@@ -46,6 +49,11 @@ double NormOf(std::span<const float> values) {
 int32_t Saturated(int64_t value) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   return static_cast<int32_t>(std::clamp(value, -kMost, kMost));
+}
+
+absl::StatusOr<dp::NoiseShares> SharesOf(const masking::MaskLayout& layout, size_t members) {
+  return dp::SplitNoise(layout.grid, static_cast<uint32_t>(members), layout.ColludersAmong(members),
+                        layout.Values());
 }
 
 bool SameGrid(const dp::NoiseGrid& a, const dp::NoiseGrid& b) {
@@ -117,11 +125,17 @@ absl::Status UnitSum::Add(std::span<float> gradient) {
 
 std::vector<int32_t> UnitSum::Noised(const dp::DiscreteGaussian& noise,
                                      const dp::RandomBytes& random) const {
+  return Noised(noise, random, std::numeric_limits<int64_t>::max() / 2);
+}
+
+std::vector<int32_t> UnitSum::Noised(const dp::DiscreteGaussian& noise,
+                                     const dp::RandomBytes& random, int64_t limit) const {
   std::vector<int32_t> drawn(sum_.size());
   noise.Sample(random, drawn);
   std::vector<int32_t> noised(sum_.size());
-  std::ranges::transform(sum_, drawn, noised.begin(),
-                         [](int64_t sum, int32_t draw) { return Saturated(sum + draw); });
+  std::ranges::transform(sum_, drawn, noised.begin(), [limit](int64_t sum, int32_t draw) {
+    return Saturated(std::clamp(sum, -limit, limit) + draw);
+  });
   SecureWipe({reinterpret_cast<uint8_t*>(drawn.data()), drawn.size() * sizeof(int32_t)});
   return noised;
 }
@@ -132,37 +146,70 @@ std::vector<int32_t> UnitSum::Plain() const {
   return plain;
 }
 
-absl::StatusOr<LedgerCharge> ChargeOf(const UnitReleaseTerms& terms) {
-  const double multiplier = terms.grid.NoiseMultiplier();
+namespace {
+
+// Returns the charge of one release that is `rho`-zCDP without sampling.
+absl::StatusOr<LedgerCharge> SampledCharge(const UnitReleaseTerms& terms,
+                                           PrivacyMechanism mechanism, double multiplier,
+                                           double rho) {
   RETURN_IF_ERROR(dp::CheckSampledGaussian({.q = terms.sampling_rate, .sigma = multiplier}));
   if (terms.unit == PrivacyUnit::kNode) {
     return Invalid("protects lessons or users; charge a node by PrepareRelease");
   }
   LedgerCharge charge{.unit = terms.unit,
-                      .mechanism = PrivacyMechanism::kSubsampledGaussian,
+                      .mechanism = mechanism,
                       .sigma = multiplier,
                       .sampling_rate = terms.sampling_rate,
                       .delta = terms.delta,
                       .round = terms.round,
                       .oldest_joined = terms.oldest_joined,
                       .subject = terms.subject};
-  ASSIGN_OR_RETURN(charge.curve,
-                   dp::SampledCurve(terms.sampling_rate, dp::GaussianRho(multiplier)));
+  ASSIGN_OR_RETURN(charge.curve, dp::SampledCurve(terms.sampling_rate, rho));
   ASSIGN_OR_RETURN(const dp::RdpBound bound, dp::EpsilonOf(charge.curve, terms.delta));
   charge.epsilon = bound.value;
   return charge;
 }
 
-absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
-                                           const ReleaseGuards& guards, const UnitSum& sum,
-                                           std::span<const Contributor> contributors) {
+// Checks everything about the people and the data that could stop a release before it is charged.
+absl::Status CheckAllowed(const UnitReleaseTerms& terms, const ReleaseGuards& guards,
+                          const UnitSum& sum, std::span<const Contributor> contributors,
+                          ConsentTier tier) {
   constexpr uint8_t kUse = consent_purposes::kTraining | consent_purposes::kSharing;
+  const ShareableKind kind =
+      tier == ConsentTier::kMasked ? ShareableKind::kMaskedSum : ShareableKind::kDpAdapterDelta;
   if (!SameGrid(terms.grid, sum.grid())) {
     return Invalid("was made on another grid than that of its release; use one plan");
   }
-  RETURN_IF_ERROR(guards.policy.Require(terms.scope, kUse, ConsentTier::kDp));
-  RETURN_IF_ERROR(RequireConsent(guards.node_tier, ShareableKind::kDpAdapterDelta));
-  RETURN_IF_ERROR(guards.consents.RequireAll(contributors, kUse, ConsentTier::kDp, guards.now_ms));
+  RETURN_IF_ERROR(guards.policy.Require(terms.scope, kUse, tier));
+  RETURN_IF_ERROR(RequireConsent(guards.node_tier, kind));
+  return guards.consents.RequireAll(contributors, kUse, tier, guards.now_ms);
+}
+
+absl::Status CheckClique(const UnitSum& sum, const masking::MaskLayout& layout,
+                         const masking::Clique& clique) {
+  RETURN_IF_ERROR(layout.Check());
+  RETURN_IF_ERROR(clique.Check());
+  if (clique.layout == layout.Hash() && SameGrid(layout.grid, sum.grid()) &&
+      layout.Values() == sum.values()) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
+               "the clique adds up values of another layout than this sum; give its members the "
+               "same configuration");
+}
+
+}  // namespace
+
+absl::StatusOr<LedgerCharge> ChargeOf(const UnitReleaseTerms& terms) {
+  const double multiplier = terms.grid.NoiseMultiplier();
+  return SampledCharge(terms, PrivacyMechanism::kSubsampledGaussian, multiplier,
+                       dp::GaussianRho(multiplier));
+}
+
+absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
+                                           const ReleaseGuards& guards, const UnitSum& sum,
+                                           std::span<const Contributor> contributors) {
+  RETURN_IF_ERROR(CheckAllowed(terms, guards, sum, contributors, ConsentTier::kDp));
   PreparedUnits prepared;
   ASSIGN_OR_RETURN(prepared.charge, ChargeOf(terms));
   // The table of the noise is computed before the charge, because that may fail.
@@ -171,6 +218,56 @@ absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
   ASSIGN_OR_RETURN(prepared.reservation, guards.ledger.Reserve(prepared.charge));
   prepared.units = sum.Noised(noise, guards.random);
   RETURN_IF_ERROR(guards.ledger.Spend(prepared.reservation));
+  return prepared;
+}
+
+masking::MaskLayout LayoutOfUnits(const Digest& name, const Digest& frame_id,
+                                  std::vector<uint32_t> bank_values, const dp::NoiseGrid& grid) {
+  const int64_t most = std::min(limits::kMaxMaskUnits,
+                                limits::kMaxSampleClips * std::max<int64_t>(grid.clip_units, 1));
+  return {.model_hash = name,
+          .frame_id = frame_id,
+          .bank_values = std::move(bank_values),
+          .grid = grid,
+          .colluders = masking::kThirdColludes,
+          .unit_limit = static_cast<uint32_t>(most)};
+}
+
+absl::StatusOr<LedgerCharge> ChargeOfShare(const UnitReleaseTerms& terms,
+                                           const masking::MaskLayout& layout, size_t members) {
+  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(layout, members));
+  return SampledCharge(terms, PrivacyMechanism::kDistributedGaussian, shares.noise_multiplier,
+                       shares.rho);
+}
+
+absl::StatusOr<double> LargestShareRho(const masking::MaskLayout& layout) {
+  double largest = 0;
+  for (size_t members = limits::kMinCliqueMembers; members <= limits::kMaxCliqueMembers;
+       ++members) {
+    ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(layout, members));
+    largest = std::max(largest, shares.rho);
+  }
+  return largest;
+}
+
+absl::StatusOr<PreparedUnitShare> PrepareUnitShare(const UnitReleaseTerms& terms,
+                                                   const ReleaseGuards& guards, const UnitSum& sum,
+                                                   std::span<const Contributor> contributors,
+                                                   const masking::MaskLayout& layout,
+                                                   const masking::Clique& clique) {
+  const size_t members = clique.members.size();
+  RETURN_IF_ERROR(CheckAllowed(terms, guards, sum, contributors, ConsentTier::kMasked));
+  RETURN_IF_ERROR(CheckClique(sum, layout, clique));
+  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(layout, members));
+  PreparedUnitShare prepared;
+  ASSIGN_OR_RETURN(prepared.charge, ChargeOfShare(terms, layout, members));
+  ASSIGN_OR_RETURN(const dp::DiscreteGaussian noise,
+                   dp::DiscreteGaussian::Create(shares.share_units));
+  ASSIGN_OR_RETURN(prepared.input.reservation, guards.ledger.Reserve(prepared.charge));
+  prepared.input.contributors = static_cast<uint32_t>(members);
+  prepared.input.units = sum.Noised(noise, guards.random, layout.MaxUnitsBeforeNoise());
+  std::ranges::transform(prepared.input.units, prepared.input.units.begin(), std::negate<>());
+  RETURN_IF_ERROR(guards.ledger.Spend(prepared.input.reservation));
   return prepared;
 }
 

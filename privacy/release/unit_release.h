@@ -15,6 +15,8 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/ledger/ledger_entry.h"
+#include "privacy/masking/clique.h"
+#include "privacy/masking/masking_session.h"
 #include "privacy/release/update_release.h"
 
 // What a round of learning releases of single units, which are lessons or users: the sum of their
@@ -49,6 +51,10 @@ class UnitSum {
   // and noised values are never computed in floating point.
   std::vector<int32_t> Noised(const dp::DiscreteGaussian& noise,
                               const dp::RandomBytes& random) const;
+  // Does the same with every value of the sum brought to at most `limit` in magnitude before the
+  // noise. One unit more or less changes the result no more for that.
+  std::vector<int32_t> Noised(const dp::DiscreteGaussian& noise, const dp::RandomBytes& random,
+                              int64_t limit) const;
   // Returns the sum as it is, which protects no unit: for lessons that are shared openly.
   std::vector<int32_t> Plain() const;
 
@@ -106,5 +112,38 @@ struct PreparedUnits {
 absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
                                            const ReleaseGuards& guards, const UnitSum& sum,
                                            std::span<const Contributor> contributors);
+
+// ---- The same under the tier `masked`
+
+// Returns the layout of a clique's sum of UnitSums: a third of the members may collude, and a
+// member may add kMaxSampleClips clip norms to a value. `name` is what else all members must have
+// in common, as a digest.
+masking::MaskLayout LayoutOfUnits(const Digest& name, const Digest& frame_id,
+                                  std::vector<uint32_t> bank_values, const dp::NoiseGrid& grid);
+
+// Returns what the ledger is charged for a share in the sum of `members`: the sampled Gaussian of
+// NoiseShares::rho, in which the noise of a third of the members does not count and the difference
+// between a sum of discrete Gaussians and one of them does. Fails as ChargeOf and dp::SplitNoise.
+absl::StatusOr<LedgerCharge> ChargeOfShare(const UnitReleaseTerms& terms,
+                                           const masking::MaskLayout& layout, size_t members);
+// Returns the largest NoiseShares::rho of any clique, for planning before the clique is known.
+absl::StatusOr<double> LargestShareRho(const masking::MaskLayout& layout);
+
+// A paid share: it may leave only masked, by MaskingSession::Mask.
+struct PreparedUnitShare {
+  masking::MaskInput input;  // minus the sum, because a round moves against the gradient
+  LedgerCharge charge;
+};
+
+// Makes this node's input to the sum of `clique`, as PrepareUnits does for a sum of its own: checks
+// under the tier `masked`, reserves, adds this node's share of the noise, and spends. The caller
+// makes no second input of one sample, because both together would cost more than two charges
+// (CohortLedger::Add). Fails as PrepareUnits does, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH
+// for an invalid clique, or one that agreed on another layout.
+absl::StatusOr<PreparedUnitShare> PrepareUnitShare(const UnitReleaseTerms& terms,
+                                                   const ReleaseGuards& guards, const UnitSum& sum,
+                                                   std::span<const Contributor> contributors,
+                                                   const masking::MaskLayout& layout,
+                                                   const masking::Clique& clique);
 
 }  // namespace ruvd::privacy

@@ -42,7 +42,7 @@ Noising NoisingAlone(const ReleaseTerms& terms) {
 absl::StatusOr<Noising> NoisingInClique(const ReleaseTerms& terms, size_t members) {
   ASSIGN_OR_RETURN(const dp::NoiseShares shares,
                    dp::SplitNoise(terms.layout.grid, static_cast<uint32_t>(members),
-                                  terms.layout.colluders, terms.layout.Values()));
+                                  terms.layout.ColludersAmong(members), terms.layout.Values()));
   return Noising{.tier = ConsentTier::kMasked,
                  .kind = ShareableKind::kMaskedSum,
                  .grid = dp::NoiseShareGrid(terms.layout.grid, shares),

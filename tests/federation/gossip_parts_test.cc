@@ -185,6 +185,17 @@ TEST(ItemTable, KeepsTheNewestOfAnOrigin) {
   EXPECT_TRUE(table.Insert(ItemOf(0, 2, federation::ItemKind::kAdapterDelta)).dropped.empty());
 }
 
+TEST(ItemTable, KeepsMaskItemsOfAsManyRoundsAsItIsTold) {
+  federation::ItemTable table(9);
+  for (uint64_t i = 1; i <= 9; ++i) {
+    EXPECT_TRUE(table.Insert(ItemOf(i, 1, federation::ItemKind::kMaskShare)).dropped.empty());
+  }
+  EXPECT_TRUE(table.Insert(ItemOf(20, 1, federation::ItemKind::kMaskKey)).dropped.empty());
+  const auto newer = table.Insert(ItemOf(21, 1, federation::ItemKind::kMaskShare));
+  ASSERT_EQ(newer.dropped.size(), 1U);
+  EXPECT_EQ(newer.dropped[0].id, ItemOf(1).id);
+}
+
 TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
   federation::ItemTable table;
   const size_t big = limits::kMaxPayloadBytes;

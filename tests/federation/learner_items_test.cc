@@ -16,7 +16,9 @@
 #include "federation/learner/contribution.h"
 #include "federation/learner/global_state.h"
 #include "federation/limits.h"
+#include "federation/masked/messages.h"
 #include "federation/reasons.h"
+#include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/federation/swarm.h"
 
@@ -192,6 +194,35 @@ TEST(LearnerItems, NodesWithOtherPlansAreToldOfEachOtherAndStayLinked) {
   swarm.Run(std::chrono::seconds(5));
   EXPECT_EQ(CountOf(swarm, 1, ItemKind::kContribution), 0U);
   EXPECT_EQ(swarm.core(1).active_links(), 1U);  // a plan is no offence
+}
+
+// A node that was away needs the sums of the rounds that it missed as well as contributions.
+TEST(LearnerItems, ItemsOfMaskedSumsLiveAsLongAsContributions) {
+  LearnerPlan plan = *PlanOfSwarm();
+  plan.round_ms = 3'600'000;
+  Swarm swarm({.nodes = 2, .configure = [&](size_t node, federation::GossipConfig& config) {
+                 if (node == 0) {
+                   config.plan = std::make_shared<const LearnerPlan>(plan);
+                 }
+               }});
+  for (const size_t node : {0, 1}) {
+    const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(node));
+    ASSERT_TRUE(swarm.core(node)
+                    .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kMasked,
+                                                             swarm.now().wall_ms, key),
+                                swarm.now())
+                    .ok());
+    const federation::MaskKeyItem said{
+        .attempt = 0, .offer = {.round = 1, .layout = {1}, .key = {static_cast<uint8_t>(node)}}};
+    auto offered = swarm.core(node).OfferMasked(ItemKind::kMaskKey, 1,
+                                                federation::EncodeMaskKey(said), swarm.now());
+    ASSERT_TRUE(offered.ok()) << offered.status();
+    const std::vector<Item> items = swarm.core(node).Items();
+    ASSERT_EQ(items.size(), 1U);
+    EXPECT_EQ(items[0].expires_ms - swarm.now().wall_ms,
+              node == 0 ? LearnerLifeMillis(plan) : limits::kMaskItemLifeMillis);
+  }
+  EXPECT_GT(LearnerLifeMillis(plan), limits::kMaskItemLifeMillis);
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ class MaskedBus {
                                                  .layout = layout_,
                                                  .self = nodes_[node].id,
                                                  .group = std::move(group),
+                                                 .ready = !not_ready.contains(node),
                                                  .schedule = {.start_ms = kStart},
                                                  .last_reservation = nodes_[node].charges,
                                                  .random = MaskEntropy(random_.Next())},
@@ -126,7 +127,8 @@ class MaskedBus {
   std::function<std::optional<privacy::masking::MaskInput>(
       size_t node, const federation::MaskInputWanted& wanted)>
       prepare;
-  bool twice = false;  // every item comes twice
+  bool twice = false;          // every item comes twice
+  std::set<size_t> not_ready;  // nodes that Begin begins without an input
 
   static federation::Item ItemOf(const privacy::NodeId& origin, federation::ItemKind kind,
                                  std::string payload) {

@@ -22,6 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto update = DecodeMaskedUpdate(bytes); update.ok()) {
     RUVD_CHECK(EncodeMaskedUpdate(*update) == ruvd::AsText(bytes));
+    const auto head = DecodeMaskedUpdateHead(bytes);
+    RUVD_CHECK(head.ok() && head->values.empty() && head->sender == update->sender &&
+               head->round == update->round && head->set == update->set &&
+               head->layout == update->layout);
   }
   return 0;
 }

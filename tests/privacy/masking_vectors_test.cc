@@ -66,5 +66,12 @@ TEST_F(WorkedExample, HasTheBytesOfTheDocument) {
             "9f0601665f30fdadd084a57967ab1ffabb54862903000000c4c46ba34d22fda016b2f04d");
 }
 
+TEST_F(WorkedExample, ALimitAndAThirdOfColludersAreHashed) {
+  layout_.colluders = kThirdColludes;
+  layout_.unit_limit = 2'097'152;
+  EXPECT_EQ(ToHex(layout_.Hash()),
+            "a7f2c79f22cdf0ec17a3f5acc349e92bd136f3e80909185914685d53a0d8fa3c");
+}
+
 }  // namespace
 }  // namespace ruvd::privacy::masking

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/rdp.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/limits.h"
@@ -184,6 +185,22 @@ TEST(UnitSumTest, NumbersBeyondTheirTypeAreClamped) {
               ElementsAre(kMost, -kMost));
 }
 
+// What is above the limit is cut before the noise, so the input fits what a masked sum takes.
+TEST(UnitSumTest, ALimitHoldsBeforeTheNoise) {
+  UnitSum sum = SumOf({{2, 0}, {2, 0}, {2, 0}, {0, -2}}, 2);
+  const std::vector<int32_t> plain = sum.Plain();
+  ASSERT_GT(plain[0], 600);
+  const dp::DiscreteGaussian noise = dp::DiscreteGaussian::Create(1).value();
+  Random random(1);
+  Random again(1);
+  Random drawn_again(1);
+  std::vector<int32_t> drawn(2);
+  noise.Sample(Seeded(drawn_again), drawn);
+  EXPECT_THAT(sum.Noised(noise, Seeded(random), 100), ElementsAre(100 + drawn[0], -100 + drawn[1]));
+  EXPECT_EQ(sum.Noised(noise, Seeded(again), 1000),
+            (std::vector<int32_t>{plain[0] + drawn[0], plain[1] + drawn[1]}));
+}
+
 TEST(UnitSumTest, WrongSizesAreRefused) {
   EXPECT_EQ(ReasonOf(UnitSum::Create(kGrid, 0, 1).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(UnitSum::Create(kGrid, NAN, 1).status()), reasons::kInvalidArgument);
@@ -347,6 +364,103 @@ TEST_F(PrepareUnitsTest, TermsOutOfRangeAreRefused) {
   terms = Terms();
   terms.unit = PrivacyUnit::kNode;
   EXPECT_EQ(Refusal(terms), reasons::kInvalidArgument);
+}
+
+// Shares of a clique's sum, each paid from a ledger of its own.
+class PrepareUnitShareTest : public PrepareUnitsTest {
+ protected:
+  PrepareUnitShareTest() { world_.tier = ConsentTier::kMasked; }
+
+  masking::Clique CliqueOf(size_t members) const {
+    masking::Clique clique{.round = {.cluster = {5}, .round = 7}, .layout = layout_.Hash()};
+    for (uint8_t i = 1; i <= members; ++i) {
+      clique.members.push_back({.id = {i}, .key = {i}});
+    }
+    return clique;
+  }
+  absl::StatusOr<PreparedUnitShare> Share(const masking::Clique& clique) {
+    return PrepareUnitShare(Terms(), world_.Guards(), SumOf({{1.0F, 0.5F}}, 2), world_.contributors,
+                            layout_, clique);
+  }
+
+  masking::MaskLayout layout_ = LayoutOfUnits({1}, {2}, {1, 1}, kGrid);
+};
+
+TEST_F(PrepareUnitShareTest, PaysForTheShareAndNotForWholeNoise) {
+  for (const size_t members : {4, 6, 16}) {
+    world_.events.clear();
+    const PreparedUnitShare share = Share(CliqueOf(members)).value();
+    EXPECT_THAT(world_.events, ElementsAre("reserve", "noise", "spend"));
+    const dp::NoiseShares split =
+        dp::SplitNoise(kGrid, static_cast<uint32_t>(members), static_cast<uint32_t>(members / 3), 2)
+            .value();
+    EXPECT_EQ(world_.ledger.charges.back(), share.charge);
+    EXPECT_EQ(share.charge.mechanism, PrivacyMechanism::kDistributedGaussian);
+    EXPECT_EQ(share.charge.sigma, split.noise_multiplier);
+    EXPECT_EQ(share.charge.sampling_rate, 0.25);
+    EXPECT_EQ(share.charge.curve, dp::SampledCurve(0.25, split.rho).value());
+    EXPECT_EQ(share.charge.round, 7U);
+    EXPECT_LT(share.charge.epsilon, 8);
+    EXPECT_EQ(share.input.reservation, world_.ledger.charges.size());
+    EXPECT_EQ(share.input.contributors, members);
+    // Planned before the clique was known, the round costs no less.
+    EXPECT_GE(LargestShareRho(layout_).value(), split.rho);
+  }
+}
+
+// The colluders take their noise out of the sum, and what is left is as much as the plan demands.
+TEST_F(PrepareUnitShareTest, TheHonestSharesAddUpToWholeNoise) {
+  constexpr size_t kValues = 4000;
+  layout_ = LayoutOfUnits({1}, {2}, {kValues}, kGrid);
+  for (const size_t members : {4, 9, 16}) {
+    const masking::Clique clique = CliqueOf(members);
+    const size_t honest = members - members / 3;
+    UnitSum sum = UnitSum::Create(kGrid, kClip, kValues).value();
+    std::vector<float> gradient(kValues);
+    gradient[0] = 1;
+    ASSERT_TRUE(sum.Add(gradient).ok());
+    std::vector<int64_t> total(kValues);
+    for (size_t i = 0; i < honest; ++i) {
+      const auto share =
+          PrepareUnitShare(Terms(), world_.Guards(), sum, world_.contributors, layout_, clique);
+      ASSERT_TRUE(share.ok()) << share.status();
+      std::ranges::transform(total, share->input.units, total.begin(), std::plus<int64_t>());
+      world_.ledger.spent = {};  // every member has its own ledger
+    }
+    const double deviation = NormOf(total) / std::sqrt(static_cast<double>(kValues));
+    EXPECT_GT(deviation, 0.95 * kGrid.sigma_units) << members;
+    EXPECT_LT(deviation, 1.1 * kGrid.sigma_units) << members;
+  }
+}
+
+TEST_F(PrepareUnitShareTest, RefusalsCostNothing) {
+  masking::Clique other = CliqueOf(4);
+  other.layout = {};
+  EXPECT_EQ(ReasonOf(Share(other).status()), reasons::kMaskLayoutMismatch);
+  EXPECT_EQ(ReasonOf(Share(CliqueOf(3)).status()), reasons::kCliqueInvalid);
+  layout_.bank_values = {3};
+  EXPECT_EQ(ReasonOf(Share(CliqueOf(4)).status()), reasons::kMaskLayoutMismatch);
+  layout_.bank_values = {1, 1};
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kDp}) {
+    world_.tier = tier;
+    EXPECT_EQ(ReasonOf(Share(CliqueOf(4)).status()), reasons::kConsentMissing);
+  }
+  world_.tier = ConsentTier::kMasked;
+  world_.ledger.budget.epsilon = 0.01;
+  EXPECT_EQ(ReasonOf(Share(CliqueOf(4)).status()), reasons::kPrivacyBudgetSpent);
+  world_.now_ms = 6000;
+  EXPECT_EQ(ReasonOf(Share(CliqueOf(4)).status()), reasons::kConsentMissing);
+  EXPECT_THAT(world_.events, IsEmpty());
+}
+
+TEST_F(PrepareUnitShareTest, TheLayoutTakesAnySample) {
+  EXPECT_TRUE(layout_.Check().ok());
+  EXPECT_EQ(layout_.ColludersAmong(16), 5U);
+  EXPECT_EQ(layout_.MaxUnitsBeforeNoise(), 4096 * kGrid.clip_units);
+  const dp::NoiseGrid finest{.clip_units = limits::kMaxGridUnits, .sigma_units = 1};
+  const masking::MaskLayout fine = LayoutOfUnits({1}, {2}, {1}, finest);
+  EXPECT_EQ(fine.MaxUnitsBeforeNoise(), limits::kMaxMaskUnits);
+  EXPECT_TRUE(fine.Check().ok());
 }
 
 }  // namespace

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests masked sums of the cluster's rounds: who is in them, what they cost, and that all members
+// have one state, whatever they missed.
+
+#include "node/sharing/masked_contributions.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <memory>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/masked/messages.h"
+#include "federation/reasons.h"
+#include "privacy/consent/withdrawal.h"
+#include "privacy/reasons.h"
+#include "tests/node/sharing/masked_contributions_fixture.h"
+
+namespace ruvd::sharing {
+namespace {
+
+using federation::ItemKind;
+using privacy::ConsentTier;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+TEST_F(MaskedContributionsTest, FourNodesGetOneSumEachRoundAndPayOnce) {
+  Start(5, 4);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3}}}, {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(Charges(i), 1U);
+    const admin::v1::RoundsStatus view = View(i);
+    EXPECT_EQ(view.last_members(), 4U);
+    EXPECT_EQ(view.last_round(), RoundOf(1));
+    EXPECT_EQ(view.last_lessons(), 1U);
+    EXPECT_GT(view.last_epsilon(), 0);
+    EXPECT_LT(view.last_epsilon(), kEpsilon);
+    EXPECT_GT(view.payload_bytes(), 4 * federation::LayoutOfSums(*plan_).Values());
+    EXPECT_EQ(view.waits(), "");
+    EXPECT_EQ(view.refusal(), "");
+    EXPECT_TRUE(nodes_[i].rounds->HasOwn(RoundOf(1)));
+  }
+  EXPECT_EQ(Charges(4), 0U);
+  EXPECT_EQ(Count(4, ItemKind::kMaskKey), 0U) << "it follows and gives nothing";
+  EXPECT_FALSE(nodes_[4].rounds->HasOwn(RoundOf(1)));
+  RunToRound(4);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3}}, {RoundOf(2), {0, 1, 2, 3}}, {RoundOf(3), {0, 1, 2, 3}}},
+               {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  EXPECT_EQ(Charges(0), 3U);
+}
+
+// The others gave their shares for nothing, and no one gives a second one of the same sample.
+TEST_F(MaskedContributionsTest, WhoDropsOutAfterTheSetCostsOneChargeAndTheSum) {
+  Start(5, 5);
+  nodes_[3].fails = true;
+  RunToRound(2);
+  ExpectStates({}, {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  for (const size_t i : {0, 1, 2, 4}) {
+    EXPECT_EQ(Charges(i), 1U);
+    EXPECT_EQ(View(i).refusal_reason(), reasons::kMaskedRoundFailed);
+  }
+  EXPECT_EQ(View(3).refusal(), "no");
+  nodes_[3].fails = false;
+  RunToRound(3);
+  ExpectStates({{RoundOf(2), {0, 1, 2, 3, 4}}}, {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  EXPECT_EQ(View(3).refusal(), "");
+}
+
+TEST_F(MaskedContributionsTest, WhoIsSlowIsLeftOutAndCostsTheOthersNothing) {
+  Start(5, 5);
+  nodes_[2].takes = seconds(25);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 3, 4}}}, {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  EXPECT_EQ(Charges(0), 1U);
+  EXPECT_EQ(Charges(2), 0U);
+  nodes_[2].takes = seconds(70);  // longer than a round
+  RunToRound(3);
+  Step();
+  RunToRound(4);
+  EXPECT_THAT(View(2).refusal(), HasSubstr("federation.round_seconds"));
+  ExpectPaidOnce();
+}
+
+// A sum of a round in which a node was away is as good as a contribution.
+TEST_F(MaskedContributionsTest, WhoWasCutOffFindsTheSumsAfterwards) {
+  Start(5, 4);
+  RunToRound(1);
+  swarm_->Partition({0, 0, 0, 0, 1});
+  RunToRound(3);
+  ExpectStates({}, {4});
+  swarm_->Partition({});
+  RunToRound(4);
+  const std::map<uint64_t, std::set<size_t>> sums = {
+      {RoundOf(1), {0, 1, 2, 3}}, {RoundOf(2), {0, 1, 2, 3}}, {RoundOf(3), {0, 1, 2, 3}}};
+  ExpectStates(sums, {0, 1, 2, 3, 4});
+  Restart(4);
+  Restart(1);
+  Step();
+  ExpectStates(sums, {0, 1, 4});
+  ExpectPaidOnce();
+}
+
+TEST_F(MaskedContributionsTest, ARestartDuringARoundContradictsNothing) {
+  Start(5, 5);
+  RunToRound(1);
+  RunUntilShare(1, 1);
+  Restart(1);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3, 4}}}, {0, 1, 2, 3, 4});
+  ExpectPaidOnce();
+  EXPECT_EQ(View(1).last_members(), 5U);
+}
+
+// It can retract what it gave as long as the round is not settled, and on all nodes alike.
+TEST_F(MaskedContributionsTest, ALiarTakesItsCliqueWithItOnEveryNode) {
+  Start(5, 4);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3}}}, {0, 4});
+  for (const auto& [id, item] : std::map(said_)) {
+    if (item.kind == ItemKind::kMaskShare && item.origin == swarm_->id(2)) {
+      auto share = federation::DecodeMaskShare(AsBytes(*item.payload)).value();
+      ++share.update.values[0];
+      auto offered = swarm_->core(2).OfferMasked(ItemKind::kMaskShare, item.round,
+                                                 federation::EncodeMaskShare(share), swarm_->now());
+      ASSERT_TRUE(offered.ok()) << offered.status();
+      swarm_->Apply(2, *std::move(offered));
+      break;
+    }
+  }
+  while (swarm_->now().wall_ms < test::kWallStart + 2 * kRoundMillis + 10'000) {
+    Step();
+  }
+  ExpectStates({}, {0, 1, 2, 3, 4});
+  Restart(0);
+  Step();
+  ExpectStates({}, {0});
+}
+
+TEST_F(MaskedContributionsTest, ASumWithAShareThatWasTakenBackCountsNowhere) {
+  Start(5, 4);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3}}}, {0, 4});
+  std::vector<Digest> own;
+  for (const auto& [id, item] : said_) {
+    if (item.kind == ItemKind::kMaskShare && item.origin == swarm_->id(3)) {
+      own.push_back(id);
+    }
+  }
+  ASSERT_EQ(own.size(), 1U);
+  SetTier(3, ConsentTier::kPrivate);
+  auto taken_back =
+      privacy::Withdrawal::Sign(own, /*everything=*/false, swarm_->now().wall_ms, *nodes_[3].key);
+  ASSERT_TRUE(taken_back.ok()) << taken_back.status();
+  auto offered = swarm_->core(3).OfferWithdrawal(*taken_back, swarm_->now());
+  ASSERT_TRUE(offered.ok()) << offered.status();
+  swarm_->Apply(3, *std::move(offered));
+  while (swarm_->now().wall_ms < test::kWallStart + 2 * kRoundMillis + 10'000) {
+    Step();
+  }
+  ExpectStates({}, {0, 1, 2, 3, 4});
+}
+
+TEST_F(MaskedContributionsTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
+  Start(5, 5);
+  RunToRound(1);
+  while (Count(2, ItemKind::kMaskKey) < 2) {
+    Step();
+  }
+  SetTier(2, ConsentTier::kPrivate);
+  SetTier(2, ConsentTier::kMasked);
+  RunToRound(2);
+  EXPECT_EQ(Count(2, ItemKind::kMaskShare), 0U);
+  EXPECT_EQ(Charges(2), 0U);
+  ExpectPaidOnce();
+}
+
+TEST_F(MaskedContributionsTest, WithoutLessonsNothingIsAnnounced) {
+  Start(5, 5);
+  nodes_[1].nothing =
+      Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing, "no lesson");
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 2, 3, 4}}}, {0, 1, 2, 3, 4});
+  EXPECT_EQ(Count(1, ItemKind::kMaskKey), 0U);
+  EXPECT_EQ(View(1).waits(), "no lesson");
+  EXPECT_EQ(View(1).waits_reason(), reasons::kConsentMissing);
+  nodes_[1].nothing = absl::OkStatus();
+  RunToRound(5);
+  ExpectPaidOnce();
+  EXPECT_EQ(Charges(1), 1U) << "it looks again in every round";
+}
+
+TEST_F(MaskedContributionsTest, ThreeNodesWaitForAFourth) {
+  Start(4, 3);
+  RunToRound(2);
+  ExpectStates({}, {0, 1, 2, 3});
+  EXPECT_EQ(View(0).waits_reason(), reasons::kCliqueInvalid);
+  EXPECT_EQ(Charges(0), 0U);
+  SetTier(3, ConsentTier::kMasked);
+  RunToRound(5);
+  EXPECT_EQ(View(3).last_members(), 4U);
+  ExpectPaidOnce();
+}
+
+TEST(MaskedContributions, TimesLeaveMostOfAnAttemptForTheGradient) {
+  federation::LearnerPlan plan = test::GradientPlan();
+  MaskedContributionsOptions options;
+  for (const int64_t round_ms :
+       {limits::kMinRoundMillis, int64_t{600'000}, limits::kMaxRoundMillis}) {
+    plan.round_ms = round_ms;
+    options.plan = std::make_shared<const federation::LearnerPlan>(plan);
+    const federation::MaskedRoundsConfig config = MaskedRoundsOf(options);
+    EXPECT_TRUE(federation::MaskedRounds::Create(config).ok()) << round_ms;
+    EXPECT_EQ(config.period_ms, round_ms);
+    EXPECT_FALSE(config.ready);
+    EXPECT_GT(config.shares_ms - config.keys_ms, config.attempt_ms / 2);
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::sharing
