@@ -17,6 +17,8 @@ namespace {
 
 constexpr char kPublic[] = "public";
 constexpr size_t kMaxPayloadBytes = 64 << 10;  // a target of the project
+// A change of zero is no gain.
+constexpr double kBelowZero = -1e-6;
 
 std::string Signed(const Interval& interval) {
   return fmt::format("{:+.4f} ({:+.4f} to {:+.4f})", interval.mean, interval.low, interval.high);
@@ -113,7 +115,7 @@ nlohmann::json NodeJson(const NodeResult& node, const std::string& name, size_t 
             {"problem", node.ledger.problem}}}};
 }
 
-// Rounds in which a group could send something.
+// Rounds in which a group could send something; at least 1, because figures are divided by it.
 size_t RoundsOf(const GroupResult& group) {
   return group.last_round + 1 - std::min(group.first_round, group.last_round);
 }
@@ -177,10 +179,11 @@ void JudgeGains(const NodesOutcome& outcome, std::span<const DomainText> texts,
                 const FederateNodesSettings& settings, Verdicts* verdicts) {
   const std::vector<ArmScores> federated = ArmsOf({&outcome.federated, 1});
   const Interval others = OthersChange(outcome.base, federated, texts);
-  verdicts->Add(
-      "others_gain",
-      {.what = "change on other nodes' domains, nats/token", .bound = 0, .at_least = false},
-      others);
+  verdicts->Add("others_gain",
+                {.what = "change on other nodes' domains, nats/token",
+                 .bound = kBelowZero,
+                 .at_least = false},
+                others);
   if (!settings.quick) {
     verdicts->Add("others_target",
                   {.what = "the same against the target of the 29M model",

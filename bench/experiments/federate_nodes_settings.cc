@@ -65,7 +65,7 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
   app->add_option("--round-seconds", s->round_seconds,
                   "a node must train within this time, beside the others on this machine")
       ->check(CLI::Range(1, 86'400));
-  app->add_option("--lessons", s->lessons, "of a node, of 128 tokens")
+  app->add_option("--lessons", s->lessons, "of a node, of 112 tokens")
       ->check(CLI::Range(8, 100'000));
   app->add_option("--compare", s->compare,
                   "arms beside the federation: local-only, centralised and, under a private tier, "

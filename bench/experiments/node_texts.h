@@ -52,8 +52,8 @@ struct NodeTextSizes {
 LessonTexts LessonsOf(const std::string& name, std::span<const TextPair> texts,
                       std::span<const size_t> documents);
 
-// Reads the domains, each from its two files, and general text if `general` is not empty. The
-// pieces have 128 tokens and lie at even distances. Errors are those of reading.
+// Reads the domains, each from its two files, and general text if `general` is not empty. Lessons
+// have 112 tokens, scored pieces 128; both lie at even distances. Errors are those of reading.
 absl::StatusOr<NodeTexts> ReadNodeTexts(std::span<const DomainFiles> domains,
                                         const std::string& general,
                                         const inference::Tokenizer& tokenizer,
