@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <cmath>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +32,10 @@ class NodeRoundsTest : public FederatedNodeTest {
     FederatedNodeTest::SetUp();
     config_.experimental.rounds = "delta";
     config_.federation.round_seconds = 2;
+    // These nodes want to keep what they know of documents like those that they are given.
+    config_.learning.general_text = folder_ / "general.txt";
+    std::ofstream(folder_ / "general.txt")
+        << Document("cluster.md", 0, 5000) << Document("glossary.md", 0, 5000);
   }
   void TearDown() override {
     others_.clear();
