@@ -30,7 +30,8 @@ ClusterRounds::ClusterRounds(Options options, RoundHistory history, bool is_new,
       history_(std::move(history)),
       new_(is_new),
       begin_round_(now_round),
-      now_round_(now_round) {}
+      now_round_(now_round),
+      settle_from_(now_round + history_.plan().window) {}
 
 absl::StatusOr<ClusterRounds> ClusterRounds::Create(Options options, std::string_view saved,
                                                     int64_t wall_ms, absl::Status* unused) {
@@ -149,7 +150,9 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
       boundary >= history_.checkpoint().round) {
     PassBoundary(boundary);
   }
-  history_.Seal(round);
+  if (round >= settle_from_) {
+    history_.Seal(round);
+  }
   save_ |= history_.checkpoint().round != saved_round_;
   CountVotes();
 }
@@ -214,7 +217,7 @@ void ClusterRounds::Adopt(GlobalState state) {
   RUVD_CHECK(history.ok());  // the state was decoded for this plan
   history_ = *std::move(history);
   AddLive();
-  history_.Seal(now_round_);
+  settle_from_ = now_round_ + plan().window;
   save_ = true;
   changed_ = true;
 }

@@ -135,6 +135,9 @@ class ClusterRounds {
   std::set<privacy::NodeId> expelled_;
   std::optional<Boundary> boundary_;
   std::optional<Checkpoint> to_offer_;
+  // Nothing is settled before this round, because what a state of others does not contain may still
+  // be on its way.
+  uint64_t settle_from_ = 0;
   uint64_t saved_round_ = 0;
   bool save_ = true;
   bool changed_ = true;

@@ -184,7 +184,7 @@ TEST(ClusterRounds, FoundersAgreeAndTheirStateIsThatOfAllContributions) {
   EXPECT_TRUE(cluster.Agree());
   EXPECT_FALSE(cluster.at(0).rounds->is_new());
   // Only the window is kept.
-  EXPECT_LE(cluster.at(0).rounds->contributions(), 4U * (ShortPlan().window + 1));
+  EXPECT_LE(cluster.at(0).rounds->contributions(), 4U * (ShortPlan().window + 2));
 }
 
 TEST(ClusterRounds, APartitionShorterThanTheWindowLeavesNoTrace) {

@@ -76,7 +76,7 @@ class MaskedContributionsTest : public ::testing::Test {
                     .Put({.subject = {.id = "ann"},
                           .purposes = privacy::consent_purposes::kAll,
                           .widest = privacy::ConsentTier::kMasked,
-                          .granted_ms = 1000,
+                          .granted_ms = test::kWallStart - test::kDayMillis,
                           .expires_ms = test::kWallStart + test::kDayMillis})
                     .ok());
   }
