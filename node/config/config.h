@@ -156,7 +156,7 @@ struct NodeConfig {
     int banks = 1;
     // Rounds in which the nodes of a cluster learn one global adapter on all linear layers: off,
     // delta (changes by local steps, for the tier public) or gradient (clipped and noised gradients
-    // of units, for the tier dp). All nodes of a cluster need equal values of these three keys.
+    // of units, for dp and masked). All nodes of a cluster need equal values of these three keys.
     std::string rounds = "off";
     int round_rank = 8;       // rank of the global adapter's cores
     float round_noise = 1.5;  // gradient: noise multiplier of a sum over the clip norm

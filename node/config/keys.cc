@@ -271,7 +271,7 @@ const std::array kKeys = {
     ConfigKey{"experimental", "rounds",
               "Rounds of federation.round_seconds in which the nodes learn one adapter on all "
               "linear layers: off, delta (local steps, tier public) or gradient (noised gradients, "
-              "tier dp). All nodes need the same value.",
+              "tiers dp and masked). All nodes need the same value.",
               RUVD_FIELD(std::string, experimental.rounds), 0, 0, TextRule::kOneOf, kRounds},
     ConfigKey{"experimental", "round_rank",
               "Rank of the cores that rounds learn. All nodes need the same value.",
