@@ -158,6 +158,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
   absl::Status On(LessonsWithdrawn&, Context& context) override {
     if (learner_) {
+      learner_->OnSharingChanged();
       Perform(learner_->WithdrawPlain(*core_), context);
     }
     return absl::OkStatus();
@@ -396,6 +397,9 @@ class GossipActor final : public runtime::Actor<Message> {
                                                               Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
     const sharing::WithdrawnCounts taken = withdrawals_.total();
+    if (learner_) {
+      learner_->OnSharingChanged();
+    }
     if (tier != core_->consent()) {
       // This comes before the record is stored, because what a crash leaves behind must be allowed
       // by its tier.
@@ -466,6 +470,9 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
+    if (learner_) {
+      learner_->OnSharingChanged();
+    }
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
@@ -19,6 +20,7 @@
 #include "privacy/identity/admission.h"
 #include "privacy/sodium.h"
 #include "ruvd/storage/v1/state.pb.h"
+#include "storage/reasons.h"
 #include "storage/state/state_names.h"
 
 namespace ruvd::actors {
@@ -259,16 +261,16 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
             services,
             {.plan = plan.get(), .round = round, .base = base.get(), .tier = tier, .nodes = nodes});
       },
-      [this, &core, round, made](Context& own) {
+      [this, &core, round, changes = sharing_changes_, made](Context& own) {
         working_ = false;
-        EndContribution(round, *std::move(made), core, own);
+        EndContribution(round, changes, *std::move(made), core, own);
         return absl::OkStatus();
       });
   working_ = started.ok();
   LogFailure("a contribution was not begun", started);
 }
 
-void RoundLearning::EndContribution(uint64_t round,
+void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
                                     absl::StatusOr<std::optional<sharing::LocalContribution>> made,
                                     federation::GossipCore& core, Context& context) {
   refusal_ = made.status();
@@ -278,6 +280,10 @@ void RoundLearning::EndContribution(uint64_t round,
               "no lesson may take part in this round under this tier; new ones wait for the "
               "next round. Add texts with `ruvd learn add --tier`, give feedback, or ask the "
               "users to allow it");
+  } else if (made.ok() && sharing_changes != sharing_changes_) {
+    refusal_ = Error(absl::StatusCode::kAborted, reasons::kChanged,
+                     "consents or lessons changed while the contribution was made, so it is not "
+                     "offered; the next round makes another one");
   } else if (made.ok()) {
     refusal_ = Offer(round, **made, core, context);
   }
@@ -296,7 +302,16 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
                    core.OfferContribution(round, std::move(payload), Now(),
                                           plain ? privacy::ShareableKind::kAdapterDelta
                                                 : privacy::ShareableKind::kDpAdapterDelta));
-  perform_(own_.RecordContribution(std::move(offered), made.contributors, core), context);
+  offered = own_.RecordContribution(std::move(offered), made.contributors, core);
+  const bool recorded = std::ranges::any_of(offered, [](const federation::Action& action) {
+    return std::holds_alternative<federation::ItemAccepted>(action);
+  });
+  perform_(std::move(offered), context);
+  if (!recorded) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kChanged,
+                 "the contributors of a contribution could not be recorded, so it is not offered; "
+                 "see the line above for the cause");
+  }
   learner_.contributor->NoteSent(made.reservation);
   last_round_ = round;
   last_lessons_ = static_cast<uint32_t>(made.lessons);

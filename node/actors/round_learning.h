@@ -56,6 +56,9 @@ class RoundLearning {
   void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
   // Takes back what may contain lessons that are no longer there: contributions without noise.
   federation::Actions WithdrawPlain(federation::GossipCore& core) const;
+  // Consents or lessons changed: a contribution that is being made now is not offered, because it
+  // may contain what was withdrawn meanwhile.
+  void OnSharingChanged() { ++sharing_changes_; }
 
   admin::v1::RoundsStatus View();
 
@@ -70,7 +73,7 @@ class RoundLearning {
   // Returns whether this node should contribute to the running round now, by itself.
   bool ContributionIsDue(const federation::GossipCore& core) const;
   void Contribute(federation::GossipCore& core, Context& context);
-  void EndContribution(uint64_t round,
+  void EndContribution(uint64_t round, uint64_t sharing_changes,
                        absl::StatusOr<std::optional<sharing::LocalContribution>> made,
                        federation::GossipCore& core, Context& context);
   absl::Status Offer(uint64_t round, const sharing::LocalContribution& made,
@@ -94,7 +97,8 @@ class RoundLearning {
   bool working_ = false;      // something runs on the learning pool
   bool to_judge_ = false;     // the global adapter may have changed since it was judged
   bool judge_first_ = false;  // the last work was a contribution
-  uint64_t tried_ = 0;        // the last round to which a contribution was tried
+  uint64_t sharing_changes_ = 0;
+  uint64_t tried_ = 0;  // the last round to which a contribution was tried
   uint64_t last_round_ = 0;
   uint32_t last_lessons_ = 0;
   double last_epsilon_ = 0;

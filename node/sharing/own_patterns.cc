@@ -54,13 +54,6 @@ bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors
   return consents_->MayShare(contributors, tier, now.wall_ms);
 }
 
-bool OwnPatterns::MayStillLeave(const storage::ReleaseSources& sources, privacy::ConsentTier tier,
-                                federation::Instant now) const {
-  // A contribution of the operator's own texts names neither patterns nor users.
-  const bool operators = sources.patterns.empty() && sources.contributors.empty();
-  return operators || MayShare(sources.contributors, tier, now);
-}
-
 bool OwnPatterns::MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                               federation::Instant now) const {
   return !(tier == privacy::ConsentTier::kPublic && payload.holds_others) &&
@@ -88,7 +81,7 @@ bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::Consen
       item.kind == federation::ItemKind::kContribution) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpAdapterDelta) &&
-           sources != nullptr && MayStillLeave(*sources, tier, now);
+           sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&
@@ -289,7 +282,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
     return actions;
   }
   Withdraw(releases_.ItemsWhere([&](const storage::ReleaseSources& sources) {
-    return !MayStillLeave(sources, tier_, now);
+    return !MayShare(sources.contributors, tier_, now);
   }),
            core, &actions);
   const Offered offered = OfferedBy(core);

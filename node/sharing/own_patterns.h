@@ -108,9 +108,6 @@ class OwnPatterns {
                 federation::Instant now) const;
   bool MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                    federation::Instant now) const;
-  // Returns whether what was made from these sources may still be offered.
-  bool MayStillLeave(const storage::ReleaseSources& sources, privacy::ConsentTier tier,
-                     federation::Instant now) const;
   bool MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                         federation::Instant now) const;
   // Records the sources of an own update before peers learn of it. If that fails, the update is not
