@@ -72,6 +72,9 @@ class GossipActor final : public runtime::Actor<Message> {
                                                            privacy::SecureRandomBytes,
                                                            context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
+    if (learner_) {
+      RETURN_IF_ERROR(learner_->Restore());  // before actions reach it
+    }
     ASSIGN_OR_RETURN(federation::Actions trust, trust_.Restore(*core_, Now()));
     Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
@@ -212,9 +215,7 @@ class GossipActor final : public runtime::Actor<Message> {
 
   // Restores items, consent and the federated adapter from before the restart.
   absl::Status Restore(Context& context) {
-    if (learner_) {
-      RETURN_IF_ERROR(learner_->Restore());
-    } else {
+    if (!learner_) {
       rounds_.Restore();
     }
     ExcludeExpelled();

@@ -18,6 +18,7 @@
 #include "node/actors/federation_actor.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
+#include "tests/federation/learner_fixture.h"
 #include "tests/node/federated_model_fixture.h"
 
 namespace ruvd::actors {
@@ -118,6 +119,22 @@ class GossipActorTest : public FederatedModelTest {
   std::unique_ptr<runtime::ActorSystem> system_;
   std::unique_ptr<sharing::FederationActor> federation_;
 };
+
+// Found by review: with rounds, a node that had stored a revocation list or a proof against a
+// member ended with a fault when it started again.
+TEST_F(GossipActorTest, ANodeThatRunsRoundsStartsWithAStoredRevocationList) {
+  Open();
+  const auto plan = std::make_shared<const federation::LearnerPlan>(test::DeltaPlan());
+  start_.gossip.plan = plan;
+  start_.rounds = RoundLearningOptions{.plan = plan, .catalog = catalog_.get()};
+  revoked_ = ListOf(test::LearnerNode(9));
+  Start();
+  const sharing::FederationView view = View();
+  ASSERT_TRUE(view.rounds.has_value());
+  EXPECT_EQ(view.rounds->plan_id(), ToHex(plan->Id()));
+  EXPECT_EQ(view.rounds->round(), RoundAt(*plan, wall().WallMillis()));
+  EXPECT_EQ(view.rounds->served_version(), 0U);
+}
 
 // Regression test: the actor continued with the certificate of the node's start, which peers refuse
 // once it has expired.
