@@ -111,16 +111,20 @@ absl::Status ClusterRounds::AddVote(const Item& item) {
   return absl::OkStatus();
 }
 
-void ClusterRounds::OnGone(const Digest& id) {
-  live_.erase(id);
+void ClusterRounds::OnWithdrawn(const Digest& id) {
   sums_.erase(id);
   changed_ |= history_.Remove(id);
+  OnDropped(id);
+}
+
+void ClusterRounds::OnDropped(const Digest& id) {
+  live_.erase(id);
   votes_.erase(id);
 }
 
-void ClusterRounds::OnExpelled(const privacy::NodeId& member) {
+bool ClusterRounds::OnExpelled(const privacy::NodeId& member) {
   if (!expelled_.insert(member).second) {
-    return;
+    return false;
   }
   std::erase_if(live_, [&](const auto& entry) { return entry.second.origin == member; });
   std::erase_if(sums_, [&](const auto& entry) { return IsMember(entry.second, member); });
@@ -128,12 +132,14 @@ void ClusterRounds::OnExpelled(const privacy::NodeId& member) {
   const absl::StatusOr<bool> removed = history_.RemoveMember(member);
   changed_ |= removed.value_or(true);
   if (removed.ok()) {
-    return;
+    return *removed;
   }
   const uint64_t round = std::max<uint64_t>(CheckpointRound(plan(), now_round_), 1);
   GlobalState empty = EmptyState(plan(), round + 1);
-  boundary_ = {.round = round, .state = Sha256(EncodeState(empty, plan())), .own = true};
+  boundary_ = {.round = round, .state = Sha256(EncodeState(empty, plan()))};
+  own_vote_.reset();
   Adopt(std::move(empty));
+  return true;
 }
 
 void ClusterRounds::OnTime(int64_t wall_ms) {
@@ -166,9 +172,14 @@ void ClusterRounds::PassBoundary(uint64_t round) {
   }
   const GlobalState& state = history_.StateBefore(round + 1);
   std::string bytes = EncodeState(state, plan());
-  boundary_ = {.round = round, .state = Sha256(bytes), .own = true};
+  boundary_ = {.round = round, .state = Sha256(bytes)};
+  own_vote_.reset();
   // A state without participants is what every member begins with.
   if (!state.last_part.empty()) {
+    own_vote_ = {.voter = self_,
+                 .round = round,
+                 .state = boundary_->state,
+                 .payload = std::make_shared<const std::string>(bytes)};
     to_offer_ = {.round = round, .bytes = std::move(bytes)};
   }
 }
@@ -182,10 +193,12 @@ const ClusterRounds::Vote* ClusterRounds::Winner(uint64_t round) const {
       example = &vote;
     }
   }
-  const bool has_state = boundary_ && boundary_->round == round;
-  if (has_state && boundary_->own) {
-    ++count[boundary_->state].first;
+  if (own_vote_ && own_vote_->round == round) {
+    auto& [votes, example] = count[own_vote_->state];
+    ++votes;
+    example = &*own_vote_;
   }
+  const bool has_state = boundary_ && boundary_->round == round;
   const auto winner = std::ranges::max_element(
       count, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   const bool is_here = winner == count.end() || (has_state && winner->first == boundary_->state);
@@ -207,7 +220,7 @@ void ClusterRounds::CountVotes() {
                      });
   if (clean) {
     new_ = false;
-    boundary_ = {.round = round, .state = winner->state, .own = false};
+    boundary_ = {.round = round, .state = winner->state};
     Adopt(*std::move(state));
   }
 }

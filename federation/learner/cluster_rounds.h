@@ -66,12 +66,15 @@ class ClusterRounds {
   // counts again after another state was taken. Returns UPDATE_INVALID for a contribution that is
   // no sum, and the errors of RoundHistory::Add, ROUND_SEALED among them.
   absl::Status AddSum(RoundContribution sum);
-  // An item was dropped or withdrawn, or a sum with this id is no longer one. If a settled round
-  // contains it, the round stays as it is.
-  void OnGone(const Digest& id);
+  // A contribution or checkpoint was withdrawn, or a sum with this id is no longer one. If a
+  // settled round contains it, the round stays as it is.
+  void OnWithdrawn(const Digest& id);
+  // An item expired or made room for others: what it gave to a round stays.
+  void OnDropped(const Digest& id);
   // The member is no longer in good standing: it has no part in any round from now on. If the
   // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
-  void OnExpelled(const privacy::NodeId& member);
+  // Returns whether a state contained a part of it.
+  bool OnExpelled(const privacy::NodeId& member);
   // Moves on to the round at `wall_ms`. A clock that goes back has no effect.
   void OnTime(int64_t wall_ms);
 
@@ -105,11 +108,10 @@ class ClusterRounds {
     Digest state{};  // SHA-256 of the payload
     std::shared_ptr<const std::string> payload;
   };
-  // The state at the newest round of checkpoints.
+  // The state that this node has at the newest round of checkpoints.
   struct Boundary {
     uint64_t round = 0;
     Digest state{};
-    bool own = false;  // computed here, so that it counts as a vote
   };
 
   ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
@@ -134,6 +136,9 @@ class ClusterRounds {
   std::map<Digest, Vote> votes_;
   std::set<privacy::NodeId> expelled_;
   std::optional<Boundary> boundary_;
+  // The state that this node computed at the newest round of checkpoints; it counts also after the
+  // node took another one. nullopt: it computed none, or one without participants
+  std::optional<Vote> own_vote_;
   std::optional<Checkpoint> to_offer_;
   // Nothing is settled before this round, because what a state of others does not contain may still
   // be on its way.

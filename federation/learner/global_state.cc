@@ -98,9 +98,14 @@ absl::Status CheckState(const GlobalState& state, const LearnerPlan& plan) {
   }
   for (size_t bank = 0; bank < state.values.size(); ++bank) {
     const std::vector<float>& values = state.values[bank];
-    if (values.size() != plan.values_per_bank ||
-        !std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
-      return Damaged("has a bank of another length, or a value that is not finite");
+    if (values.size() != plan.values_per_bank || !std::ranges::all_of(values, [](float v) {
+          return std::abs(v) <= static_cast<float>(limits::kMaxContributionNorm);
+        })) {
+      return Damaged("has a bank of another length, or a value that no rounds give");
+    }
+    // More steps than rounds would overflow later.
+    if (state.optimizers[bank].steps > state.round) {
+      return Damaged("counts more steps than rounds");
     }
     RETURN_IF_ERROR(
         OuterOptimizer::Restore(values.size(), plan.outer, state.optimizers[bank]).status());

@@ -298,7 +298,7 @@ class GossipActor final : public runtime::Actor<Message> {
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
         if (learner_) {
-          learner_->OnGone(dropped->id);
+          learner_->OnDropped(dropped->id);
         }
         deltas_changed |=
             dropped->kind == federation::ItemKind::kAdapterDelta;  // it no longer counts

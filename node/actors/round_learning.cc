@@ -101,7 +101,7 @@ absl::Status RoundLearning::Restore() {
 }
 
 void RoundLearning::OnWithdrawn(const federation::Item& item) {
-  rounds_->OnGone(item.id);
+  rounds_->OnWithdrawn(item.id);
   if (masked_) {
     masked_->OnWithdrawn(item);
   }
@@ -120,7 +120,7 @@ void RoundLearning::OnItem(const federation::Item& item) {
 void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
   for (const federation::Member& member : core.Members()) {
     if (member.standing != federation::MemberStanding::kGood) {
-      rounds_->OnExpelled(member.id);
+      Exclude(member.id);
     }
   }
   std::vector<privacy::NodeId> parts;
@@ -129,8 +129,19 @@ void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
   }
   for (const privacy::NodeId& member : parts) {
     if (core.StandingOf(member) != federation::MemberStanding::kGood) {
-      rounds_->OnExpelled(member);
+      Exclude(member);
     }
+  }
+}
+
+void RoundLearning::Exclude(const privacy::NodeId& member) {
+  // The served adapter may contain a part of the member, so the next one is judged against none.
+  if (rounds_->OnExpelled(member) && served_ != nullptr) {
+    Serve(nullptr);
+    judged_ = {};
+    to_judge_ = true;
+    LogInfo("the global adapter is served again once it is made without {}",
+            ToHex(member).substr(0, 16));
   }
 }
 
@@ -142,7 +153,10 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
   }
   OfferCheckpoint(core, context);
   Save();
-  to_judge_ |= rounds_->TakeChanged();
+  if (rounds_->TakeChanged()) {
+    to_judge_ = true;
+    ExcludeExpelled(core);  // a state of others may contain a member that was expelled long ago
+  }
   if (working_ || WorkForSum(context)) {
     return;
   }
@@ -158,7 +172,8 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
 
 void RoundLearning::OfferCheckpoint(federation::GossipCore& core, Context& context) {
   const std::optional<federation::ClusterRounds::Checkpoint> checkpoint = rounds_->TakeCheckpoint();
-  if (!checkpoint || core.consent() == privacy::ConsentTier::kPrivate) {
+  if (!checkpoint || core.consent() == privacy::ConsentTier::kPrivate ||
+      !sharing::CheckMayContribute(core.certificate()).ok()) {
     return;
   }
   auto offered = core.OfferCheckpoint(checkpoint->round, checkpoint->bytes, Now());
@@ -377,14 +392,16 @@ void RoundLearning::Judge(Context& context) {
         return absl::OkStatus();
       });
   working_ = started.ok();
-  LogFailure("the judgement of a global adapter was not begun", started);
+  if (!started.ok()) {
+    judged_ = {};
+    LogFailure("the judgement of a global adapter was not begun", started);
+  }
 }
 
 void RoundLearning::EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                                  const absl::StatusOr<sharing::GlobalVerdict>& verdict) {
   if (!verdict.ok()) {
-    judged_ = {};
-    to_judge_ = true;
+    judged_ = {};  // tried again with the next round
     if (!absl::IsCancelled(verdict.status())) {
       LogFailure("the global adapter could not be judged", verdict.status());
     }

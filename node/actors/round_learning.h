@@ -46,7 +46,7 @@ class RoundLearning {
 
   // Events of the core; items of other kinds have no effect.
   void OnItem(const federation::Item& item);
-  void OnGone(const Digest& id) { rounds_->OnGone(id); }
+  void OnDropped(const Digest& id) { rounds_->OnDropped(id); }
   void OnWithdrawn(const federation::Item& item);
   // Leaves out members that are not in good standing.
   void ExcludeExpelled(const federation::GossipCore& core);
@@ -65,6 +65,7 @@ class RoundLearning {
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
+  void Exclude(const privacy::NodeId& member);
   void Save();
   // Begins what the masked sums need of the learning pool; false if they need nothing.
   bool WorkForSum(Context& context);

@@ -331,7 +331,7 @@ void MaskedContributions::Recount(uint64_t round, std::span<const federation::It
           "a masked sum of round {} no longer counts: a member took its share back or "
           "contradicted itself",
           round);
-      rounds.OnGone(entry.first);
+      rounds.OnWithdrawn(entry.first);
     }
     return gone;
   });
