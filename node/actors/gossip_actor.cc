@@ -14,12 +14,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/federated_rounds.h"
-#include "node/actors/masked_options.h"
-#include "node/actors/round_learning.h"
+#include "node/actors/peer_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/link_sinks.h"
-#include "node/sharing/masked_sharing.h"
 #include "node/sharing/own_patterns.h"
 #include "node/sharing/own_withdrawals.h"
 #include "node/sharing/peer_patterns.h"
@@ -49,16 +46,12 @@ class GossipActor final : public runtime::Actor<Message> {
                       options.consents, options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
         shared_items_(*options.consent),
-        masked_(MaskedOptionsOf(options, own_patterns_)),
-        rounds_(options_, {.newest = [this] { return core_->NewestDeltas(); },
-                           .sums = [this] { return masked_.means(); }}) {
-    if (options_.rounds) {
-      learner_.emplace(options_, own_patterns_,
-                       [this](federation::Actions actions, Context& context) {
-                         Perform(std::move(actions), context);
-                       });
-    }
-  }
+        learning_(MakePeerLearning(
+            options_, own_patterns_,
+            [this](federation::Actions actions, Context& context) {
+              Perform(std::move(actions), context);
+            },
+            [this] { return core_->NewestDeltas(); })) {}
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor counts as a boot, because sequence numbers of a boot are never
@@ -72,9 +65,7 @@ class GossipActor final : public runtime::Actor<Message> {
                                                            privacy::SecureRandomBytes,
                                                            context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
-    if (learner_) {
-      RETURN_IF_ERROR(learner_->Restore());  // before actions reach it
-    }
+    RETURN_IF_ERROR(learning_->Restore());  // before actions reach it
     ASSIGN_OR_RETURN(federation::Actions trust, trust_.Restore(*core_, Now()));
     Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
@@ -129,15 +120,7 @@ class GossipActor final : public runtime::Actor<Message> {
     WithdrawExpired(context);
     trust_.LogIfRevocationListStale(*core_, Now());
     OfferCentroids(context);
-    if (learner_) {
-      learner_->OnTick(*core_, consent_since_ms_, context);
-      return absl::OkStatus();
-    }
-    TickMasked(context);
-    if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
-      OfferOwnDelta(context);
-    }
-    rounds_.RunIfDue(context);
+    learning_->OnTick(*core_, consent_since_ms_, context);
     return absl::OkStatus();
   }
   absl::Status On(LeaveRequest& message, Context& context) override {
@@ -160,14 +143,12 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(LessonsWithdrawn&, Context& context) override {
-    if (learner_) {
-      learner_->OnSharingChanged();
-      Perform(learner_->WithdrawPlain(*core_), context);
-    }
+    learning_->OnSharingChanged();
+    learning_->OnLessonsWithdrawn(*core_, context);
     return absl::OkStatus();
   }
   absl::Status On(ViewRequest& message, Context& context) override {
-    CountContributors();
+    CountContributors(*core_, *options_.release);
     sharing::FederationView view;
     view.members = core_->Members();
     view.now = context.Now();
@@ -176,19 +157,12 @@ class GossipActor final : public runtime::Actor<Message> {
       view.refused[reason] += count;
     }
     view.accepted = core_->counters().accepted_items;
-    view.federated_adapter_version = rounds_.served_version();
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
     view.plain_shared = shared_items_.plain();
     view.release = options_.release->View(core_->consent());
-    if (learner_) {
-      view.rounds = learner_->View();
-    } else {
-      view.masked = masked_.View();
-    }
-    view.last_round = rounds_.last();
-    view.boundaries = options_.model->layout().boundaries;
+    learning_->Describe(&view);
     view.certificate_expires_ms = core_->certificate().not_after_ms;
     if (options_.centroids != nullptr) {
       view.centroids = options_.centroids->View();
@@ -205,7 +179,7 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(PreviewRequest& message, Context&) override {
-    CountContributors();
+    CountContributors(*core_, *options_.release);
     message.reply.Send(PreviewOf(message.tier));
     return absl::OkStatus();
   }
@@ -215,10 +189,7 @@ class GossipActor final : public runtime::Actor<Message> {
 
   // Restores items, consent and the federated adapter from before the restart.
   absl::Status Restore(Context& context) {
-    if (!learner_) {
-      rounds_.Restore();
-    }
-    ExcludeExpelled();
+    learning_->ExcludeExpelled(*core_);
     RETURN_IF_ERROR(shared_items_.Load());
     options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(
@@ -238,20 +209,8 @@ class GossipActor final : public runtime::Actor<Message> {
     for (const federation::Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
-    if (learner_) {
-      for (const federation::Item& item : core_->Items()) {
-        learner_->OnItem(item);
-      }
-    }
-    RunRound(context);
+    learning_->OnRestored(*core_, context);
     return absl::OkStatus();
-  }
-
-  // Combines the updates of patterns' cores, unless the node runs the cluster's rounds instead.
-  void RunRound(Context& context) {
-    if (!learner_) {
-      rounds_.Run(context);
-    }
   }
 
   absl::Status RestoreConsent(Context& context) {
@@ -276,7 +235,6 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   void Perform(federation::Actions actions, Context& context) {
-    bool deltas_changed = false;
     shared_items_.Record(core_->consent(), actions);
     withdrawals_.Add(actions);
     const std::vector<privacy::Withdrawal> withdrawals =  // signed before rows are deleted
@@ -292,16 +250,11 @@ class GossipActor final : public runtime::Actor<Message> {
         options_.dial(dial->address);
       } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
         Accept(*accepted);
-        deltas_changed |= accepted->item.kind == federation::ItemKind::kAdapterDelta;
       } else if (auto* withdrawn = std::get_if<federation::ItemWithdrawn>(&action)) {
-        deltas_changed |= Exclude(withdrawn->item);
+        Exclude(withdrawn->item);
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
-        if (learner_) {
-          learner_->OnDropped(dropped->id);
-        }
-        deltas_changed |=
-            dropped->kind == federation::ItemKind::kAdapterDelta;  // it no longer counts
+        learning_->OnDropped(*dropped);
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
         LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
                    ReasonOf(refused->status));
@@ -310,56 +263,27 @@ class GossipActor final : public runtime::Actor<Message> {
                 federation::MemberStateName(member->member.state), member->member.address);
       } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
         trust_.StoreRevocations(revoked->list);
-        ExcludeExpelled();
-        deltas_changed |= rounds_.stale();
+        learning_->ExcludeExpelled(*core_);
       } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
         trust_.StoreEvidence(*core_);
-        ExcludeExpelled();
-        deltas_changed |= rounds_.stale();
+        learning_->ExcludeExpelled(*core_);
       }
     }
     for (const privacy::Withdrawal& withdrawal : withdrawals) {
       Perform("peers could not be told what was taken back",
               core_->OfferWithdrawal(withdrawal, Now()), context);
     }
-    if (deltas_changed) {
-      RunRound(context);
-    }
+    learning_->OnPerformed(context);
     if (leave_ && core_->drained()) {
       leave_->Send(LeaveDone{});
     }
   }
 
-  // Stops the use of an item that its sender withdrew. Returns whether the next round has other
-  // inputs.
-  bool Exclude(const federation::Item& item) {
-    if (learner_) {
-      learner_->OnWithdrawn(item);
-    } else {
-      masked_.OnWithdrawn(item);
-    }
+  // Stops the use of an item that its sender withdrew.
+  void Exclude(const federation::Item& item) {
+    learning_->OnWithdrawn(item);
     if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
-    }
-    if (item.kind != federation::ItemKind::kAdapterDelta) {
-      return false;
-    }
-    rounds_.OnUpdateWithdrawn(item);
-    return true;
-  }
-
-  // Rebuilds the global adapter without members that are not in good standing. This covers what
-  // they gave to masked sums that newer sums replaced, and a crash between learning about a member
-  // and acting on it.
-  void ExcludeExpelled() {
-    if (learner_) {
-      learner_->ExcludeExpelled(*core_);
-      return;
-    }
-    for (const privacy::NodeId& id : options_.model->Contributors()) {
-      if (core_->StandingOf(id) != federation::MemberStanding::kGood) {
-        rounds_.RestartFromBase(id);
-      }
     }
   }
 
@@ -378,11 +302,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
-    if (learner_) {
-      learner_->OnItem(accepted.item);
-    } else {
-      masked_.OnItem(accepted.item);
-    }
+    learning_->OnItem(accepted.item);
     if (accepted.own) {
       return;
     }
@@ -398,9 +318,7 @@ class GossipActor final : public runtime::Actor<Message> {
                                                               Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
     const sharing::WithdrawnCounts taken = withdrawals_.total();
-    if (learner_) {
-      learner_->OnSharingChanged();
-    }
+    learning_->OnSharingChanged();
     if (tier != core_->consent()) {
       // This comes before the record is stored, because what a crash leaves behind must be allowed
       // by its tier.
@@ -425,9 +343,7 @@ class GossipActor final : public runtime::Actor<Message> {
     const uint64_t before = core_->counters().offered_items;
     ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
-    if (!learner_) {
-      OfferOwnDelta(context);
-    }
+    learning_->OnConsent(*core_, context);
     admin::v1::SetConsentResponse answer;
     answer.set_tier(static_cast<pattern::v1::SharingTier>(tier));
     answer.set_since_ms(record.since_ms);
@@ -435,32 +351,6 @@ class GossipActor final : public runtime::Actor<Message> {
     answer.set_items_taken_back(withdrawals_.total().items() - taken.items());
     answer.set_peers_told(static_cast<uint32_t>(core_->active_links()));
     return answer;
-  }
-
-  void CountContributors() {
-    const std::vector<federation::Member> members = core_->Members();
-    options_.release->SetContributors(
-        static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts)));
-  }
-
-  void OfferOwnDelta(Context& context) {
-    next_offer_ = context.Now() + options_.round;
-    // Wall milliseconds number the rounds: they grow across restarts without another durable
-    // counter.
-    const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
-    Perform("the own delta could not be offered", own_patterns_.OfferDelta(round, *core_, Now()),
-            context);
-    if (core_->consent() != privacy::ConsentTier::kDp) {
-      return;
-    }
-    CountContributors();
-    if (const absl::Status role = sharing::CheckMayContribute(core_->certificate());
-        !role.ok()) {  // the update would be charged although peers refuse it
-      options_.release->RecordRefusal(role);
-      return;
-    }
-    Perform("the own update could not be offered",
-            own_patterns_.OfferNoised(round, *options_.release, *core_, Now()), context);
   }
 
   void OfferCentroids(Context& context) {
@@ -471,9 +361,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
-    if (learner_) {
-      learner_->OnSharingChanged();
-    }
+    learning_->OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
@@ -481,16 +369,6 @@ class GossipActor final : public runtime::Actor<Message> {
     return sharing::OptOutAnswer{.updates = after.updates - before.updates,
                                  .patterns = after.patterns - before.patterns,
                                  .peers = static_cast<uint32_t>(core_->active_links())};
-  }
-
-  void TickMasked(Context& context) {
-    Perform(masked_.OnTick(*core_, consent_since_ms_, Now()), context);
-    if (const std::optional<privacy::NodeId> expelled = masked_.TakeExpelled()) {
-      rounds_.RestartFromBase(*expelled);
-    }
-    if (masked_.TakeChanged()) {
-      rounds_.Run(context);
-    }
   }
 
   // Takes back what was shared under consents that have ended, even if nothing else happens.
@@ -512,13 +390,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewOf(privacy::ConsentTier tier) const {
-    if (learner_ && tier != privacy::ConsentTier::kPrivate) {
-      return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                   "with experimental.rounds a contribution is made when a round begins, from the "
-                   "lessons of that moment, so there is nothing to show before; `ruvd status` "
-                   "shows how many lessons, bytes and epsilon the last one took, and `ruvd learn "
-                   "lessons` lists the texts");
-    }
+    RETURN_IF_ERROR(learning_->CheckPreview(tier));
     absl::Status allowed = options_.release->CheckTier(tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
     return sharing::PreviewNextRelease({.tier = tier,
@@ -541,12 +413,9 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::OwnWithdrawals withdrawals_;
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
-  sharing::MaskedSharing masked_;
   sharing::LinkSinks sinks_;
-  FederatedRounds rounds_;
-  std::optional<RoundLearning> learner_;
+  std::unique_ptr<PeerLearning> learning_;
   std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
-  TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;
 };

@@ -107,6 +107,16 @@ void RoundLearning::OnWithdrawn(const federation::Item& item) {
   }
 }
 
+void RoundLearning::OnRestored(const federation::GossipCore& core, Context&) {
+  for (const federation::Item& item : core.Items()) {
+    OnItem(item);
+  }
+}
+
+void RoundLearning::OnDropped(const federation::ItemDropped& dropped) {
+  rounds_->OnDropped(dropped.id);
+}
+
 void RoundLearning::OnItem(const federation::Item& item) {
   if (masked_) {
     masked_->OnItem(item);
@@ -335,7 +345,7 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
   return absl::OkStatus();
 }
 
-federation::Actions RoundLearning::WithdrawPlain(federation::GossipCore& core) const {
+void RoundLearning::OnLessonsWithdrawn(federation::GossipCore& core, Context& context) {
   std::vector<Digest> plain;
   for (const federation::Item& item : core.Items()) {
     if (item.kind != federation::ItemKind::kContribution || item.origin != options_.key->id()) {
@@ -347,7 +357,20 @@ federation::Actions RoundLearning::WithdrawPlain(federation::GossipCore& core) c
       plain.push_back(item.id);
     }
   }
-  return plain.empty() ? federation::Actions() : core.WithdrawItems(plain);
+  if (!plain.empty()) {
+    perform_(core.WithdrawItems(plain), context);
+  }
+}
+
+absl::Status RoundLearning::CheckPreview(privacy::ConsentTier tier) const {
+  return tier == privacy::ConsentTier::kPrivate
+             ? absl::OkStatus()
+             : Error(
+                   absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                   "with experimental.rounds a contribution is made when a round begins, from "
+                   "the lessons of that moment, so there is nothing to show before; `ruvd status` "
+                   "shows how many lessons, bytes and epsilon the last one took, and `ruvd learn "
+                   "lessons` lists the texts");
 }
 
 absl::StatusOr<std::shared_ptr<const inference::Talora>> RoundLearning::Candidate() {

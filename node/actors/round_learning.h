@@ -17,7 +17,7 @@
 #include "federation/learner/cluster_rounds.h"
 #include "inference/adapter/talora.h"
 #include "node/actors/federation_actor.h"
-#include "node/actors/gossip_actor.h"
+#include "node/actors/peer_learning.h"
 #include "node/runtime/actor.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
@@ -31,38 +31,31 @@ namespace ruvd::actors {
 // has this node's contribution made at the begin of each round, offers it and the checkpoints,
 // saves the settled state, and serves the global adapter once this node's gate allows it. Training
 // and judging run on the learning pool. It belongs to one life of the actor. Not thread-safe.
-class RoundLearning {
+class RoundLearning final : public PeerLearning {
  public:
-  using Context = runtime::ActorContext<GossipMessage>;
-
-  // What it needs of the actor: to perform actions of the core.
-  using Perform = std::function<void(federation::Actions actions, Context& context)>;
   // Everything that `options` point to must outlive this object; options.rounds has a value.
   RoundLearning(const FederationActorOptions& options, sharing::OwnPatterns& own, Perform perform);
 
-  // Reads the settled state from before the restart. Items follow through OnItem. Returns the
-  // errors of ClusterRounds::Create and of the store.
-  absl::Status Restore();
-
-  // Events of the core; items of other kinds have no effect.
-  void OnItem(const federation::Item& item);
-  void OnDropped(const Digest& id) { rounds_->OnDropped(id); }
-  void OnWithdrawn(const federation::Item& item);
-  // Leaves out members that are not in good standing.
-  void ExcludeExpelled(const federation::GossipCore& core);
-
+  absl::Status Restore() override;
+  void OnRestored(const federation::GossipCore& core, Context& context) override;
+  void OnItem(const federation::Item& item) override;
+  void OnDropped(const federation::ItemDropped& dropped) override;
+  void OnWithdrawn(const federation::Item& item) override;
+  void ExcludeExpelled(const federation::GossipCore& core) override;
+  void OnPerformed(Context&) override {}
   // Begins what is due: a contribution, a step of a masked sum, the judgement of a new global
-  // adapter, the offer of a checkpoint. `consent_since_ms` is when the operator chose the tier.
-  void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
-  // Takes back what may contain lessons that are no longer there: contributions without noise.
-  federation::Actions WithdrawPlain(federation::GossipCore& core) const;
-  // Consents or lessons changed: a contribution that is being made now is not offered, because it
-  // may contain what was withdrawn meanwhile.
-  void OnSharingChanged() { ++sharing_changes_; }
-
-  admin::v1::RoundsStatus View();
+  // adapter, the offer of a checkpoint.
+  void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context) override;
+  // A contribution that is being made now is not offered.
+  void OnSharingChanged() override { ++sharing_changes_; }
+  void OnConsent(federation::GossipCore&, Context&) override {}
+  // Takes back contributions without noise.
+  void OnLessonsWithdrawn(federation::GossipCore& core, Context& context) override;
+  absl::Status CheckPreview(privacy::ConsentTier tier) const override;
+  void Describe(sharing::FederationView* view) override { view->rounds = View(); }
 
  private:
+  admin::v1::RoundsStatus View();
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Exclude(const privacy::NodeId& member);

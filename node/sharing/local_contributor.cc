@@ -357,17 +357,23 @@ absl::Status LocalContributor::CheckUnchanged(const learning::LearningServices& 
              : Changed();
 }
 
+absl::StatusOr<std::unique_ptr<StoredLessonTrainer>> LocalContributor::TrainerOf(
+    const learning::LearningServices& services, const LearnerPlan& plan,
+    const Sampling& sampling) const {
+  return StoredLessonTrainer::Create({.services = &services,
+                                      .frame = options_.frame.get(),
+                                      .lessons = sampling.names,
+                                      .min_rating = options_.min_rating,
+                                      .memory_bytes = options_.memory_bytes},
+                                     plan);
+}
+
 absl::StatusOr<LocalContribution> LocalContributor::MakeDelta(
     const learning::LearningServices& services, const ContributionRequest& request,
     const Sampling& sampling) const {
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredLessonTrainer> trainer,
-                   StoredLessonTrainer::Create({.services = &services,
-                                                .frame = options_.frame.get(),
-                                                .lessons = sampling.names,
-                                                .min_rating = options_.min_rating,
-                                                .memory_bytes = options_.memory_bytes},
-                                               plan));
+                   TrainerOf(services, plan, sampling));
   ASSIGN_OR_RETURN(federation::LocalDelta delta,
                    DeltaContribution(plan, request.round, *request.base, *trainer,
                                      SeedOf(services.origin, plan, request.round)));
@@ -383,12 +389,7 @@ absl::StatusOr<privacy::UnitSum> LocalContributor::SumOf(const learning::Learnin
                                                          const Sampling& sampling) const {
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredLessonTrainer> trainer,
-                   StoredLessonTrainer::Create({.services = &services,
-                                                .frame = options_.frame.get(),
-                                                .lessons = sampling.names,
-                                                .min_rating = options_.min_rating,
-                                                .memory_bytes = options_.memory_bytes},
-                                               plan));
+                   TrainerOf(services, plan, sampling));
   ASSIGN_OR_RETURN(privacy::UnitSum sum, GradientSum(plan, *request.base, *trainer, sampling.units,
                                                      sampling.rate, options_.random));
   RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));

@@ -33,6 +33,8 @@
 
 namespace ruvd::sharing {
 
+class StoredLessonTrainer;
+
 struct LocalContributorOptions {
   // The frame of the cores; without one every request fails.
   std::shared_ptr<const inference::FrameSet> frame;
@@ -190,6 +192,9 @@ class LocalContributor {
   // Returns ABORTED unless all lessons may still leave.
   absl::Status CheckUnchanged(const learning::LearningServices& services,
                               const ContributionRequest& request, const Sampling& sampling) const;
+  absl::StatusOr<std::unique_ptr<StoredLessonTrainer>> TrainerOf(
+      const learning::LearningServices& services, const federation::LearnerPlan& plan,
+      const Sampling& sampling) const;
   absl::StatusOr<LocalContribution> MakeDelta(const learning::LearningServices& services,
                                               const ContributionRequest& request,
                                               const Sampling& sampling) const;

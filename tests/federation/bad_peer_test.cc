@@ -15,7 +15,6 @@
 namespace ruvd::test {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -116,28 +115,6 @@ TEST_F(BadPeer, OtherModel) {
 TEST_F(BadPeer, OtherFrame) {
   TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) { n.frame_id.fill(9); });
   ExpectRefusedOpening(peer, reasons::kFrameMismatch);
-}
-
-TEST_F(BadPeer, AnotherFrameIsNamedBesideTheOwnOne) {
-  TestPeer peer(target_, 1, 7, [](federation::LocalNode& n) { n.frame_id.fill(9); });
-  const Answers answers = peer.Dial();
-  const WireFrame* goaway = answers.Find(WireFrame::kGoaway);
-  ASSERT_NE(goaway, nullptr);
-  EXPECT_THAT(goaway->goaway().message(),
-              AllOf(HasSubstr("uses adapter frame 2222222222222222,"),
-                    HasSubstr("the peer frame 0909090909090909;"), HasSubstr(".frame.gguf")));
-}
-
-TEST_F(BadPeer, AFrameIdOfAnyLengthIsRefusedAndCutInTheMessage) {
-  TestPeer peer(target_, 1, 7);
-  WireFrame hello = peer.Hello();
-  hello.mutable_hello()->mutable_introduction()->set_frame_id(std::string(4000, 'x'));
-  target_.core().OnLinkOpened(7, "", target_.now());
-  const Answers answers = peer.Send(hello);
-  EXPECT_EQ(answers.closed, reasons::kFrameMismatch);
-  const WireFrame* goaway = answers.Find(WireFrame::kGoaway);
-  ASSERT_NE(goaway, nullptr);
-  EXPECT_THAT(goaway->goaway().message(), HasSubstr("the peer frame 7878787878787878;"));
 }
 
 TEST_F(BadPeer, ExpiredCertificate) {

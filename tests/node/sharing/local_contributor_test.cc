@@ -65,8 +65,9 @@ GlobalState Moved(const LearnerPlan& plan, const Contribution& contribution, dou
   return state;
 }
 
+// A gradient has one masking of each lesson, so that it takes many lessons to tell its direction.
 TEST_F(LocalContributorTest, AStepAlongAContributionLowersTheLoss) {
-  AddTexts("notes", 6);
+  AddTexts("notes", 40);
   learning::LearningServices services = Services();
   services.transformer = transformer_.get();
   const auto found = GatherShareableLessons(services, ConsentTier::kPublic, 0.7F, 1).value();
@@ -74,8 +75,7 @@ TEST_F(LocalContributorTest, AStepAlongAContributionLowersTheLoss) {
   for (const ShareableLesson& lesson : found.lessons) {
     texts.push_back(lesson.name);
   }
-  // One masking of few lessons makes a gradient too coarse for this; toy models test its sign.
-  for (const ContributionKind kind : {ContributionKind::kDelta}) {
+  for (const ContributionKind kind : {ContributionKind::kDelta, ContributionKind::kGradient}) {
     plan_ = PlanOf(kind);
     plan_.local = {.learning_rate = 2e-3, .steps = 10, .batch = 32};
     const Contribution contribution = Made(ConsentTier::kPublic).contribution;
