@@ -106,18 +106,24 @@ class NodeRoundsTest : public FederatedNodeTest {
     }
     return loss;
   }
-  // Waits until both nodes hold equal states of equal rounds with contributions of both.
-  bool WaitForEqualStates(uint64_t contributions) {
-    for (int i = 0; i < 600; ++i) {
-      const admin::v1::RoundsStatus a = RoundsOf(0);
-      const admin::v1::RoundsStatus b = RoundsOf(1);
-      if (a.state_round() == b.state_round() && a.state_digest() == b.state_digest() &&
-          a.contributions() >= contributions && a.served_version() > 0 && b.served_version() > 0) {
-        return true;
+  // Waits for running nodes, which follow the clock; false if it takes too long.
+  static bool WaitUntil(const std::function<bool()>& holds) {
+    constexpr auto kPatience = std::chrono::minutes(3);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-    return false;
+    return true;
+  }
+  // Whether both nodes serve an adapter and hold equal states of equal rounds.
+  bool StatesAreEqual(uint64_t contributions) const {
+    const admin::v1::RoundsStatus a = RoundsOf(0);
+    const admin::v1::RoundsStatus b = RoundsOf(1);
+    return a.state_round() == b.state_round() && a.state_digest() == b.state_digest() &&
+           a.contributions() >= contributions && a.served_version() > 0 && b.served_version() > 0;
   }
 
   std::vector<std::unique_ptr<Node>> others_;
@@ -135,7 +141,8 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   EXPECT_EQ(RoundsOf(0).contributions(), 0U) << "nothing leaves before consent";
   GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
   GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
-  ASSERT_TRUE(WaitForEqualStates(8)) << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
+  ASSERT_TRUE(WaitUntil([&] { return StatesAreEqual(8); }))
+      << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
   EXPECT_LT(LossOf(0, kDocument, kGiven + 100), before) << "the other node's text is easier here";
   EXPECT_GT(RoundsOf(0).own_contributions(), 0U);
   EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
@@ -150,10 +157,8 @@ TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
   AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
   GrantOn(0, pattern::v1::SHARING_TIER_DP);
   // New lessons wait for the next round.
-  for (int i = 0; i < 300 && RoundsOf(0).refusal_reason() != reasons::kSignalTooWeak; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
-  EXPECT_EQ(RoundsOf(0).refusal_reason(), reasons::kSignalTooWeak) << RoundsOf(0).refusal();
+  EXPECT_TRUE(WaitUntil([&] { return RoundsOf(0).refusal_reason() == reasons::kSignalTooWeak; }))
+      << RoundsOf(0).refusal();
   EXPECT_EQ(RoundsOf(0).contributions(), 0U);
 }
 
@@ -161,9 +166,7 @@ TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsNamed) {
   Start();
   AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
   GrantOn(0, pattern::v1::SHARING_TIER_DP);
-  for (int i = 0; i < 300 && RoundsOf(0).refusal().empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
+  EXPECT_TRUE(WaitUntil([&] { return !RoundsOf(0).refusal().empty(); }));
   EXPECT_THAT(RoundsOf(0).refusal(), HasSubstr("gradient"));
 }
 
