@@ -37,7 +37,7 @@ class PeerLearning {
   // All stored items are in the core.
   virtual void OnRestored(const federation::GossipCore& core, Context& context) = 0;
 
-  // Events of the core. Items of other kinds have no effect.
+  // The actor passes on the events of the core. Items of other kinds have no effect.
   virtual void OnItem(const federation::Item& item) = 0;
   virtual void OnDropped(const federation::ItemDropped& dropped) = 0;
   virtual void OnWithdrawn(const federation::Item& item) = 0;

@@ -40,7 +40,7 @@ class UpdateLearning final : public PeerLearning {
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
   void TickMasked(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
   void OfferOwnUpdate(federation::GossipCore& core, Context& context);
-  // Performs an offer, or logs why there is none.
+  // Performs an offer, or logs why nothing was offered.
   void PerformOffer(absl::StatusOr<federation::Actions> offer, Context& context);
 
   const FederationActorOptions& options_;
