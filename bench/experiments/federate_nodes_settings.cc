@@ -124,10 +124,10 @@ absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& setting
   NodeSettings all = {{"federation.round_seconds", std::to_string(settings.round_seconds)},
                       {"inference.threads", std::to_string(settings.threads)}};
   if (settings.rounds > 0) {
-    all.emplace_back("experimental.rounds", kind);
+    all.emplace_back("federation.contributions", kind);
   }
   if (settings.rounds > 0 && kind == "gradient") {
-    all.emplace_back("privacy.example_epsilon", fmt::format("{:g}", settings.epsilon));
+    all.emplace_back("privacy.epsilon", fmt::format("{:g}", settings.epsilon));
     all.emplace_back("privacy.delta", fmt::format("{:g}", settings.delta));
     all.emplace_back("privacy.rounds", std::to_string(settings.rounds));
   }

@@ -93,7 +93,7 @@ absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
       nlohmann::json::parse(cli::ToJsonLine(status), nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("rounds") || !all["rounds"].is_object()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
-                 "node {} runs no rounds; name a ruvd that knows experimental.rounds with --ruvd, "
+                 "node {} runs no rounds; name a ruvd that knows federation.contributions with --ruvd, "
                  "or ask for --rounds 0",
                  status.name());
   }

@@ -18,7 +18,7 @@ namespace {
 absl::Status OtherKind(std::string_view kind) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "the cluster's learning plan has contributions of another kind than {}; set "
-               "`experimental.rounds` to \"{}\" on all nodes of the cluster",
+               "`federation.contributions` to \"{}\" on all nodes of the cluster",
                kind, kind);
 }
 
