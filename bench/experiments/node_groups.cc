@@ -92,10 +92,11 @@ absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
   const nlohmann::json all =
       nlohmann::json::parse(cli::ToJsonLine(status), nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("rounds") || !all["rounds"].is_object()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
-                 "node {} runs no rounds; name a ruvd that knows federation.contributions with --ruvd, "
-                 "or ask for --rounds 0",
-                 status.name());
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
+        "node {} runs no rounds; name a ruvd that knows federation.contributions with --ruvd, "
+        "or ask for --rounds 0",
+        status.name());
   }
   const nlohmann::json& rounds = all["rounds"];
   return RoundsView{.plan_id = rounds.value("plan_id", ""),

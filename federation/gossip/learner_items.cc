@@ -64,10 +64,11 @@ uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
 absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t round,
                               const LearnerPlan* plan, int64_t wall_ms) {
   if (plan == nullptr) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
-                 "a {} came, but this node takes part in no rounds, because its model has no frame; "
-                 "make one with `ruvd model frame` on all nodes",
-                 ItemKindName(kind));
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
+        "a {} came, but this node takes part in no rounds, because its model has no frame; "
+        "make one with `ruvd model frame` on all nodes",
+        ItemKindName(kind));
   }
   return CheckPayload(kind, payload, round, *plan,
                       RoundAt(*plan, wall_ms + limits::kLearnerClockSkewMillis));

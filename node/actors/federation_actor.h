@@ -40,7 +40,7 @@ namespace ruvd::actors {
 struct RoundLearningOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;
   std::shared_ptr<const inference::FrameSet> frame;
-  inference::CoreShape shape;  // of the global adapter, in the frame
+  inference::CoreShape shape;                  // of the global adapter, in the frame
   sharing::GlobalGate* gate = nullptr;         // used only on the learning pool
   serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
 };
@@ -66,8 +66,8 @@ struct FederationActorOptions {
   // Used only by this actor, except View; null: noised centroids are not shared
   sharing::DpCentroids* centroids = nullptr;
   const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
-  uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
-  float pattern_quality = 0;     // least quality that a peer's pattern must claim
+  uint32_t public_examples = 1;         // least examples of a pattern that is shared or accepted
+  float pattern_quality = 0;            // least quality that a peer's pattern must claim
   learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;

@@ -47,9 +47,10 @@ class GossipActor final : public runtime::Actor<Message> {
         withdrawals_(*options.key, options.withdrawals),
         shared_items_(*options.consent) {
     if (options_.rounds) {
-      rounds_.emplace(options_, own_patterns_, [this](federation::Actions actions, Context& context) {
-        Perform(std::move(actions), context);
-      });
+      rounds_.emplace(options_, own_patterns_,
+                      [this](federation::Actions actions, Context& context) {
+                        Perform(std::move(actions), context);
+                      });
     }
   }
 
@@ -211,9 +212,8 @@ class GossipActor final : public runtime::Actor<Message> {
     RETURN_IF_ERROR(options_.contributor->CheckTier(tier));
     const bool centroids = tier == privacy::ConsentTier::kDp && options_.centroids != nullptr &&
                            options_.centroids->View().enabled();
-    return options_.rounds && !centroids
-               ? options_.contributor->Check(*options_.rounds->plan, tier)
-               : absl::OkStatus();
+    return options_.rounds && !centroids ? options_.contributor->Check(*options_.rounds->plan, tier)
+                                         : absl::OkStatus();
   }
 
   // Restores items and consent from before the restart.
@@ -450,7 +450,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::LinkSinks sinks_;
-  std::optional<RoundLearning> rounds_;  // nullopt: this node takes part in no rounds
+  std::optional<RoundLearning> rounds_;               // nullopt: this node takes part in no rounds
   std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

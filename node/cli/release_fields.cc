@@ -46,9 +46,10 @@ std::vector<std::pair<std::string, std::string>> CentroidFields(
   }
   return {{"noised centroids", NextCentroids(centroids)},
           {"spent on a lesson",
-           fmt::format("epsilon {:.3f} of {:.3f} in {} release(s) and noised contributions, the last {}",
-                       centroids.spent_epsilon(), centroids.budget_epsilon(), centroids.releases(),
-                       TimeLabel(centroids.last_ms(), "never"))},
+           fmt::format(
+               "epsilon {:.3f} of {:.3f} in {} release(s) and noised contributions, the last {}",
+               centroids.spent_epsilon(), centroids.budget_epsilon(), centroids.releases(),
+               TimeLabel(centroids.last_ms(), "never"))},
           {"centroids refused", RefusalLine(centroids.refusal(), centroids.refusal_reason())}};
 }
 

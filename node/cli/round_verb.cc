@@ -51,8 +51,8 @@ std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
   if (rounds.last_round() == 0) {
     return "none since the start";
   }
-  std::string line = fmt::format("round {}, of {} lesson(s)", rounds.last_round(),
-                                 rounds.last_lessons());
+  std::string line =
+      fmt::format("round {}, of {} lesson(s)", rounds.last_round(), rounds.last_lessons());
   if (rounds.last_members() > 0) {
     line += fmt::format(", in a sum of {} nodes", rounds.last_members());
   }
@@ -103,8 +103,7 @@ absl::Status ShowRound(CommandContext& context) {
 }  // namespace
 
 void AddRoundVerb(VerbTable& verbs) {
-  verbs.Add("round", "Cluster", "Show the rounds in which the nodes learn one adapter",
-            ShowRound);
+  verbs.Add("round", "Cluster", "Show the rounds in which the nodes learn one adapter", ShowRound);
 }
 
 }  // namespace ruvd::cli

@@ -151,8 +151,8 @@ struct NodeConfig {
     std::string deep_guard = "replay_kl";
     // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
     int deep_banks = 0;
-    // Timestep banks of the global adapter and of patterns' cores; 1: one bank for all t. All nodes
-    // of a cluster need equal values.
+    // Number of timestep banks of the global adapter and of patterns' cores; 1: one bank for all t.
+    // All nodes of a cluster need equal values.
     int banks = 1;
   } experimental;
 };

@@ -263,10 +263,11 @@ const std::array kKeys = {
               "Timestep banks of a deep round, each with a residual beside the adapter; 0 means no "
               "banks.",
               RUVD_FIELD(int, experimental.deep_banks), 0, limits::kMaxTimestepBanks},
-    ConfigKey{"experimental", "banks",
-              "Timestep banks of the global adapter and of patterns' cores; 1 means one bank for all "
-              "t. All nodes need the same value.",
-              RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
+    ConfigKey{
+        "experimental", "banks",
+        "Timestep banks of the global adapter and of patterns' cores; 1 means one bank for all "
+        "t. All nodes need the same value.",
+        RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
 };
 
 #undef RUVD_FIELD

@@ -41,9 +41,9 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
 
 absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
   plan->clip_norm = double{config.privacy.clip_norm};
-  ASSIGN_OR_RETURN(plan->grid, privacy::dp::MakeNoiseGrid(plan->clip_norm,
-                                                          double{config.privacy.noise},
-                                                          plan->banks() * plan->values_per_bank));
+  ASSIGN_OR_RETURN(plan->grid,
+                   privacy::dp::MakeNoiseGrid(plan->clip_norm, double{config.privacy.noise},
+                                              plan->banks() * plan->values_per_bank));
   plan->unit =
       config.privacy.unit == "user" ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
   // Adam brings noised gradients, whose size says little, to a step that is known.

@@ -12,8 +12,8 @@ namespace ruvd::node {
 
 // Returns the plan of the cluster's rounds: all nodes whose configuration, model and frame agree
 // get equal plans. Errors, naming the keys: CONFIG_INVALID for
-// rounds that are so long that a week does not hold five; INVALID_ARGUMENT and LIMIT_EXCEEDED for a plan or a grid that LearnerPlan::Check or MakeNoiseGrid
-// refuse.
+// rounds that are so long that a week does not hold five; INVALID_ARGUMENT and LIMIT_EXCEEDED for a
+// plan or a grid that LearnerPlan::Check or MakeNoiseGrid refuse.
 absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
                                                       const inference::CoreShape& shape);
 

@@ -86,9 +86,8 @@ absl::Status NodeImpl::LoadModel() {
   deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
   ASSIGN_OR_RETURN(deep_training_,
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
-  ASSIGN_OR_RETURN(
-      inference::ProjectionFrame frame,
-      inference::RandomFrame(*model_, limits::kPatternCoreRank, limits::kFrameSeed));
+  ASSIGN_OR_RETURN(inference::ProjectionFrame frame,
+                   inference::RandomFrame(*model_, limits::kPatternCoreRank, limits::kFrameSeed));
   frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
 }

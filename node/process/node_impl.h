@@ -155,8 +155,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::WithdrawalStore> withdrawals_;
   std::unique_ptr<storage::ReleaseSourceStore> release_sources_;
   std::unique_ptr<storage::ConsentBook> consents_;
-  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;  // null: it could not be opened
-  std::unique_ptr<sharing::DpCentroids> centroids_;      // null: the node does not federate
+  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;     // null: it could not be opened
+  std::unique_ptr<sharing::DpCentroids> centroids_;         // null: the node does not federate
   std::unique_ptr<sharing::LocalContributor> contributor_;  // null: the node does not federate
   // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;

@@ -57,8 +57,7 @@ void NodeImpl::PrepareReleases() {
   }
   for (const privacy::PrivacyUnit unit :
        {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
-    auto budget =
-        privacy::UnitBudget::Within(unit, double{privacy.epsilon}, double{privacy.delta});
+    auto budget = privacy::UnitBudget::Within(unit, double{privacy.epsilon}, double{privacy.delta});
     options.unavailable.Update(budget.status());
     if (budget.ok()) {
       budget->rounds = static_cast<uint32_t>(privacy.rounds);

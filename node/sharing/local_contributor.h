@@ -184,6 +184,8 @@ class LocalContributor {
  private:
   using Sampling = LessonSampling;
 
+  // Returns the number of a round in the ledger.
+  static uint64_t SecondOf(const federation::LearnerPlan& plan, uint64_t round);
   absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
   absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan,

@@ -67,8 +67,7 @@ absl::Status OwnPatterns::ForEachShareable(
     federation::Instant now,
     const std::function<void(const federation::SharedPattern&)>& visit) const {
   return serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
-    const absl::StatusOr<federation::SharedPattern> shared =
-        ShareablePattern(pattern, frame_);
+    const absl::StatusOr<federation::SharedPattern> shared = ShareablePattern(pattern, frame_);
     const auto payload = serving::DecodePatternPayload(pattern.payload);
     if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
         MayBeShared(*payload, privacy::ConsentTier::kPublic, now)) {
@@ -299,8 +298,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
 void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
                         federation::GossipCore& core, federation::Instant now,
                         federation::Actions* actions) {
-  const absl::StatusOr<federation::SharedPattern> shared =
-      ShareablePattern(pattern, frame_);
+  const absl::StatusOr<federation::SharedPattern> shared = ShareablePattern(pattern, frame_);
   if (!shared.ok()) {
     LogDebug("a pattern is not shared: {}", MessageOf(shared.status()));
     MarkPrivate(pattern);
@@ -378,9 +376,8 @@ void OwnPatterns::StopOffering(const storage::PatternId& id, const Offered& offe
   }
 }
 
-void OwnPatterns::WithdrawReleases(
-    const std::function<bool(const storage::ReleaseSources&)>& which, federation::GossipCore& core,
-    federation::Actions* actions) {
+void OwnPatterns::WithdrawReleases(const std::function<bool(const storage::ReleaseSources&)>& which,
+                                   federation::GossipCore& core, federation::Actions* actions) {
   const std::vector<Digest> items = releases_.ItemsWhere(which);
   if (!items.empty()) {
     Append(core.WithdrawItems(items), actions);
@@ -399,9 +396,8 @@ federation::Actions OwnPatterns::RecordContribution(federation::Actions offered,
   }
   const federation::Item& item = std::get<federation::ItemAccepted>(*accepted).item;
   const Digest id = item.id;
-  const absl::Status noted = releases_.Record({.item = id,
-                                               .created_ms = item.created_ms,
-                                               .contributors = std::move(contributors)});
+  const absl::Status noted = releases_.Record(
+      {.item = id, .created_ms = item.created_ms, .contributors = std::move(contributors)});
   if (!noted.ok()) {
     LogError("a contribution is not offered, because its contributors could not be recorded: {}",
              MessageOf(noted));

@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "federation/core/gossip_core.h"
+#include "inference/adapter/projection_frame.h"
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/own_releases.h"
-#include "inference/adapter/projection_frame.h"
 #include "storage/consent/consent_book.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -47,8 +47,8 @@ class OwnPatterns {
 
   // Removes stored items of this node that may not be offered again under `tier` after a restart:
   // patterns that are gone or may no longer leave, and contributions with a contributor who no
-  // longer agrees or with unknown contributors. Items of peers stay. RefreshAll withdraws the items of
-  // deleted patterns. Returns the removed items.
+  // longer agrees or with unknown contributors. Items of peers stay. RefreshAll withdraws the items
+  // of deleted patterns. Returns the removed items.
   std::vector<federation::Item> RemoveWithdrawn(std::vector<federation::Item>* items,
                                                 privacy::ConsentTier tier, federation::Instant now);
 

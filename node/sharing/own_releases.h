@@ -15,8 +15,8 @@
 
 namespace ruvd::sharing {
 
-// The contributors to the contributions and noised centroids that this node offers, kept across restarts. Not
-// thread-safe.
+// The contributors to the contributions and noised centroids that this node offers, kept across
+// restarts. Not thread-safe.
 class OwnReleases {
  public:
   // If `store` is null, nothing is kept across restarts.

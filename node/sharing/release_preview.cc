@@ -23,8 +23,7 @@
 namespace ruvd::sharing {
 namespace {
 
-absl::Status AddPatterns(const PreviewInput& question,
-                         admin::v1::PreviewReleaseResponse* preview) {
+absl::Status AddPatterns(const PreviewInput& question, admin::v1::PreviewReleaseResponse* preview) {
   return question.own->ForEachShareable(
       question.now, [preview](const federation::SharedPattern& pattern) {
         if (static_cast<size_t>(preview->payloads_size()) < limits::kMaxPreviewPayloads) {

@@ -31,8 +31,8 @@ absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewI
 // `public` it is the first payload, byte for byte. Under `dp` it is the payload without its values:
 // drawing noise to show them would be another release of the same lessons and would cost epsilon.
 // Under `masked` it is the size of a share in bytes. Belongs on the learning thread.
-void AddContribution(const LocalContributor& contributor, const learning::LearningServices& services,
-                     const ContributionRequest& request,
+void AddContribution(const LocalContributor& contributor,
+                     const learning::LearningServices& services, const ContributionRequest& request,
                      admin::v1::PreviewReleaseResponse* preview);
 
 }  // namespace ruvd::sharing

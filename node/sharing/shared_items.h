@@ -29,8 +29,8 @@ absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPatte
                                                    const inference::ProjectionFrame& frame,
                                                    uint32_t version);
 
-// Returns ROLE_MISSING if a node with this certificate may not offer contributions, because peers would
-// refuse them.
+// Returns ROLE_MISSING if a node with this certificate may not offer contributions, because peers
+// would refuse them.
 absl::Status CheckMayContribute(const privacy::AdmissionCert& certificate);
 
 storage::FederatedItem ToStored(const federation::Item& item, int64_t received_ms);

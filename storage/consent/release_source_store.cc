@@ -32,8 +32,9 @@ std::string EncodeSources(const ReleaseSources& sources) {
 }
 
 absl::Status Corrupt() {
-  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "the contributors of an item do not decode; the item is withdrawn at the next start");
+  return Error(
+      absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+      "the contributors of an item do not decode; the item is withdrawn at the next start");
 }
 
 absl::StatusOr<ReleaseSources> DecodeSources(std::string_view key, std::string_view value) {

@@ -319,8 +319,9 @@ absl::Status Restore::KeepState(Database& restored, const PresentLedger& present
   }
   const auto proofs = StateStore(*present_).Get(state::EquivocationProofs());
   // Damaged ones are no reason to refuse: peers send them again.
-  return proofs.ok() && proofs->has_value() ? StateStore(restored).Put(state::EquivocationProofs(), **proofs)
-                                            : absl::OkStatus();
+  return proofs.ok() && proofs->has_value()
+             ? StateStore(restored).Put(state::EquivocationProofs(), **proofs)
+             : absl::OkStatus();
 }
 
 // Every entry of the shorter ledger must be in the longer one, which is kept.

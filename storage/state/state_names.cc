@@ -34,13 +34,13 @@ struct Kind {
   absl::Status (*check)(std::string_view bytes);
 };
 constexpr std::array<Kind, 8> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
-                                          {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
-                                          {kDeepMemories, Check<v1::DeepMemory>},
-                                          {kDeepSchedule, Check<v1::DeepSchedule>},
-                                          {kEquivocationProofs, Check<v1::EquivocationProofs>},
-                                          {kLearnedAdapters, Check<v1::LearnedAdapter>},
-                                          {kRouters, Check<v1::StoredRouter>},
-                                          {kRouterTraining, Check<v1::RouterTrainingState>}}};
+                                         {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
+                                         {kDeepMemories, Check<v1::DeepMemory>},
+                                         {kDeepSchedule, Check<v1::DeepSchedule>},
+                                         {kEquivocationProofs, Check<v1::EquivocationProofs>},
+                                         {kLearnedAdapters, Check<v1::LearnedAdapter>},
+                                         {kRouters, Check<v1::StoredRouter>},
+                                         {kRouterTraining, Check<v1::RouterTrainingState>}}};
 
 }  // namespace
 

@@ -38,7 +38,8 @@ absl::StatusOr<std::string> Generate(Tour& tour) {
                    HeldOutLoss(tour.b(), lesson.prompt, lesson.correction, true));
   std::string text;
   ASSIGN_OR_RETURN(auto finished, Complete(tour.a(), lesson.prompt, &text));
-  // A quarter of the lessons only judge, chosen by their ids; the tour shares what this one teaches.
+  // A quarter of the lessons only judge, chosen by their ids; the tour shares what this one
+  // teaches.
   while (learning::IsEvaluationLesson(finished.response_id())) {
     text.clear();
     ASSIGN_OR_RETURN(finished, Complete(tour.a(), lesson.prompt, &text));

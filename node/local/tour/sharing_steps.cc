@@ -74,7 +74,8 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
   return report;
 }
 
-absl::StatusOr<bool> HasContribution(client::NodeClient& client, admin::v1::GetStatusResponse* status) {
+absl::StatusOr<bool> HasContribution(client::NodeClient& client,
+                                     admin::v1::GetStatusResponse* status) {
   ASSIGN_OR_RETURN(*status,
                    client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   const auto found = status->accepted_items().find(kContributionKind);

@@ -16,10 +16,10 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
+#include "privacy/reasons.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
-#include "privacy/reasons.h"
 #include "tests/node/judging_fixture.h"
 
 namespace ruvd::actors {

@@ -87,9 +87,9 @@ TEST_F(NodeMaskedTest, FourNodesLearnOneAdapterOfWhatNobodySees) {
     Grant(pattern::v1::SHARING_TIER_MASKED);
   }
   RecordingPeer peer(ConfigOfPeer(config_, CertificateFor(peer_key_, "peer")), peer_key_);
-  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(5),
-                                 [&] { return AllServeTheSum(peer); }))
-      << Status().DebugString();
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(5), [&] {
+    return AllServeTheSum(peer);
+  })) << Status().DebugString();
 
   for (size_t i = 0; i < kNodes; ++i) {
     TurnTo(i);
@@ -100,8 +100,7 @@ TEST_F(NodeMaskedTest, FourNodesLearnOneAdapterOfWhatNobodySees) {
     EXPECT_FALSE(status.accepted_items().contains("pattern"));
   }
   for (const federation::Item& item : peer.accepted()) {
-    EXPECT_TRUE(federation::IsMaskItem(item.kind) ||
-                item.kind == federation::ItemKind::kCheckpoint)
+    EXPECT_TRUE(federation::IsMaskItem(item.kind) || item.kind == federation::ItemKind::kCheckpoint)
         << federation::ItemKindName(item.kind);
   }
   for (const std::string& text :

@@ -73,8 +73,8 @@ TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedInThePreviewAndThe
     EXPECT_EQ(Run({"privacy", "preview", "--tier", "dp"}), 0) << err_.str();
     return out_.str().find(reasons::kSignalTooWeak) != std::string::npos;
   })) << out_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("no: the predicted signal"),
-                                HasSubstr("allow a larger epsilon")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("no: the predicted signal"), HasSubstr("allow a larger epsilon")));
   EXPECT_EQ(Release().spent_epsilon(), 0);
   EXPECT_TRUE(Generate(Request("The lighthouse", 4)).status.ok());
 }
@@ -162,8 +162,8 @@ TEST_F(NodeReleaseTest, APreviewShowsTheVeryBytesThatLeave) {
   AddText(node_->api_address(), kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
   admin::v1::PreviewReleaseRequest request;
   request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
-  const auto preview = client::NodeClient(node_->api_address())
-                           .Call<admin::v1::PreviewReleaseResponse>(request);
+  const auto preview =
+      client::NodeClient(node_->api_address()).Call<admin::v1::PreviewReleaseResponse>(request);
   ASSERT_TRUE(preview.ok()) << preview.status();
   ASSERT_EQ(preview->payloads_size(), 1) << preview->DebugString();
   EXPECT_GT(preview->lessons(), 20U);
@@ -184,8 +184,7 @@ TEST_F(NodeReleaseTest, WhatAUserTaughtLeavesWithConsentOnlyAndIsTakenBackWithIt
   ASSERT_TRUE(WaitUntil([&] { return !Status().rounds().refusal().empty(); }));
   EXPECT_EQ(Status().rounds().refusal_reason(), reasons::kConsentMissing);
   EXPECT_EQ(Run({"consent", "allow", "--tier", "public"}), 2) << "whose?";
-  ASSERT_EQ(
-      Run({"consent", "allow", "--user", "alice", "--tier", "public", "--days", "30"}), 0)
+  ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public", "--days", "30"}), 0)
       << err_.str();
   ASSERT_EQ(Run({"consent", "list"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("user alice"), HasSubstr("training, sharing")));

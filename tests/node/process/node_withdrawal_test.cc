@@ -187,8 +187,8 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
         } else if (step == 1 && Status().patterns() == 1 &&
                    Status().rounds().served_version() > 0) {
           step = 2;
-          const auto sent = std::ranges::find(
-              peer.accepted(), federation::ItemKind::kContribution, &federation::Item::kind);
+          const auto sent = std::ranges::find(peer.accepted(), federation::ItemKind::kContribution,
+                                              &federation::Item::kind);
           const auto record = privacy::Withdrawal::Sign({sent->id}, /*everything=*/false,
                                                         now.wall_ms, peer_key_, {pattern.id});
           peer.Perform(peer.core().OfferWithdrawal(record.value(), RecordingPeer::Now()).value());

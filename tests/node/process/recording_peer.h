@@ -48,8 +48,7 @@ inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
   config.certificate = std::move(certificate);
   config.model_hash = package.id;
   config.frame_id = package.frame->id;
-  config.plan =
-      std::make_shared<const federation::LearnerPlan>(LearnerPlanOf(node, shape).value());
+  config.plan = std::make_shared<const federation::LearnerPlan>(LearnerPlanOf(node, shape).value());
   config.pattern_rules = {
       .dimension = static_cast<uint32_t>(package.model->config().width),
       .cores = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
@@ -60,16 +59,15 @@ inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
 // Returns a contribution of a peer that has almost no effect, so that every gate accepts it.
 inline std::string SmallContribution(const federation::LearnerPlan& plan, uint64_t round) {
   const federation::GlobalState none = federation::EmptyState(plan, round);
-  return federation::EncodeContribution(
-      {.plan = plan.Id(),
-       .round = round,
-       .base_round = none.round,
-       .base = none.DigestOf(plan),
-       .schedule = plan.schedule,
-       .banks = {0},
-       .floats = std::vector<float>(plan.values_per_bank, 1e-3F),
-       .units = {}},
-      plan);
+  return federation::EncodeContribution({.plan = plan.Id(),
+                                         .round = round,
+                                         .base_round = none.round,
+                                         .base = none.DigestOf(plan),
+                                         .schedule = plan.schedule,
+                                         .banks = {0},
+                                         .floats = std::vector<float>(plan.values_per_bank, 1e-3F),
+                                         .units = {}},
+                                        plan);
 }
 
 // An honest peer of a real node, over a real link, that keeps every byte that the node sends. One

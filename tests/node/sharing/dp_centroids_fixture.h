@@ -88,11 +88,11 @@ class DpCentroidsTest : public DatabaseTest {
         privacy::UnitBudget::Within(privacy::PrivacyUnit::kLesson, terms.lesson_epsilon,
                                     options.delta)
             .value();
-    ledger_ = storage::PrivacyLedgerStore::Open(*database_,
-                                                {.budgets = {lessons},
-                                                 .key = &key_,
-                                                 .counter_file = (folder_ / "counter").string()})
-                  .value();
+    ledger_ =
+        storage::PrivacyLedgerStore::Open(
+            *database_,
+            {.budgets = {lessons}, .key = &key_, .counter_file = (folder_ / "counter").string()})
+            .value();
     options.ledger = ledger_.get();
     centroids_ = DpCentroids::Create(options);
   }
@@ -105,8 +105,8 @@ class DpCentroidsTest : public DatabaseTest {
     core_ =
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
     SetTier(tier_);
-    own_ = std::make_unique<OwnPatterns>(
-        *patterns_, frame_, key_.id(), book_.get(), 1, sources_.get());
+    own_ = std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), book_.get(), 1,
+                                         sources_.get());
     removed_ = own_->RemoveWithdrawn(&stored, tier_, Now());
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());

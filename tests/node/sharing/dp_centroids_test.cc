@@ -220,10 +220,8 @@ TEST_F(DpCentroidsTest, WithoutConsentAtTheReleaseNothingIsPaid) {
 // A preview shows what would leave, or why nothing would, and charges nothing.
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto preview = [&](privacy::ConsentTier tier) {
-    return PreviewPatterns({.tier = tier,
-                               .own = own_.get(),
-                               .centroids = centroids_.get(),
-                               .now = Now()})
+    return PreviewPatterns(
+               {.tier = tier, .own = own_.get(), .centroids = centroids_.get(), .now = Now()})
         .value();
   };
   EXPECT_FALSE(preview(privacy::ConsentTier::kPrivate).has_centroids());

@@ -49,9 +49,8 @@ class OwnContributionsTest : public OwnPatternsTest {
     federation::Contribution made =
         test::SomeContribution(*plan_, round, 0, user, random).contribution;
     made.noise = federation::Contribution::Noise::kWhole;
-    auto offered =
-        core_->OfferContribution(round, EncodeContribution(made, *plan_), now_,
-                                 privacy::ShareableKind::kDpAdapterDelta);
+    auto offered = core_->OfferContribution(round, EncodeContribution(made, *plan_), now_,
+                                            privacy::ShareableKind::kDpAdapterDelta);
     ASSERT_TRUE(offered.ok()) << offered.status();
     own_->RecordContribution(*std::move(offered), {book_->ContributorOf({.user_id = user})},
                              *core_);

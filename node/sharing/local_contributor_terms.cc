@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of LocalContributor that decides what may leave, and at which cost.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/learner/privacy_plan.h"
+#include "node/sharing/lesson_trainer.h"
+#include "node/sharing/local_contributor.h"
+#include "privacy/dp/distributed_gaussian.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/ledger/ledger_entry.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::sharing {
+namespace {
+
+using federation::ContributionKind;
+using federation::LearnerPlan;
+using privacy::ConsentTier;
+using privacy::PrivacyUnit;
+
+constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
+
+absl::Status OtherKind(ConsentTier tier) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "nothing can leave under the tier {} while `federation.contributions` is \"delta\", "
+               "because the change by several steps hides no lesson; set it to \"gradient\" on all "
+               "nodes of the cluster, or consent to another tier",
+               TierName(tier));
+}
+
+absl::Status UnknownUnit() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "gradients of rounds are those of lessons or users, but the plan protects whole "
+               "nodes; choose another unit");
+}
+
+// Returns the zCDP of what peers see of a round, without sampling. Under `masked` the clique is not
+// known before its members agree, so it is that of the worst one.
+absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
+  return tier == ConsentTier::kMasked
+             ? privacy::LargestShareRho(federation::LayoutOfSums(plan))
+             : absl::StatusOr<double>(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()));
+}
+
+// What the noise of a round's sums is, for the predicted signal.
+struct SumOfNodes {
+  double noise_multiplier = 0;  // of one sum, with all shares
+  double nodes = 1;             // that are in one sum
+  double sums = 1;              // of a round
+
+  static absl::StatusOr<SumOfNodes> Of(const ContributionRequest& request) {
+    const privacy::dp::NoiseGrid& grid = request.plan->grid;
+    if (request.tier != ConsentTier::kMasked) {
+      return SumOfNodes{.noise_multiplier = grid.NoiseMultiplier(),
+                        .sums = static_cast<double>(std::max<size_t>(request.nodes, 1))};
+    }
+    const size_t members =
+        std::clamp(request.nodes, limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+    const privacy::masking::MaskLayout layout = federation::LayoutOfSums(*request.plan);
+    ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
+                     privacy::dp::SplitNoise(grid, static_cast<uint32_t>(members),
+                                             layout.ColludersAmong(members), layout.Values()));
+    return SumOfNodes{.noise_multiplier = shares.share_units *
+                                          std::sqrt(static_cast<double>(members)) /
+                                          static_cast<double>(grid.clip_units),
+                      .nodes = static_cast<double>(members)};
+  }
+};
+
+}  // namespace
+
+uint64_t LocalContributor::SecondOf(const LearnerPlan& plan, uint64_t round) {
+  constexpr uint64_t kMillisPerSecond = 1000;
+  return round * static_cast<uint64_t>(plan.round_ms) / kMillisPerSecond;
+}
+
+absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  if (options_.frame == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "this node has no frame for rounds; make one with `ruvd model frame`");
+  }
+  RETURN_IF_ERROR(CoreShapeOfPlan(plan, *options_.frame).status());
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
+  if (plan.kind == ContributionKind::kGradient && plan.unit == PrivacyUnit::kNode) {
+    return UnknownUnit();
+  }
+  if (tier == ConsentTier::kPublic) {
+    return absl::OkStatus();
+  }
+  if (plan.kind == ContributionKind::kDelta) {
+    return OtherKind(tier);
+  }
+  return CheckNoised(plan, tier);
+}
+
+absl::Status LocalContributor::CheckTier(ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
+  return tier == ConsentTier::kPublic || options_.ledger != nullptr ? absl::OkStatus()
+                                                                    : options_.unavailable;
+}
+
+absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan, ConsentTier tier) const {
+  return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan, tier).status();
+}
+
+absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
+                                                     ConsentTier tier) const {
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, tier));
+  return federation::SamplingRateWithin(rho, budget);
+}
+
+absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequest& request,
+                                                          double rate) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
+  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
+  return options_.ledger->OldestEligible(plan.unit, SecondOf(plan, request.round), cost);
+}
+
+absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
+                                             const Sampling& sampling) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, plan.unit));
+  const size_t units = federation::PublicUnits(sampling.units.size());
+  ASSIGN_OR_RETURN(const SumOfNodes sum, SumOfNodes::Of(request));
+  const privacy::dp::SnrParameters question{
+      .place = privacy::dp::NoiseLocation::kSum,
+      .noise_multiplier = sum.noise_multiplier,
+      .dimension = plan.banks() * size_t{plan.values_per_bank},
+      .contributors = sampling.rate * static_cast<double>(units) * sum.nodes,
+      .releases = static_cast<double>(budget.rounds) * sum.sums,
+      .signal = options_.signal};
+  ASSIGN_OR_RETURN(const double snr, privacy::dp::PredictSnr(question));
+  if (snr >= options_.min_snr) {
+    return absl::OkStatus();
+  }
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+      "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
+      "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
+      "below {}; nothing was released. Add lessons or nodes, allow a larger epsilon for a "
+      "{}, or choose a smaller rank",
+      budget.rounds, std::max<size_t>(request.nodes, 1), snr, question.dimension, units,
+      privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier,
+      options_.min_snr, privacy::UnitName(plan.unit));
+}
+
+admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan& plan) const {
+  admin::v1::ReleaseStatus view;
+  view.set_scope(options_.scope);
+  view.set_unit(std::string(privacy::UnitName(plan.unit)));
+  view.set_clip_norm(plan.clip_norm);
+  view.set_noise_multiplier(plan.kind == ContributionKind::kGradient ? plan.grid.NoiseMultiplier()
+                                                                     : 0);
+  absl::Status known = options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
+  const auto budget = privacy::BudgetOf(options_.budgets, plan.unit);
+  if (budget.ok()) {
+    view.set_budget_epsilon(budget->epsilon);
+    view.set_delta(budget->delta);
+  }
+  if (options_.ledger != nullptr) {
+    const storage::LedgerTotals totals = options_.ledger->totals(plan.unit);
+    view.set_releases(totals.reservations);
+    view.set_sums(totals.shares > 0);
+    if (budget.ok()) {
+      const auto spent = options_.ledger->LargestEpsilon(plan.unit, budget->delta);
+      view.set_spent_epsilon(spent.value_or(0));
+      known = spent.status();
+    }
+  }
+  if (!known.ok()) {
+    view.set_unknown(MessageOf(known));
+    view.set_unknown_reason(ReasonOf(known));
+  }
+  return view;
+}
+
+}  // namespace ruvd::sharing
