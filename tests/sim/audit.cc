@@ -120,7 +120,7 @@ void Audit::Replaced(size_t node, const Digest& id) {
 
 void Audit::Released(size_t node, const Digest& id, bool charged) {
   ++nodes_[node].releases;
-  if (!charged) {
+  if (!charged && !std::exchange(nodes_[node].uncharged, true)) {
     Violate("released_uncharged",
             fmt::format("{}: {} leaves before its charge is on the disk", Where(node), Short(id)));
   }

@@ -119,6 +119,7 @@ class Audit {
     TimePoint disturbed{Duration(-kQuiet)};
     uint64_t spent = 0;
     size_t releases = 0;
+    bool uncharged = false;  // one is known that left without a charge
   };
   struct SignedItem {
     size_t origin = 0;

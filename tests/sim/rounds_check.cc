@@ -68,6 +68,7 @@ void RoundsCheck::Started(const federation::GlobalState& settled) {
             fmt::format("began with a state of round {} that it never settled", settled.round));
   }
   state_ = settled;
+  withdrawn_earlier_ = withdrawn_;
   rounds_.clear();
   round_of_.clear();
   votes_.clear();
@@ -87,7 +88,7 @@ void RoundsCheck::Accepted(const federation::Item& item) {
 void RoundsCheck::Withdrawn(const federation::Item& item) {
   if (const auto one = model_->ContributionOf(item)) {
     const uint64_t round = one->contribution.round;
-    withdrawn_[round].emplace(item.id, one);
+    withdrawn_.emplace(item.id, one);
     rounds_[round].erase(item.id);
     round_of_.erase(item.id);
   }
@@ -107,18 +108,24 @@ void RoundsCheck::Dropped(const Digest& id) {
   round_of_.erase(known);
 }
 
-RoundsModel::Set RoundsCheck::Counting(uint64_t after, uint64_t until, bool with_withdrawn) const {
+RoundsModel::Set RoundsCheck::Counting(uint64_t after, uint64_t until) const {
   RoundsModel::Set set;
   for (auto it = rounds_.upper_bound(after); it != rounds_.end() && it->first <= until; ++it) {
     for (const auto& [id, counted] : it->second) {
       set.emplace(id, counted.contribution);
     }
   }
-  for (auto it = withdrawn_.upper_bound(after);
-       with_withdrawn && it != withdrawn_.end() && it->first <= until; ++it) {
-    set.insert(it->second.begin(), it->second.end());
-  }
   return set;
+}
+
+bool RoundsCheck::IsWithWithdrawn(const federation::GlobalState& state) const {
+  const auto gives = [&](const RoundsModel::Set& withdrawn) {
+    RoundsModel::Set set = Counting(state_->round, state.round);
+    set.insert(withdrawn.begin(), withdrawn.end());
+    return state.round > state_->round && model_->After(*state_, set, state.round) == state;
+  };
+  return gives(withdrawn_) || gives(withdrawn_earlier_) ||
+         std::ranges::any_of(withdrawn_, [&](const auto& one) { return gives({one}); });
 }
 
 bool RoundsCheck::IsTaken(const federation::GlobalState& state) const {
@@ -132,21 +139,16 @@ bool RoundsCheck::IsBegunAnew(const federation::GlobalState& state) const {
 }
 
 void RoundsCheck::Differs(const federation::GlobalState& state, std::string_view what) {
-  const uint64_t begin = state_->round;
-  const bool with_withdrawn =
-      state.round > begin &&
-      model_->After(*state_, Counting(begin, state.round, /*with_withdrawn=*/true), state.round) ==
-          state;
+  const bool with_withdrawn = IsWithWithdrawn(state);
   report_(
       with_withdrawn ? "withdrawn_counts" : "history_differs",
       fmt::format("{} a state of round {} that is not that of its items{}, after one of {}", what,
-                  state.round, with_withdrawn ? ", but with those withdrawn" : "", begin));
+                  state.round, with_withdrawn ? ", but with those withdrawn" : "", state_->round));
 }
 
 void RoundsCheck::Offers(const federation::ClusterRounds::Checkpoint& checkpoint) {
   const auto expected =
-      model_->After(*state_, Counting(state_->round, checkpoint.round, /*with_withdrawn=*/false),
-                    checkpoint.round);
+      model_->After(*state_, Counting(state_->round, checkpoint.round), checkpoint.round);
   own_vote_ = checkpoint.bytes;
   if (checkpoint.bytes == EncodeState(expected, model_->plan())) {
     return;
@@ -162,8 +164,7 @@ void RoundsCheck::Settled(const federation::GlobalState& settled, bool expelled)
   }
   const bool is_next =
       settled.round > state_->round &&
-      model_->After(*state_, Counting(state_->round, settled.round, /*with_withdrawn=*/false),
-                    settled.round) == settled;
+      model_->After(*state_, Counting(state_->round, settled.round), settled.round) == settled;
   if (is_next) {
     ++settled_count_;
   } else if (IsTaken(settled)) {

@@ -82,8 +82,10 @@ class RoundsCheck {
     RoundsModel::ContributionPtr contribution;
     bool live = true;
   };
-  // Returns the contributions of these rounds; with those that were withdrawn here, too.
-  RoundsModel::Set Counting(uint64_t after, uint64_t until, bool with_withdrawn) const;
+  // Returns the contributions that count in the rounds after `after` and up to `until`.
+  RoundsModel::Set Counting(uint64_t after, uint64_t until) const;
+  // Whether a state is that of the node's items and of some that were withdrawn here.
+  bool IsWithWithdrawn(const federation::GlobalState& state) const;
   bool IsTaken(const federation::GlobalState& state) const;
   bool IsBegunAnew(const federation::GlobalState& state) const;
   void Differs(const federation::GlobalState& state, std::string_view what);
@@ -93,7 +95,8 @@ class RoundsCheck {
   std::optional<federation::GlobalState> state_;  // the settled one
   std::map<uint64_t, std::map<Digest, Counted>> rounds_;
   std::map<Digest, uint64_t> round_of_;
-  std::map<uint64_t, RoundsModel::Set> withdrawn_;
+  RoundsModel::Set withdrawn_;
+  RoundsModel::Set withdrawn_earlier_;                          // by an earlier process
   std::map<Digest, std::shared_ptr<const std::string>> votes_;  // of others
   std::string own_vote_;
   std::set<Digest> known_;  // digests of all states that the node settled

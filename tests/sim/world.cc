@@ -35,7 +35,7 @@ constexpr size_t kMaxItemsPerWorld = 40;
 // The share of worlds that learn, among those whose seed may choose.
 constexpr double kLearningShare = 0.25;
 // Rounds with contributions after the last fault.
-constexpr uint64_t kCalmRounds = 3;
+constexpr uint64_t kCalmRounds = 2;
 // Half of the greatest difference of clocks that drift: 50 s is far below a round of real nodes,
 // and half a round of a world that learns.
 constexpr int64_t kClockSpreadMillis = 50'000;
