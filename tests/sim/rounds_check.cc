@@ -72,12 +72,11 @@ void RoundsCheck::Started(const federation::GlobalState& settled) {
   rounds_.clear();
   round_of_.clear();
   votes_.clear();
-  own_vote_.clear();
 }
 
 void RoundsCheck::Accepted(const federation::Item& item) {
   if (item.kind == federation::ItemKind::kCheckpoint) {
-    votes_.emplace(item.id, item.payload);
+    votes_.insert(Sha256(*item.payload));
   } else if (auto one = model_->ContributionOf(item)) {
     const uint64_t round = one->contribution.round;
     round_of_.emplace(item.id, round);
@@ -95,7 +94,6 @@ void RoundsCheck::Withdrawn(const federation::Item& item) {
 }
 
 void RoundsCheck::Dropped(const Digest& id) {
-  votes_.erase(id);
   const auto known = round_of_.find(id);
   if (known == round_of_.end()) {
     return;
@@ -129,9 +127,7 @@ bool RoundsCheck::IsWithWithdrawn(const federation::GlobalState& state) const {
 }
 
 bool RoundsCheck::IsTaken(const federation::GlobalState& state) const {
-  const std::string bytes = EncodeState(state, model_->plan());
-  return bytes == own_vote_ ||
-         std::ranges::any_of(votes_, [&](const auto& vote) { return *vote.second == bytes; });
+  return votes_.contains(Sha256(EncodeState(state, model_->plan())));
 }
 
 bool RoundsCheck::IsBegunAnew(const federation::GlobalState& state) const {
@@ -149,7 +145,7 @@ void RoundsCheck::Differs(const federation::GlobalState& state, std::string_view
 void RoundsCheck::Offers(const federation::ClusterRounds::Checkpoint& checkpoint) {
   const auto expected =
       model_->After(*state_, Counting(state_->round, checkpoint.round), checkpoint.round);
-  own_vote_ = checkpoint.bytes;
+  votes_.insert(Sha256(checkpoint.bytes));
   if (checkpoint.bytes == EncodeState(expected, model_->plan())) {
     return;
   }

@@ -96,9 +96,8 @@ class RoundsCheck {
   std::map<uint64_t, std::map<Digest, Counted>> rounds_;
   std::map<Digest, uint64_t> round_of_;
   RoundsModel::Set withdrawn_;
-  RoundsModel::Set withdrawn_earlier_;                          // by an earlier process
-  std::map<Digest, std::shared_ptr<const std::string>> votes_;  // of others
-  std::string own_vote_;
+  RoundsModel::Set withdrawn_earlier_;  // by an earlier process
+  std::set<Digest> votes_;  // hashes of the checkpoints that the process offered or accepted
   std::set<Digest> known_;  // digests of all states that the node settled
   uint64_t settled_count_ = 0;
   uint64_t taken_count_ = 0;

@@ -268,10 +268,10 @@ TEST(WorldCatches, AForgedMember) {
 }
 
 TEST(WorldCatches, ANodeThatAcknowledgesWhatItDidNotSync) {
-  WorldOptions options = Calm(4);
+  WorldOptions options = Calm(6);
   options.faults->insert(Fault::kPowerCut);
   options.items = 100;
-  options.hours = 0.03;
+  options.hours = 0.05;
   ExpectViolation(options, SeededDefect::kUnsyncedItems, "acknowledged_item_lost");
 }
 
