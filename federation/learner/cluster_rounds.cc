@@ -4,6 +4,7 @@
 #include "federation/learner/cluster_rounds.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -101,23 +102,47 @@ absl::Status ClusterRounds::AddSum(RoundContribution sum) {
 
 absl::Status ClusterRounds::AddVote(const Item& item) {
   RETURN_IF_ERROR(DecodeState(AsBytes(*item.payload), plan()).status());
-  if (item.origin != self_) {
-    votes_[item.id] = {.voter = item.origin,
-                       .round = item.round,
-                       .state = Sha256(*item.payload),
-                       .payload = item.payload};
-    CountVotes();
+  if (item.origin == self_) {
+    return absl::OkStatus();
   }
+  const auto same = std::ranges::find_if(votes_, [&](const auto& entry) {
+    return entry.second.voter == item.origin && entry.second.round == item.round;
+  });
+  if (same != votes_.end()) {
+    if (std::tie(same->second.created_ms, same->first) > std::tie(item.created_ms, item.id)) {
+      return absl::OkStatus();
+    }
+    votes_.erase(same);
+  }
+  votes_[item.id] = {.voter = item.origin,
+                     .round = item.round,
+                     .state = Sha256(*item.payload),
+                     .payload = item.payload,
+                     .created_ms = item.created_ms};
+  ForgetVotes();
+  CountVotes();
   return absl::OkStatus();
+}
+
+void ClusterRounds::ForgetVotes() {
+  std::map<privacy::NodeId, uint64_t> newest;
+  for (const auto& [id, vote] : votes_) {
+    uint64_t& round = newest[vote.voter];
+    round = std::max(round, vote.round);
+  }
+  const uint64_t boundary = CheckpointRound(plan(), now_round_);
+  // Then the item has expired, too: see LearnerLifeMillis.
+  const uint64_t lives = 3 * uint64_t{plan().window} + 4;
+  std::erase_if(votes_, [&](const auto& entry) {
+    const Vote& vote = entry.second;
+    return (vote.round != boundary && vote.round != newest.at(vote.voter)) ||
+           vote.round + lives < now_round_;
+  });
 }
 
 void ClusterRounds::OnWithdrawn(const Digest& id) {
   sums_.erase(id);
   changed_ |= history_.Remove(id);
-  OnDropped(id);
-}
-
-void ClusterRounds::OnDropped(const Digest& id) {
   live_.erase(id);
   votes_.erase(id);
 }
@@ -149,6 +174,7 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
   }
   now_round_ = round;
   changed_ = true;
+  ForgetVotes();
   std::erase_if(
       sums_, [&](const auto& entry) { return entry.second.contribution.round < FirstLiveRound(); });
   const uint64_t boundary = CheckpointRound(plan(), round);

@@ -69,8 +69,9 @@ class ClusterRounds {
   // A contribution or checkpoint was withdrawn, or a sum with this id is no longer one. If a
   // settled round contains it, the round stays as it is.
   void OnWithdrawn(const Digest& id);
-  // An item expired or made room for others: what it gave to a round stays.
-  void OnDropped(const Digest& id);
+  // An item expired or made room for others: what it gave to a round stays, and a vote counts until
+  // this node passes the next round of checkpoints.
+  void OnDropped(const Digest& id) { live_.erase(id); }
   // The member is no longer in good standing: it has no part in any round from now on. If the
   // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
   // Returns whether a state contained a part of it.
@@ -107,6 +108,7 @@ class ClusterRounds {
     uint64_t round = 0;
     Digest state{};  // SHA-256 of the payload
     std::shared_ptr<const std::string> payload;
+    int64_t created_ms = 0;
   };
   // The state that this node has at the newest round of checkpoints.
   struct Boundary {
@@ -117,6 +119,8 @@ class ClusterRounds {
   ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
   absl::Status AddContribution(const Item& item);
   absl::Status AddVote(const Item& item);
+  // Forgets the votes that cannot count any more.
+  void ForgetVotes();
   void PassBoundary(uint64_t round);
   // Counts the votes for the newest boundary, and adopts the winner if it is another state.
   void CountVotes();
@@ -133,6 +137,8 @@ class ClusterRounds {
   uint64_t now_round_ = 0;
   std::map<Digest, Item> live_;               // contributions, also settled ones
   std::map<Digest, RoundContribution> sums_;  // also settled ones
+  // Of every member the newest vote and the one for the newest boundary: gossip keeps only the
+  // newest, and members whose clocks are ahead offer the next one earlier.
   std::map<Digest, Vote> votes_;
   std::set<privacy::NodeId> expelled_;
   std::optional<Boundary> boundary_;

@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 14> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 15> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -28,14 +28,20 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 14> kNames = {
      {AdversaryKind::kAlie, "alie"},
      {AdversaryKind::kInnerProduct, "ipm"},
      {AdversaryKind::kMinMax, "min-max"},
-     {AdversaryKind::kGaussian, "gaussian"}}};
+     {AdversaryKind::kGaussian, "gaussian"},
+     {AdversaryKind::kFalseState, "false-state"}}};
 
-constexpr std::array<AdversaryKind, 14> kKinds = {
+constexpr std::array<AdversaryKind, 15> kKinds = {
     AdversaryKind::kSilent,   AdversaryKind::kFreeRider,   AdversaryKind::kForger,
     AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
     AdversaryKind::kBomber,   AdversaryKind::kSybil,       AdversaryKind::kWrongFrame,
     AdversaryKind::kSignFlip, AdversaryKind::kAlie,        AdversaryKind::kInnerProduct,
-    AdversaryKind::kMinMax,   AdversaryKind::kGaussian};
+    AdversaryKind::kMinMax,   AdversaryKind::kGaussian,    AdversaryKind::kFalseState};
+
+class FalseState : public Adversary {
+ public:
+  bool LiesInCheckpoints() const override { return true; }
+};
 
 }  // namespace
 
@@ -73,6 +79,10 @@ std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
   }
 }
 
+bool LiesAboutLearning(AdversaryKind kind) {
+  return kind == AdversaryKind::kFalseState || UpdateAttackOf(kind).has_value();
+}
+
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
   switch (kind) {
     case AdversaryKind::kSilent:
@@ -93,9 +103,11 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeSybil();
     case AdversaryKind::kWrongFrame:
       return MakeWrongFrame();
+    case AdversaryKind::kFalseState:
+      return std::make_unique<FalseState>();
     default:
-      return std::make_unique<Adversary>();  // the world makes it lie, because the world knows all
-                                             // honest updates
+      return std::make_unique<Adversary>();  // the node lies with Learning, which knows all honest
+                                             // contributions
   }
   return nullptr;
 }

@@ -34,6 +34,8 @@ class Adversary {
     return true;
   }
   virtual void OnTick(SimNode& /*node*/) {}
+  // Whether it offers false states of the rounds, and is a good member otherwise.
+  virtual bool LiesInCheckpoints() const { return false; }
 };
 
 enum class AdversaryKind : uint8_t {
@@ -45,21 +47,24 @@ enum class AdversaryKind : uint8_t {
   kFlooder,      // endless announcements, requests and reconciliations
   kBomber,       // frames above their limit, payloads as large as allowed that never come
   kSybil,        // one of many that link to every node and give nothing
-  kWrongFrame,   // updates for another adapter frame
-  // These are good members except for what they send as updates: see bench/update_attacks.h.
+  kWrongFrame,   // contributions for another adapter frame
+  // These are good members except for what they contribute: see bench/update_attacks.h.
   kSignFlip,      // -3 times the honest mean
   kAlie,          // a little is enough: within the spread of honest ones, against their mean
   kInnerProduct,  // half of the honest mean, reversed
   kMinMax,        // as far against the mean as honest updates lie apart
   kGaussian,      // noise
+  kFalseState,    // a good member that offers false states of the rounds
 };
 
 // "silent", ...
 std::string_view AdversaryName(AdversaryKind kind);
 std::optional<AdversaryKind> AdversaryByName(std::string_view name);
 std::span<const AdversaryKind> AllAdversaries();
-// Returns what it sends as updates; nullopt for kinds that attack in another way.
+// Returns what it sends as contributions; nullopt for kinds that attack in another way.
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);
+// Whether it lies about what nodes learn, so that its worlds must learn.
+bool LiesAboutLearning(AdversaryKind kind);
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind);
 
 }  // namespace ruvd::test

@@ -69,20 +69,19 @@ class Bomber : public Adversary {
     manifest.payload_bytes = bytes;
     manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
     const privacy::Envelope envelope =
-        SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
-                ++sequence_, federation::EncodeManifest(manifest));
+        SealOwn(node, ContributionHeader(node, ++sequence_), federation::EncodeManifest(manifest));
     promised_.insert(std::string(AsText(privacy::MessageId(envelope))));
     return PushOf(envelope);
   }
-  // Returns a small payload in which every length field asks for as much as it can. Its hash is
-  // right, so only the check of its content protects the memory.
+  // Returns a small payload that says that it has as many banks as it can. Its hash is right, so
+  // only the check of its content protects the memory.
   WireFrame Nested(SimNode& node) {
-    nested_ = federation::EncodeAdapterUpdate(WorldUpdate(1));
-    constexpr size_t kModules = 108;  // the number of modules, after the header and one boundary
-    std::fill_n(nested_.begin() + kModules, 16, '\xff');
+    nested_ = SomePayload(node, 1);
+    constexpr size_t kBanks = 111;  // the number of banks, after the header
+    std::fill_n(nested_.begin() + kBanks, 16, '\xff');
     const privacy::Envelope envelope =
-        SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
-                ++sequence_, federation::EncodeManifest(ManifestOf(node, nested_)));
+        SealOwn(node, ContributionHeader(node, ++sequence_),
+                federation::EncodeManifest(ManifestOf(node, nested_)));
     nested_id_ = AsText(privacy::MessageId(envelope));
     return PushOf(envelope);
   }
@@ -120,7 +119,7 @@ class Sybil : public Adversary {
   TimePoint next_{};
 };
 
-// Offers updates for another adapter frame than its links announce.
+// Offers contributions for another adapter frame than its links announce.
 class WrongFrame : public Adversary {
  public:
   void OnTick(SimNode& node) override {
@@ -129,13 +128,11 @@ class WrongFrame : public Adversary {
       return;
     }
     next_ = node.now().now + seconds(5);
-    federation::Manifest manifest =
-        ManifestOf(node, federation::EncodeAdapterUpdate(WorldUpdate(1)));
+    federation::Manifest manifest = ManifestOf(node, SomePayload(node, 1));
     manifest.frame_id.fill(0x99);
-    node.SendFrame(
-        *link, std::make_shared<const WireFrame>(PushOf(
-                   SealOwn(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
-                           ++sequence_, federation::EncodeManifest(manifest)))));
+    node.SendFrame(*link, std::make_shared<const WireFrame>(
+                              PushOf(SealOwn(node, ContributionHeader(node, ++sequence_),
+                                             federation::EncodeManifest(manifest)))));
   }
 
  private:

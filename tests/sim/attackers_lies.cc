@@ -172,9 +172,8 @@ class Replayer : public Adversary {
  private:
   // Returns a good item of its own, but for another cluster.
   static privacy::Envelope OfOtherCluster(SimNode& node) {
-    const std::string payload = federation::EncodeAdapterUpdate(WorldUpdate(node.random().Next()));
-    privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta,
-                                              federation::kBodyManifest, kOwnSequence);
+    const std::string payload = SomePayload(node, node.random().Next());
+    privacy::EnvelopeHeader header = ContributionHeader(node, kOwnSequence);
     header.cluster_id.fill(0x77);
     return *SealEnvelope(header, federation::EncodeManifest(ManifestOf(node, payload)),
                          node.identity().key);
@@ -220,17 +219,16 @@ class Equivocator : public Adversary {
 
  private:
   // This number of items of one origin is small enough that they never displace each other.
-  static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
+  static constexpr uint64_t kMaxPairs = 3;
 
   WireFrame Item(SimNode& node, uint64_t seq) {
-    const std::string payload = federation::EncodeAdapterUpdate(WorldUpdate(node.random().Next()));
-    const auto envelope = SealEnvelope(
-        HeaderOf(node, privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, seq),
-        federation::EncodeManifest(ManifestOf(node, payload)), node.identity().key);
-    const Digest id = privacy::MessageId(*envelope);
+    const std::string payload = SomePayload(node, node.random().Next());
+    const privacy::Envelope envelope = SealOwn(
+        node, ContributionHeader(node, seq), federation::EncodeManifest(ManifestOf(node, payload)));
+    const Digest id = privacy::MessageId(envelope);
     node.audit().Signed(node.number(), id, payload);
     payloads_[std::string(AsText(id))] = payload;
-    return PushOf(*envelope);
+    return PushOf(envelope);
   }
   static WireFrame Record(SimNode& node, uint64_t seq, const std::string& address) {
     const federation::GossipConfig& config = node.identity().config;

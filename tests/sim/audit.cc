@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "tests/federation/fixture.h"
 #include "tests/sim/identities.h"
 
 namespace ruvd::test {
@@ -17,6 +18,8 @@ namespace {
 
 // One cause violates an invariant on every node; the first violations show what is wrong.
 constexpr size_t kMaxViolations = 20;
+// By this much clocks may differ when an item expires: kClockDrift, a step and a tick.
+constexpr int64_t kExpiryMillis = 60'000;
 
 double Seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -42,6 +45,9 @@ void Measures::Merge(const Measures& other) {
   delivered_bytes += other.delivered_bytes;
   payload_bytes_received += other.payload_bytes_received;
   accepted_byzantine += other.accepted_byzantine;
+  withdrawn += other.withdrawn;
+  states_settled += other.states_settled;
+  states_taken += other.states_taken;
   false_suspicions += other.false_suspicions;
   false_deaths += other.false_deaths;
   graylisted += other.graylisted;
@@ -85,9 +91,10 @@ void Audit::Crashed(size_t node) {
   nodes_[node].since = queue_->now();
 }
 
-void Audit::Signed(size_t node, const Digest& id, const std::string& payload) {
+void Audit::Signed(size_t node, const Digest& id, const std::string& payload, int64_t expires_ms) {
   SignedItem item{.origin = node, .payload_hash = Sha256(payload), .at = queue_->now()};
   item.number = static_cast<uint32_t>(signed_.size());
+  item.expires_ms = expires_ms;
   signed_.emplace(id, item);
   measures_.offered += nodes_[node].byzantine ? 0 : 1;
 }
@@ -95,8 +102,36 @@ void Audit::Signed(size_t node, const Digest& id, const std::string& payload) {
 void Audit::Acknowledged(const Digest& id) {
   SignedItem& item = signed_.at(id);
   item.acknowledged = true;
-  ++acknowledged_;
   ++measures_.acknowledged;
+}
+
+void Audit::Withdrawn(const Digest& id) {
+  SignedItem& item = signed_.at(id);
+  measures_.withdrawn += item.withdrawn || nodes_[item.origin].byzantine ? 0 : 1;
+  item.withdrawn = true;
+}
+
+void Audit::Replaced(size_t node, const Digest& id) {
+  const auto found = signed_.find(id);
+  if (found != signed_.end() && found->second.origin == node) {
+    found->second.replaced = true;
+  }
+}
+
+void Audit::Released(size_t node, const Digest& id, bool charged) {
+  ++nodes_[node].releases;
+  if (!charged && !std::exchange(nodes_[node].uncharged, true)) {
+    Violate("released_uncharged",
+            fmt::format("{}: {} leaves before its charge is on the disk", Where(node), Short(id)));
+  }
+}
+
+bool Audit::Expires(const SignedItem& item) const {
+  return item.expires_ms <= At(queue_->now().time_since_epoch()).wall_ms + kExpiryMillis;
+}
+
+bool Audit::IsDue(const SignedItem& item) const {
+  return item.acknowledged && !item.withdrawn && !item.replaced && !Expires(item);
 }
 
 void Audit::Accepted(size_t node, const federation::Item& item, bool own) {
@@ -110,13 +145,14 @@ void Audit::Accepted(size_t node, const federation::Item& item, bool own) {
             fmt::format("{}: {} that its origin never signed", Where(node), Short(item.id)));
     return;
   }
-  const SignedItem& known = found->second;
+  SignedItem& known = found->second;
   const uint64_t delivery = uint64_t{known.number} << 32 | node;
   measures_.delivered_bytes += own ? 0 : item.payload->size();
   if (nodes_[known.origin].byzantine) {
     ++measures_.accepted_byzantine;
   } else if (!own && delivered_.insert(delivery).second) {
     ++measures_.deliveries;
+    ++known.deliveries;
     measures_.delivery.Add(Seconds(queue_->now() - known.at));
   }
 }
@@ -193,27 +229,54 @@ void Audit::Graylisted(size_t node, const privacy::NodeId& member) {
   }
 }
 
-void Audit::LedgerRead(size_t node, uint64_t spent, bool whole) {
+void Audit::LedgerRead(size_t node, uint64_t spent, bool whole, size_t charges) {
   if (!whole || spent < nodes_[node].spent) {
     Violate("ledger_not_monotone", fmt::format("{}: {} spent after {}{}", Where(node), spent,
                                                nodes_[node].spent, whole ? "" : ", with a gap"));
   }
+  if (charges < nodes_[node].releases) {
+    Violate("released_uncharged", fmt::format("{}: {} charges for {} contributions that left",
+                                              Where(node), charges, nodes_[node].releases));
+  }
 }
 
-std::vector<Digest> Audit::AcknowledgedItems() const {
-  std::vector<Digest> ids;
+size_t Audit::due() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(signed_, [&](const auto& entry) { return IsDue(entry.second); }));
+}
+
+uint64_t Audit::DueDeliveries() const {
+  const auto honest = static_cast<uint64_t>(
+      std::ranges::count_if(nodes_, [](const Node& node) { return !node.byzantine; }));
+  uint64_t due = 0;
   for (const auto& [id, item] : signed_) {
     if (item.acknowledged) {
-      ids.push_back(id);
+      due += IsDue(item) ? honest - 1 : item.deliveries;
     }
   }
-  return ids;
+  return due;
+}
+
+std::set<Digest> Audit::WithoutExpiring(const std::set<Digest>& held) const {
+  std::set<Digest> rest;
+  for (const Digest& id : held) {
+    const auto found = signed_.find(id);
+    if (found == signed_.end() || !Expires(found->second)) {
+      rest.insert(rest.end(), id);
+    }
+  }
+  return rest;
 }
 
 void Audit::CheckItems(size_t node, const std::set<Digest>& held,
                        const std::set<Digest>& expected) {
   for (const auto& [id, item] : signed_) {
-    if (item.acknowledged && !held.contains(id)) {
+    if (item.withdrawn && held.contains(id)) {
+      Violate("withdrawn_item_kept",
+              fmt::format("{}: {} that node {} took back", Where(node), Short(id), item.origin));
+      return;
+    }
+    if (IsDue(item) && !held.contains(id)) {
       Violate("acknowledged_item_lost",
               fmt::format("{}: {} of node {}, offered at {:.3f} s", Where(node), Short(id),
                           item.origin, Seconds(item.at.time_since_epoch())));

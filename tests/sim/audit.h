@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -34,6 +36,9 @@ struct Measures {
   uint64_t delivered_bytes = 0;         // payloads of items that honest nodes took
   uint64_t payload_bytes_received = 0;  // chunks that honest nodes received, useful or not
   uint64_t accepted_byzantine = 0;      // well-formed items that Byzantine nodes signed
+  uint64_t withdrawn = 0;               // items that their honest origin took back
+  uint64_t states_settled = 0;          // rounds or more that a node folded into its state
+  uint64_t states_taken = 0;            // states of others that a node took
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
   uint64_t false_deaths = 0;
   uint64_t graylisted = 0;  // pairs (honest node, Byzantine member that it keeps out at the end)
@@ -68,28 +73,39 @@ class Audit {
 
   // ---- What nodes do. A node's key signed an item. All items that are not reported here are
   // forged.
-  void Signed(size_t node, const Digest& id, const std::string& payload);
+  void Signed(size_t node, const Digest& id, const std::string& payload,
+              int64_t expires_ms = std::numeric_limits<int64_t>::max());
   void Acknowledged(const Digest& id);
+  // The node durably said that it takes an item back: nobody may keep it.
+  void Withdrawn(const Digest& id);
+  // The node has a newer item in place of this one, if it is its own: nobody need keep it.
+  void Replaced(size_t node, const Digest& id);
+  // The node lets a contribution leave. `charged`: its disk has the charge, whatever happens.
+  void Released(size_t node, const Digest& id, bool charged);
   void Accepted(size_t node, const federation::Item& item, bool own);
   void MemberSeen(size_t node, const federation::Member& member);
   void Refused(size_t node, federation::LinkId link, const absl::Status& status);
   // A node keeps a member out.
   void Graylisted(size_t node, const privacy::NodeId& member);
-  // After a start, the ledger of a node reports that this much is spent.
-  void LedgerRead(size_t node, uint64_t spent, bool whole);
+  // After a start, the ledger of a node reports that this much is spent, by so many charges.
+  void LedgerRead(size_t node, uint64_t spent, bool whole, size_t charges);
   void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }
 
   // ---- Judgement at the end.
-  // `held` are the ids of a node's items.
+  // `held` are the ids of a node's items. Items that expire about now may be held or not.
   void CheckItems(size_t node, const std::set<Digest>& held, const std::set<Digest>& expected);
+  std::set<Digest> WithoutExpiring(const std::set<Digest>& held) const;
   void CheckMembers(size_t node, const std::vector<federation::Member>& members,
                     const std::vector<size_t>& honest);
   void Violate(std::string invariant, std::string detail);
+  // Returns "at ... s on node ...".
+  std::string Where(size_t node) const;
 
   const std::vector<Violation>& violations() const { return violations_; }
-  // Items that honest nodes acknowledged.
-  std::vector<Digest> AcknowledgedItems() const;
-  size_t acknowledged() const { return acknowledged_; }
+  // Returns how many items of honest nodes every honest node must hold now.
+  size_t due() const;
+  // Returns how many deliveries of acknowledged items were due.
+  uint64_t DueDeliveries() const;
   Measures& measures() { return measures_; }
   const Measures& measures() const { return measures_; }
 
@@ -102,18 +118,25 @@ class Audit {
     TimePoint since{};   // time of the last start or crash
     TimePoint disturbed{Duration(-kQuiet)};
     uint64_t spent = 0;
+    size_t releases = 0;
+    bool uncharged = false;  // one is known that left without a charge
   };
   struct SignedItem {
     size_t origin = 0;
     Digest payload_hash{};
     TimePoint at{};
     uint32_t number = 0;
+    int64_t expires_ms = 0;
+    uint64_t deliveries = 0;
     bool acknowledged = false;
+    bool withdrawn = false;
+    bool replaced = false;
   };
   // A member that started or was cut off this long ago should be seen in its real state.
   static constexpr Duration kQuiet = std::chrono::seconds(90);
 
-  std::string Where(size_t node) const;
+  bool IsDue(const SignedItem& item) const;
+  bool Expires(const SignedItem& item) const;
   void CheckMember(size_t node, const federation::Member& member, size_t subject);
   void NoteState(size_t node, const federation::Member& member, size_t subject);
 
@@ -124,7 +147,6 @@ class Audit {
   std::unordered_set<uint64_t> delivered_;  // item number << 32 | node
   std::unordered_set<uint64_t> noticed_;    // crash << 33 | observer << 1 | dead
   std::vector<Violation> violations_;
-  size_t acknowledged_ = 0;
   uint64_t crashes_ = 0;
   Measures measures_;
 };

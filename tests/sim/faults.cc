@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array<std::pair<Fault, std::string_view>, 10> kNames = {
+constexpr std::array<std::pair<Fault, std::string_view>, 13> kNames = {
     {{Fault::kKill, "kill"},
      {Fault::kPowerCut, "power-cut"},
      {Fault::kPause, "pause"},
@@ -24,9 +24,12 @@ constexpr std::array<std::pair<Fault, std::string_view>, 10> kNames = {
      {Fault::kLinkBreak, "link-break"},
      {Fault::kClockStep, "clock-step"},
      {Fault::kClockDrift, "clock-drift"},
-     {Fault::kDuplication, "duplication"}}};
+     {Fault::kDuplication, "duplication"},
+     {Fault::kWithdrawal, "withdrawal"},
+     {Fault::kRevocation, "revocation"},
+     {Fault::kNewcomer, "newcomer"}}};
 
-constexpr std::array<Fault, 10> kFaults = {Fault::kKill,
+constexpr std::array<Fault, 13> kFaults = {Fault::kKill,
                                            Fault::kPowerCut,
                                            Fault::kPause,
                                            Fault::kPartition,
@@ -35,9 +38,27 @@ constexpr std::array<Fault, 10> kFaults = {Fault::kKill,
                                            Fault::kLinkBreak,
                                            Fault::kClockStep,
                                            Fault::kClockDrift,
-                                           Fault::kDuplication};
+                                           Fault::kDuplication,
+                                           Fault::kWithdrawal,
+                                           Fault::kRevocation,
+                                           Fault::kNewcomer};
 
 constexpr double kMaxDownShare = 0.3;
+constexpr int64_t kMaxBesideMillis = 5000;  // of a clock that jumps
+
+// Whether this file makes a fault happen again and again.
+bool Recurs(Fault fault) {
+  switch (fault) {
+    case Fault::kClockDrift:
+    case Fault::kDuplication:
+    case Fault::kWithdrawal:
+    case Fault::kRevocation:
+    case Fault::kNewcomer:
+      return false;
+    default:
+      return true;
+  }
+}
 
 // Returns the mean time between two faults of a kind in a world of `nodes`.
 double MeanSeconds(Fault fault, size_t nodes) {
@@ -77,7 +98,7 @@ FaultInjector::FaultInjector(Target target, std::set<Fault> faults, uint64_t see
 void FaultInjector::Begin(TimePoint end) {
   end_ = end;
   for (const Fault fault : faults_) {
-    if (fault != Fault::kClockDrift && fault != Fault::kDuplication) {
+    if (Recurs(fault)) {
       Schedule(fault);
     }
   }
@@ -249,7 +270,13 @@ void FaultInjector::ClogSome() {
 void FaultInjector::StepOneClock() {
   SimNode& node = *(*target_.nodes)[random_.Below(target_.nodes->size())];
   ++counts_["clock-step"];
-  node.StepClock(static_cast<int64_t>(random_.Below(10'001)) - 5000);
+  StepClock(node, static_cast<int64_t>(random_.Below(2 * kMaxBesideMillis + 1)) - kMaxBesideMillis);
+}
+
+void FaultInjector::StepClock(SimNode& node, int64_t beside_ms) {
+  int64_t& before = beside_ms_[node.number()];
+  node.StepClock(beside_ms - before);
+  before = beside_ms;
 }
 
 void FaultInjector::EndAll() {
@@ -262,6 +289,7 @@ void FaultInjector::EndAll() {
     target_.network->SetClogged(node, false);
   }
   for (const auto& node : *target_.nodes) {
+    StepClock(*node, 0);
     node->LiveOn();
     if (!node->up()) {
       node->Start();

@@ -29,9 +29,14 @@ enum class Fault : uint8_t {
   kAsymmetricPartition,  // one side hears the other, which does not hear it
   kClog,         // the links of some nodes stop one node after another, and run again at random
   kLinkBreak,    // one link ends
-  kClockStep,    // a wall clock jumps by up to 5 s
-  kClockDrift,   // wall clocks differ by up to 50 s, and run up to 200 ppm apart
+  kClockStep,    // a wall clock jumps to up to 5 s beside its course
+  kClockDrift,   // wall clocks differ by up to 50 s, or 2.5 s where nodes learn, and run up to 200
+                 // ppm apart
   kDuplication,  // one frame in 2000 arrives twice
+  // What happens to members; the world does it
+  kWithdrawal,  // nodes take contributions back
+  kRevocation,  // where nodes learn, one of them is revoked
+  kNewcomer,    // some nodes start for the first time when the others have run for long
 };
 
 std::string_view FaultName(Fault fault);
@@ -53,7 +58,7 @@ class FaultInjector {
 
   // Faults happen from now until `end`.
   void Begin(TimePoint end);
-  // Ends every fault: heals the network and starts the nodes that are down.
+  // Ends every fault: heals the network, sets clocks right and starts the nodes that are down.
   void EndAll();
 
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
@@ -74,6 +79,7 @@ class FaultInjector {
   void Heal();
   void ClogSome();
   void StepOneClock();
+  void StepClock(SimNode& node, int64_t beside_ms);
   Duration Between(Duration least, Duration most);
   void DisturbAll();
 
@@ -87,6 +93,7 @@ class FaultInjector {
   bool cut_ = false;
   uint64_t cuts_ = 0;
   std::set<size_t> clogged_;
+  std::map<size_t, int64_t> beside_ms_;  // wall clocks that jumped
   std::optional<TimePoint> healed_at_;
 };
 

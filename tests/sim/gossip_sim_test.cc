@@ -42,7 +42,7 @@ TEST_P(GossipSimSizes, EveryHonestItemReachesEveryNode) {
   ASSERT_TRUE(cluster.RunUntil([&] { return AllLinked(cluster); }, seconds(30)));
   for (size_t i = 0; i < cluster.size(); ++i) {
     cluster.Consent(i, privacy::ConsentTier::kPublic);
-    ASSERT_TRUE(cluster.OfferDelta(i, 1, i).ok());
+    ASSERT_TRUE(cluster.OfferContribution(i, i).ok());
     ASSERT_TRUE(cluster.OfferPattern(i, 100 + i).ok());
   }
   EXPECT_TRUE(cluster.RunUntil([&] { return cluster.Converged(2 * cluster.size()); }, seconds(60)));
@@ -93,7 +93,7 @@ TEST(GossipSim, SurvivesBreakingLinksPartitionAndRestarts) {
     cluster.Partition({0, 0, 0, 0, 0, 1, 1, 1, 1, 1});
     for (size_t i = 0; i < cluster.size(); ++i) {
       cluster.Consent(i, privacy::ConsentTier::kPublic);
-      ASSERT_TRUE(cluster.OfferDelta(i, 1, seed * 100 + i).ok());
+      ASSERT_TRUE(cluster.OfferContribution(i, seed * 100 + i).ok());
     }
     cluster.Run(seconds(20));
     EXPECT_LT(cluster.stored(0).size(), 10U);
@@ -114,7 +114,7 @@ TEST(GossipSim, ANodeThatComesBackAfterDaysGetsStoredItems) {
   cluster.Run(seconds(10));
   cluster.Stop(2);
   cluster.Consent(0, privacy::ConsentTier::kPublic);
-  ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
+  ASSERT_TRUE(cluster.OfferPattern(0, 1).ok());
   cluster.Run(std::chrono::hours(1));  // far longer than the ten minutes in which pushes are fresh
   cluster.Start(2);
   EXPECT_TRUE(cluster.RunUntil([&] { return cluster.stored(2).size() == 1; }, seconds(60)));
@@ -126,7 +126,7 @@ TEST(GossipSim, SameSeedSameTrace) {
     SimCluster cluster({.nodes = 10, .seed = seed, .link_breaks_per_second = 0.5});
     cluster.Run(seconds(5));
     cluster.Consent(4, privacy::ConsentTier::kPublic);
-    EXPECT_TRUE(cluster.OfferDelta(4, 1, 9).ok());
+    EXPECT_TRUE(cluster.OfferContribution(4, 9).ok());
     cluster.Run(seconds(20));
     return cluster.trace_hash();
   };
@@ -138,7 +138,7 @@ TEST(GossipSim, PayloadsTravelAboutOncePerNode) {
   SimCluster cluster({.nodes = 30, .seed = 5});
   cluster.Run(seconds(20));
   cluster.Consent(0, privacy::ConsentTier::kPublic);
-  ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
+  ASSERT_TRUE(cluster.OfferContribution(0, 1).ok());
   ASSERT_TRUE(cluster.RunUntil([&] { return cluster.Converged(1); }, seconds(60)));
   const uint64_t payload = cluster.stored(0).begin()->second.payload->size();
   EXPECT_LE(cluster.payload_bytes_received(), payload * 29 * 11 / 10);
@@ -171,7 +171,7 @@ TEST(GossipSim, NodeOfAnotherModelStaysOutside) {
   SimCluster cluster(options);
   cluster.Run(seconds(20));
   cluster.Consent(0, privacy::ConsentTier::kPublic);
-  ASSERT_TRUE(cluster.OfferDelta(0, 1, 1).ok());
+  ASSERT_TRUE(cluster.OfferContribution(0, 1).ok());
   cluster.Run(seconds(20));
   EXPECT_EQ(cluster.core(3).active_links(), 0U);
   EXPECT_TRUE(cluster.stored(3).empty());
@@ -199,7 +199,7 @@ TEST(GossipSim, TamperedFramesHaveNoEffect) {
   std::map<Digest, std::string> honest;
   for (size_t i = 0; i < cluster.size(); ++i) {
     cluster.Consent(i, privacy::ConsentTier::kPublic);
-    ASSERT_TRUE(cluster.OfferDelta(i, 1, i).ok());
+    ASSERT_TRUE(cluster.OfferContribution(i, i).ok());
     for (const auto& [id, item] : cluster.stored(i)) {
       honest[id] = *item.payload;
     }

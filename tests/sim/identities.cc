@@ -36,7 +36,6 @@ const Identity& IdentityOf(size_t number) {
     const size_t next = pool.identities.size();
     privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(next + 1'000'000));
     federation::GossipConfig config = ConfigFor(key, next);
-    config.update_rules = Learning::Layout();
     config.pattern_rules.cores.rank_of_target[kLargeTarget] = kLargeRank;
     pool.numbers[key.id()] = next;
     pool.identities.push_back({.key = std::move(key), .config = std::move(config)});
@@ -49,8 +48,14 @@ std::optional<size_t> NumberOf(const privacy::NodeId& id) {
   return found == ThePool().numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
-federation::AdapterUpdate WorldUpdate(uint64_t content_seed) {
-  return SomeUpdate(content_seed, Learning::Layout());
+federation::Contribution WorldContribution(const federation::LearnerPlan& plan, uint64_t round,
+                                           uint64_t content_seed) {
+  Random random(content_seed);
+  std::vector<float> values(plan.values_per_bank);
+  for (float& value : values) {
+    value = static_cast<float>(0.1 * random.Normal());
+  }
+  return ContributionOfValues(plan, round, round - 1, std::move(values));
 }
 
 federation::SharedPattern WorldPattern(uint64_t content_seed, bool large) {

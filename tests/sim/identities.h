@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "federation/core/gossip_core.h"
+#include "federation/learner/contribution.h"
 
 namespace ruvd::test {
 
@@ -21,9 +22,10 @@ const Identity& IdentityOf(size_t number);
 // Returns the number behind an id that IdentityOf has made; nullopt for another id.
 std::optional<size_t> NumberOf(const privacy::NodeId& id);
 
-// Return an update of two banks and a pattern within the rules of every identity. `large` patterns
-// have two chunks.
-federation::AdapterUpdate WorldUpdate(uint64_t content_seed);
+// Return a contribution to a round, and a pattern within the rules of every identity. `large`
+// patterns have two chunks.
+federation::Contribution WorldContribution(const federation::LearnerPlan& plan, uint64_t round,
+                                           uint64_t content_seed);
 federation::SharedPattern WorldPattern(uint64_t content_seed, bool large);
 
 }  // namespace ruvd::test

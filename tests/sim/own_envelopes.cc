@@ -51,19 +51,33 @@ privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose
   return header;
 }
 
-privacy::Envelope SealOwn(SimNode& node, privacy::EnvelopePurpose purpose, uint16_t body_type,
-                          uint64_t seq, std::string body) {
-  auto envelope =
-      SealEnvelope(HeaderOf(node, purpose, body_type, seq), std::move(body), node.identity().key);
+privacy::Envelope SealOwn(SimNode& node, const privacy::EnvelopeHeader& header, std::string body) {
+  auto envelope = SealEnvelope(header, std::move(body), node.identity().key);
   RUVD_CHECK(envelope.ok());
   return *std::move(envelope);
+}
+
+uint64_t RoundOf(SimNode& node) {
+  return RoundAt(node.plan(), node.now().wall_ms);
+}
+
+privacy::EnvelopeHeader ContributionHeader(SimNode& node, uint64_t seq) {
+  privacy::EnvelopeHeader header = HeaderOf(node, PurposeOf(federation::ItemKind::kContribution),
+                                            federation::kBodyManifest, seq);
+  header.round = RoundOf(node);
+  return header;
+}
+
+std::string SomePayload(SimNode& node, uint64_t content_seed) {
+  return EncodeContribution(WorldContribution(node.plan(), RoundOf(node), content_seed),
+                            node.plan());
 }
 
 federation::Manifest ManifestOf(SimNode& node, const std::string& payload) {
   const federation::GossipConfig& config = node.identity().config;
   federation::Manifest manifest;
   manifest.certificate = config.certificate;
-  manifest.kind = federation::ItemKind::kAdapterDelta;
+  manifest.kind = federation::ItemKind::kContribution;
   manifest.payload_bytes = payload.size();
   manifest.payload_root = federation::MerkleTree(payload).root();
   manifest.model_hash = config.model_hash;

@@ -26,10 +26,15 @@ bool KeepsLinkOpen(const federation::v1::WireFrame& frame);
 // Returns the header of an envelope of this node that is valid for a day.
 privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
                                  uint16_t body_type, uint64_t seq);
-privacy::Envelope SealOwn(SimNode& node, privacy::EnvelopePurpose purpose, uint16_t body_type,
-                          uint64_t seq, std::string body);
-// Returns the manifest of an update with this payload, as its core would make it.
+privacy::Envelope SealOwn(SimNode& node, const privacy::EnvelopeHeader& header, std::string body);
+// Returns the round that is running on the node's clock.
+uint64_t RoundOf(SimNode& node);
+// Return the header and the manifest of a contribution to the running round, as its core would make
+// them.
+privacy::EnvelopeHeader ContributionHeader(SimNode& node, uint64_t seq);
 federation::Manifest ManifestOf(SimNode& node, const std::string& payload);
+// Returns the payload of a contribution to the running round.
+std::string SomePayload(SimNode& node, uint64_t content_seed);
 federation::v1::WireFrame PushOf(const privacy::Envelope& envelope);
 
 }  // namespace ruvd::test

@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "base/status.h"
+#include "federation/learner/contribution.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/identities.h"
+#include "tests/sim/learning.h"
 
 namespace ruvd::test {
 
-SimCluster::SimCluster(SimOptions options) : options_(std::move(options)), random_(options_.seed) {
+SimCluster::SimCluster(SimOptions options)
+    : options_(std::move(options)), plan_(Learning::PlanOf("default")), random_(options_.seed) {
   nodes_.resize(options_.nodes);
   group_of_node_.assign(options_.nodes, 0);
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -63,6 +67,7 @@ void SimCluster::Start(size_t i) {
   federation::GossipConfig config = ConfigFor(*node.key, i);
   config.boot_counter = ++node.boot_counter;
   config.seeds = {AddressOf(0), AddressOf(1)};
+  config.plan = plan_;
   if (options_.configure) {
     options_.configure(i, config);
   }
@@ -271,9 +276,13 @@ void SimCluster::Consent(size_t i, privacy::ConsentTier tier) {
   Apply(i, *std::move(actions));
 }
 
-absl::Status SimCluster::OfferDelta(size_t i, uint64_t round, uint64_t content_seed) {
-  ASSIGN_OR_RETURN(federation::Actions actions,
-                   nodes_[i].core->OfferUpdate(round, SomeUpdate(content_seed), now()));
+absl::Status SimCluster::OfferContribution(size_t i, uint64_t content_seed) {
+  const uint64_t round = RoundAt(*plan_, now().wall_ms);
+  ASSIGN_OR_RETURN(
+      federation::Actions actions,
+      nodes_[i].core->OfferContribution(
+          round, EncodeContribution(WorldContribution(*plan_, round, content_seed), *plan_), now(),
+          privacy::ShareableKind::kDpAdapterDelta));
   Apply(i, std::move(actions));
   return absl::OkStatus();
 }

@@ -57,7 +57,7 @@ class SimCluster {
 
   // These are inputs of a node's owner.
   void Consent(size_t node, privacy::ConsentTier tier);
-  absl::Status OfferDelta(size_t node, uint64_t round, uint64_t content_seed);
+  absl::Status OfferContribution(size_t node, uint64_t content_seed);  // to the running round
   absl::Status OfferPattern(size_t node, uint64_t content_seed);
 
   federation::GossipCore& core(size_t node) { return *nodes_[node].core; }
@@ -118,6 +118,7 @@ class SimCluster {
   void MixBytes(const std::string& bytes);
 
   SimOptions options_;
+  std::shared_ptr<const federation::LearnerPlan> plan_;
   Random random_;
   TimePoint now_{};
   uint64_t next_order_ = 0;

@@ -29,20 +29,47 @@ void SimDisk::AppendLedger(const privacy::LedgerEntry& entry) {
   unsynced_.emplace_back(entry);
 }
 
+void SimDisk::AppendWithdrawal(const privacy::Withdrawal& withdrawal) {
+  unsynced_.emplace_back(withdrawal);
+}
+
+void SimDisk::PutRevocations(const privacy::RevocationList& list) {
+  unsynced_.emplace_back(list);
+}
+
+void SimDisk::PutEvidence(std::vector<std::string> proofs) {
+  unsynced_.emplace_back(EvidenceRecord{std::move(proofs)});
+}
+
+void SimDisk::PutRounds(std::string saved) {
+  unsynced_.emplace_back(RoundsRecord{std::move(saved)});
+}
+
+void SimDisk::Write(Record record) {
+  if (auto* put = std::get_if<PutItemRecord>(&record)) {
+    state_.items[put->id] = std::move(put->item);
+  } else if (auto* del = std::get_if<DeleteItemRecord>(&record)) {
+    state_.items.erase(del->id);
+  } else if (auto* boot = std::get_if<BootRecord>(&record)) {
+    state_.boot_counter = boot->counter;
+  } else if (auto* consent = std::get_if<privacy::ConsentRecord>(&record)) {
+    state_.consent = *consent;
+  } else if (auto* entry = std::get_if<privacy::LedgerEntry>(&record)) {
+    state_.ledger.push_back(*std::move(entry));
+  } else if (auto* withdrawal = std::get_if<privacy::Withdrawal>(&record)) {
+    state_.withdrawals.push_back(*std::move(withdrawal));
+  } else if (auto* list = std::get_if<privacy::RevocationList>(&record)) {
+    state_.revocations = *std::move(list);
+  } else if (auto* evidence = std::get_if<EvidenceRecord>(&record)) {
+    state_.evidence = std::move(evidence->proofs);
+  } else {
+    state_.rounds = std::move(std::get<RoundsRecord>(record).saved);
+  }
+}
+
 void SimDisk::Replay(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    Record& record = unsynced_[i];
-    if (auto* put = std::get_if<PutItemRecord>(&record)) {
-      state_.items[put->id] = std::move(put->item);
-    } else if (auto* del = std::get_if<DeleteItemRecord>(&record)) {
-      state_.items.erase(del->id);
-    } else if (auto* boot = std::get_if<BootRecord>(&record)) {
-      state_.boot_counter = boot->counter;
-    } else if (auto* consent = std::get_if<privacy::ConsentRecord>(&record)) {
-      state_.consent = *consent;
-    } else {
-      state_.ledger.push_back(std::get<privacy::LedgerEntry>(std::move(record)));
-    }
+    Write(std::move(unsynced_[i]));
   }
   unsynced_.clear();
 }

@@ -15,6 +15,8 @@
 #include "base/random.h"
 #include "federation/events/item.h"
 #include "privacy/consent/consent.h"
+#include "privacy/consent/withdrawal.h"
+#include "privacy/identity/revocation_list.h"
 #include "privacy/ledger/ledger_entry.h"
 
 namespace ruvd::test {
@@ -36,6 +38,10 @@ class SimDisk {
     std::optional<privacy::ConsentRecord> consent;
     std::map<Digest, StoredItem> items;
     std::vector<privacy::LedgerEntry> ledger;
+    std::vector<privacy::Withdrawal> withdrawals;  // of this node, in order of time
+    privacy::RevocationList revocations;
+    std::vector<std::string> evidence;
+    std::string rounds;  // ClusterRounds::TakeSavedState
   };
 
   void PutItem(const federation::Item& item);
@@ -43,11 +49,17 @@ class SimDisk {
   void PutBootCounter(uint64_t counter);
   void PutConsent(const privacy::ConsentRecord& record);
   void AppendLedger(const privacy::LedgerEntry& entry);
+  void AppendWithdrawal(const privacy::Withdrawal& withdrawal);
+  void PutRevocations(const privacy::RevocationList& list);
+  void PutEvidence(std::vector<std::string> proofs);
+  void PutRounds(std::string saved);
 
   bool dirty() const { return !unsynced_.empty(); }
   void Sync();
   // Returns what a process that reads now would see.
   const State& Read();
+  // Returns what no power cut can take.
+  const State& durable() const { return state_; }
   struct Loss {
     size_t dropped = 0;  // records
     bool torn = false;
@@ -65,8 +77,17 @@ class SimDisk {
   struct BootRecord {
     uint64_t counter = 0;
   };
+  struct EvidenceRecord {
+    std::vector<std::string> proofs;
+  };
+  struct RoundsRecord {
+    std::string saved;
+  };
   using Record = std::variant<PutItemRecord, DeleteItemRecord, BootRecord, privacy::ConsentRecord,
-                              privacy::LedgerEntry>;
+                              privacy::LedgerEntry, privacy::Withdrawal, privacy::RevocationList,
+                              EvidenceRecord, RoundsRecord>;
+  // Carries out one record.
+  void Write(Record record);
   void Replay(size_t count);
 
   State state_;  // of the records before `unsynced_`

@@ -3,6 +3,7 @@
 
 #include "tests/sim/sim_ledger.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/reasons.h"
@@ -18,6 +19,7 @@ SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::UnitBudget> budgets, bo
     next_sequence_ = entry.sequence + 1;
     reservations_[entry.reservation] = entry.kind;
     if (entry.charge) {
+      ++charges_;
       spent_ = privacy::dp::SaturatingAdd(spent_, entry.charge->rho_q32);
     }
   }
@@ -64,6 +66,23 @@ absl::Status SimLedger::Spend(uint64_t reservation) {
 
 absl::Status SimLedger::Release(uint64_t reservation) {
   return Note(privacy::LedgerKind::kRelease, reservation, privacy::LedgerKind::kSpend);
+}
+
+std::string SubjectOf(std::string_view payload) {
+  return std::string(AsText(Sha256(payload)));
+}
+
+bool IsCharged(const SimDisk& disk, std::string_view payload) {
+  const std::string subject = SubjectOf(payload);
+  const auto& ledger = disk.durable().ledger;
+  const auto charge = std::find_if(ledger.rbegin(), ledger.rend(), [&](const auto& entry) {
+    return entry.charge && entry.charge->subject == subject;
+  });
+  return charge != ledger.rend() &&
+         std::any_of(ledger.rbegin(), charge, [&](const privacy::LedgerEntry& entry) {
+           return entry.kind == privacy::LedgerKind::kSpend &&
+                  entry.reservation == charge->reservation;
+         });
 }
 
 }  // namespace ruvd::test

@@ -3,7 +3,11 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +34,8 @@ class SimLedger final : public privacy::ReleaseLedger {
   uint64_t spent() const { return spent_; }
   // Whether the entries that were read are numbered without a gap.
   bool whole() const { return whole_; }
+  // Returns how many charges were read from the disk.
+  size_t charges() const { return charges_; }
 
  private:
   absl::Status Note(privacy::LedgerKind kind, uint64_t reservation, privacy::LedgerKind before);
@@ -41,7 +47,14 @@ class SimLedger final : public privacy::ReleaseLedger {
   bool whole_ = true;
   uint64_t next_sequence_ = 1;
   uint64_t spent_ = 0;
+  size_t charges_ = 0;
   std::map<uint64_t, privacy::LedgerKind> reservations_;
 };
+
+// Returns the name of a released payload in the ledger.
+std::string SubjectOf(std::string_view payload);
+// Returns whether the release of this payload is charged and spent on a disk, whatever happens to
+// the disk.
+bool IsCharged(const SimDisk& disk, std::string_view payload);
 
 }  // namespace ruvd::test

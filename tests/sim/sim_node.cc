@@ -17,16 +17,6 @@ namespace {
 // again.
 constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
 
-privacy::LedgerCharge ChargeOf(uint64_t round) {
-  return {.unit = privacy::PrivacyUnit::kNode,
-          .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
-          .sigma = 8,
-          .epsilon = 0.5,
-          .delta = 1e-6,
-          .rho_q32 = uint64_t{1} << 25,
-          .subject = "round " + std::to_string(round)};
-}
-
 // Solved only once, because every start of every node has the same budgets.
 const std::vector<privacy::UnitBudget>& Budgets() {
   static const auto* const budgets = new std::vector<privacy::UnitBudget>([] {
@@ -54,6 +44,14 @@ SimNode::SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit&
       adversary_(std::move(adversary)),
       random_(setup_.seed) {
   network_->AddNode(identity().config.listen_address, this);
+  if (setup_.learning != nullptr) {
+    rounds_check_.emplace(
+        setup_.learning->model(), [this](std::string invariant, const std::string& detail) {
+          if (!byzantine()) {
+            audit_->Violate(std::move(invariant), audit_->Where(setup_.number) + " " + detail);
+          }
+        });
+  }
 }
 
 federation::Instant SimNode::now() const {
@@ -76,13 +74,14 @@ void SimNode::Start() {
   }
   disk_.Sync();
   ledger_.emplace(disk_, Budgets(), setup_.syncs_ledger);
-  audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole());
+  audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole(), ledger_->charges());
   audit_->Started(setup_.number, boot_counter_);
 
   federation::GossipConfig config = identity().config;
   config.boot_counter = boot_counter_;
   config.seeds = setup_.contacts;
   config.record_pool = setup_.record_pool;
+  config.plan = setup_.plan;
   if (adversary_) {
     adversary_->Configure(config);
   }
@@ -90,12 +89,32 @@ void SimNode::Start() {
                                              EntropyOf(random_.Next()), random_.Next(), now());
   RUVD_CHECK(core.ok());
   core_ = *std::move(core);
-  if (established_) {
-    Apply(core_->RestoreMembers(established_, now()));
+  if (rounds_check_) {
+    rounds_.emplace(setup_.learning->model(), *rounds_check_, identity().key.id(),
+                    disk_.Read().rounds, now().wall_ms);
   }
+  RestoreTrust();
   auto consented = core_->SetConsent(*disk_.Read().consent, now());
   RUVD_CHECK(consented.ok());
   Apply(*std::move(consented));
+  RestoreItems();
+  ScheduleTick();
+}
+
+void SimNode::RestoreTrust() {
+  auto revoked = core_->SetRevocations(disk_.Read().revocations, now());
+  RUVD_CHECK(revoked.ok());
+  Apply(*std::move(revoked));
+  Apply(core_->RestoreEvidence(disk_.Read().evidence, now()));
+  if (established_) {
+    Apply(core_->RestoreMembers(established_, now()));
+  }
+  if (rounds_) {
+    rounds_->ExcludeExpelled(*core_);
+  }
+}
+
+void SimNode::RestoreItems() {
   std::vector<federation::Item> items;
   for (const auto& [id, stored] : disk_.Read().items) {
     auto item = federation::MakeItem(*stored.envelope, *stored.payload);
@@ -105,10 +124,20 @@ void SimNode::Start() {
   Apply(core_->Restore(std::move(items), now()));
   held_.clear();
   heads_ = 0;
+  for (const privacy::Withdrawal& withdrawal : std::vector(disk_.Read().withdrawals)) {
+    auto offered = core_->OfferWithdrawal(withdrawal, now());
+    RUVD_CHECK(offered.ok());
+    Apply(*std::move(offered));
+  }
   for (const federation::Item& item : core_->Items()) {
     Hold(item.id, true);
+    if (rounds_) {
+      rounds_->OnItem(item);
+    }
   }
-  ScheduleTick();
+  if (rounds_) {
+    rounds_->OnDefect(withdrawn_);
+  }
 }
 
 void SimNode::Establish(std::shared_ptr<const federation::RecordBase> members) {
@@ -119,6 +148,8 @@ void SimNode::Establish(std::shared_ptr<const federation::RecordBase> members) {
 void SimNode::EndProcess() {
   earlier_payload_bytes_ += core_->counters().payload_bytes_received;
   core_.reset();
+  rounds_.reset();
+  training_ = false;
   ledger_.reset();
   paused_ = false;
   inbox_.clear();
@@ -199,6 +230,9 @@ void SimNode::Tick(uint64_t boot) {
   }
   Take([this] {
     Apply(core_->OnTick(now()));
+    if (core_ && rounds_) {
+      TickRounds();
+    }
     if (core_ && adversary_) {
       adversary_->OnTick(*this);
     }
@@ -251,11 +285,17 @@ void SimNode::NoteHandshake(federation::LinkId link, const federation::v1::WireF
 }
 
 void SimNode::Apply(federation::Actions actions) {
+  const std::optional<privacy::Withdrawal> withdrawal = SignWithdrawal(actions);
   for (federation::Action& action : actions) {
     if (!Survives()) {
       return;
     }
     Do(action);
+  }
+  if (withdrawal && Survives()) {
+    auto told = core_->OfferWithdrawal(*withdrawal, now());
+    RUVD_CHECK(told.ok());
+    Apply(*std::move(told));
   }
 }
 
@@ -274,8 +314,26 @@ void SimNode::Do(federation::Action& action) {
     network_->Dial(setup_.number, dial->address);
   } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
     Keep(accepted->item, accepted->own);
+  } else if (auto* withdrawn = std::get_if<federation::ItemWithdrawn>(&action)) {
+    if (!setup_.forgets_withdrawn) {
+      withdrawn_.push_back(withdrawn->item);
+    }
+    if (rounds_) {
+      rounds_->OnWithdrawn(withdrawn->item);
+    }
   } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
-    Drop(dropped->id);
+    Drop(*dropped);
+  } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
+    disk_.PutRevocations(revoked->list);
+    disk_.Sync();
+    if (rounds_) {
+      rounds_->ExcludeExpelled(*core_);
+    }
+  } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
+    disk_.PutEvidence(core_->Evidence());
+    if (rounds_) {
+      rounds_->ExcludeExpelled(*core_);
+    }
   } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
     audit_->Refused(setup_.number, refused->link, refused->status);
   } else if (auto* changed = std::get_if<federation::MemberChanged>(&action)) {
@@ -285,11 +343,17 @@ void SimNode::Do(federation::Action& action) {
 
 void SimNode::Keep(const federation::Item& item, bool own) {
   if (own) {
-    audit_->Signed(setup_.number, item.id, *item.payload);
+    audit_->Signed(setup_.number, item.id, *item.payload, item.expires_ms);
+    if (item.kind == federation::ItemKind::kContribution && !adversary_) {
+      audit_->Released(setup_.number, item.id, IsCharged(disk_, *item.payload));
+    }
   }
   audit_->Accepted(setup_.number, item, own);
   disk_.PutItem(item);
   Hold(item.id, true);
+  if (rounds_) {
+    rounds_->OnItem(item);
+  }
   if (own && setup_.syncs_items) {
     disk_.Sync();
   }
@@ -298,30 +362,22 @@ void SimNode::Keep(const federation::Item& item, bool own) {
   }
 }
 
-void SimNode::Drop(const Digest& id) {
-  disk_.DeleteItem(id);
-  Hold(id, false);
+void SimNode::Drop(const federation::ItemDropped& dropped) {
+  disk_.DeleteItem(dropped.id);
+  Hold(dropped.id, false);
+  if (rounds_) {
+    rounds_->OnDropped(dropped.id);
+  }
+  if (dropped.kind == federation::ItemKind::kCheckpoint ||
+      dropped.kind == federation::ItemKind::kWithdrawal) {
+    audit_->Replaced(setup_.number, dropped.id);
+  }
 }
 
 void SimNode::Hold(const Digest& id, bool held) {
   if (held ? held_.insert(id).second : held_.erase(id) > 0) {
     heads_ ^= PrefixOf(id);
   }
-}
-
-absl::Status SimNode::OfferUpdate(uint64_t round, const federation::AdapterUpdate& update) {
-  if (core_ == nullptr || paused_) {
-    return absl::UnavailableError("process does not run");
-  }
-  ASSIGN_OR_RETURN(const uint64_t reservation, ledger_->Reserve(ChargeOf(round)));
-  audit_->LedgerCharged(setup_.number, ledger_->spent());
-  if (!Survives()) {
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(ledger_->Spend(reservation));
-  ASSIGN_OR_RETURN(federation::Actions actions, core_->OfferUpdate(round, update, now()));
-  Apply(std::move(actions));
-  return Survives() ? ledger_->Release(reservation) : absl::OkStatus();
 }
 
 absl::Status SimNode::OfferPattern(const federation::SharedPattern& pattern) {

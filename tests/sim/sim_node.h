@@ -19,9 +19,12 @@
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/identities.h"
+#include "tests/sim/learning.h"
+#include "tests/sim/rounds_check.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_ledger.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_rounds.h"
 
 namespace ruvd::test {
 
@@ -32,16 +35,27 @@ struct NodeSetup {
   int64_t clock_offset_ms = 0;
   double clock_drift = 0;  // 1e-4: 100 microseconds a second fast
   Duration tick = std::chrono::milliseconds(250);
-  bool syncs_items = true;   // false: acknowledges items that a power cut may take
-  bool syncs_ledger = true;  // false: forgets what was spent
+  // The plan of the world's rounds.
+  std::shared_ptr<const federation::LearnerPlan> plan;
+  // What the node learns with the others; null: it runs no rounds.
+  Learning* learning = nullptr;
+  // What it sends as contributions if it lies in them.
+  std::optional<bench::UpdateAttack> attack;
+  // Defects
+  bool syncs_items = true;        // false: acknowledges items that a power cut may take
+  bool syncs_ledger = true;       // false: forgets what was spent
+  bool charges_first = true;      // false: charges a contribution when it has left
+  bool saves_last_round = true;   // false: its saved state says that the last round is missing
+  bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
   // The pool of the world: each record is verified and kept once.
   std::shared_ptr<federation::RecordPool> record_pool;
 };
 
-// The owner of one GossipCore: it carries out the core's actions over the simulated network and
-// disk, as the node's federation actor does over the real ones. Own items are synced before they
-// are acknowledged and sent, other nodes' items half a second later, and the ledger before every
-// step. A process can be killed between any two actions. Not thread-safe.
+// The owner of one GossipCore and of its ClusterRounds: it carries out the core's actions over the
+// simulated network and disk, as the node's federation actor does over the real ones. Own items are
+// synced before they are acknowledged and sent, other nodes' items and the state of the rounds half
+// a second later, and the ledger before every step. A process can be killed between any two
+// actions. Not thread-safe.
 class SimNode final : public NetworkEndpoint {
  public:
   // The referenced objects must outlive the node. With an adversary the node is Byzantine.
@@ -64,9 +78,12 @@ class SimNode final : public NetworkEndpoint {
   void Resume();
   void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
 
-  // These are inputs of the node's owner. Every update is charged in the ledger.
-  absl::Status OfferUpdate(uint64_t round, const federation::AdapterUpdate& update);
+  // These are inputs of the node's owner. Every contribution is charged in the ledger.
+  absl::Status OfferContribution(const federation::Contribution& contribution);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
+  // Takes back one of the newest own contributions. NOT_FOUND if there is none.
+  absl::Status WithdrawContribution();
+  absl::Status SetRevocations(const privacy::RevocationList& list);
 
   // ---- NetworkEndpoint
   void LinkOpened(federation::LinkId link, const std::string& dialed_address) override;
@@ -79,6 +96,9 @@ class SimNode final : public NetworkEndpoint {
   bool paused() const { return paused_; }
   bool byzantine() const { return adversary_ != nullptr; }
   const federation::GossipCore& core() const { return *core_; }
+  // Null while the process does not run or the node runs no rounds.
+  SimRounds* rounds() { return rounds_ ? &*rounds_ : nullptr; }
+  RoundsCheck* rounds_check() { return rounds_check_ ? &*rounds_check_ : nullptr; }
   const std::set<Digest>& held() const { return held_; }
   // Returns a value that is equal for equal sets of items.
   uint64_t heads() const { return heads_; }
@@ -89,6 +109,7 @@ class SimNode final : public NetworkEndpoint {
   // ---- What an adversary works with.
   size_t number() const { return setup_.number; }
   const Identity& identity() const { return IdentityOf(setup_.number); }
+  const federation::LearnerPlan& plan() const { return *setup_.plan; }
   uint64_t boot_counter() const { return boot_counter_; }
   federation::Instant now() const;
   Random& random() { return random_; }
@@ -109,8 +130,21 @@ class SimNode final : public NetworkEndpoint {
   void Tick(uint64_t boot);
   void Apply(federation::Actions actions);
   void Do(federation::Action& action);
+  // What the node keeps from before the restart.
+  void RestoreTrust();
+  void RestoreItems();
+  void TickRounds();
+  void OfferCheckpoint(federation::ClusterRounds::Checkpoint checkpoint);
+  void SaveRounds(std::string saved);
+  void BeginContribution(uint64_t round);
+  void EndContribution(uint64_t round, const federation::GlobalState& base);
+  absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
+  absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
+  // Signs and stores what peers are told about own withdrawn items; nullopt if there is nothing
+  // new.
+  std::optional<privacy::Withdrawal> SignWithdrawal(const federation::Actions& actions);
   void Keep(const federation::Item& item, bool own);
-  void Drop(const Digest& id);
+  void Drop(const federation::ItemDropped& dropped);
   void Hold(const Digest& id, bool held);
   void NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame);
   // Counts an action. Returns false if the process died before it.
@@ -126,6 +160,10 @@ class SimNode final : public NetworkEndpoint {
   SimDisk disk_;
   std::optional<SimLedger> ledger_;
   std::unique_ptr<federation::GossipCore> core_;  // null while there is no process
+  std::optional<RoundsCheck> rounds_check_;       // of all processes
+  std::optional<SimRounds> rounds_;               // of this process
+  bool training_ = false;
+  std::vector<federation::Item> withdrawn_;  // with forgets_withdrawn false
   std::shared_ptr<const federation::RecordBase> established_;
   uint64_t boot_counter_ = 0;
   bool paused_ = false;

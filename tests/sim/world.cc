@@ -34,13 +34,15 @@ constexpr size_t kMaxNodesWithLargeItems = 1000;
 constexpr size_t kMaxItemsPerWorld = 40;
 // The share of worlds that learn, among those whose seed may choose.
 constexpr double kLearningShare = 0.25;
-// Each node trains at its own time within a round; liars wait for the others.
-constexpr Duration kTrainingSpread = seconds(2);
-constexpr Duration kLiarsWait = seconds(3);
-// The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
-// learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
-// what liars can do within the spread of honest updates adds to it.
-constexpr double kMaxAdapterError = 0.4;
+// Rounds with contributions after the last fault.
+constexpr uint64_t kCalmRounds = 2;
+// Half of the greatest difference of clocks that drift: 50 s is far below a round of real nodes,
+// and half a round of a world that learns.
+constexpr int64_t kClockSpreadMillis = 50'000;
+constexpr int64_t kLearnersSpreadMillis = 2500;
+constexpr size_t kLeastForNewcomers = 5;
+// The share of the nodes that come late.
+constexpr size_t kNewcomers = 10;
 
 }  // namespace
 
@@ -82,15 +84,14 @@ void World::PickOptions() {
     }
   }
   const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
-    return UpdateAttackOf(entry.kind).has_value();
+    return LiesAboutLearning(entry.kind);
   });
   if (lies || !options_.learning) {
     options_.learning = lies || random_.Bernoulli(kLearningShare);
   }
+  plan_ = Learning::PlanOf(options_.defect == SeededDefect::kTrustingRule ? "mean" : "default");
   if (*options_.learning) {
-    learning_ = std::make_unique<Learning>(
-        options_.nodes, random_.Next(),
-        options_.defect == SeededDefect::kTrustingRule ? "mean" : "default");
+    learning_ = std::make_unique<Learning>(options_.nodes, random_.Next(), plan_);
   }
   if (!options_.items) {
     options_.items = std::min(2 * options_.nodes, kMaxItemsPerWorld);
@@ -113,6 +114,10 @@ std::vector<std::optional<AdversaryKind>> World::PickAdversaries() {
     for (; count > 0 && next + 2 < order.size(); --count) {
       kinds[order[next++]] = entry.kind;
     }
+  }
+  if (learning_ && picked_faults_.contains(Fault::kRevocation) && next + 2 < order.size() &&
+      order[next] < Learning::kNodes) {
+    revoked_ = order[next];
   }
   return kinds;
 }
@@ -140,19 +145,30 @@ void World::MakeNodes() {
   for (size_t i = 0; i < options_.nodes; ++i) {
     NodeSetup setup{.number = i, .contacts = ContactsOf(i, dialable_), .seed = random_.Next()};
     setup.record_pool = record_pool;
+    setup.plan = plan_;
     if (drifts) {
-      setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
+      const int64_t spread = learning_ ? kLearnersSpreadMillis : kClockSpreadMillis;
+      setup.clock_offset_ms =
+          static_cast<int64_t>(random_.Below(static_cast<uint64_t>(2 * spread + 1))) - spread;
       setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
     }
     // One sync covers everything, so a ledger forgets only if items are not synced either.
     setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
     setup.syncs_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
+    setup.charges_first = options_.defect != SeededDefect::kLateCharge;
+    setup.saves_last_round = options_.defect != SeededDefect::kRoundTwice;
+    setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
+    if (revoked_ == i) {
+      adversary = std::make_unique<Adversary>();  // nobody owes it anything once it is revoked
+    }
+    if (i < Learning::kNodes && (!kinds[i] || LiesAboutLearning(*kinds[i]))) {
+      setup.learning = learning_.get();
+      setup.attack = kinds[i] ? UpdateAttackOf(*kinds[i]) : std::nullopt;
+      liars_ += setup.attack ? 1 : 0;
+    }
     if (adversary) {
       audit_.SetByzantine(i);
-      if (const auto attack = UpdateAttackOf(*kinds[i])) {
-        update_liars_.emplace(i, *attack);
-      }
     } else {
       honest_.push_back(i);
     }
@@ -167,13 +183,29 @@ void World::MakeNodes() {
       dialable_.push_back(i);
     }
     if (!options_.established) {
-      queue_.After(milliseconds(static_cast<int64_t>(random_.Below(3000))),
-                   [node = nodes_.back().get()] { node->Start(); });
+      queue_.After(StartOf(i, honest), [node = nodes_.back().get()] { node->Start(); });
     }
   }
   if (options_.established) {
     Establish();
   }
+}
+
+Duration World::StartOf(size_t node, bool honest) {
+  const size_t newcomers = std::max<size_t>(options_.nodes / kNewcomers, 1);
+  if (honest && picked_faults_.contains(Fault::kNewcomer) && options_.nodes >= kLeastForNewcomers &&
+      node + newcomers >= options_.nodes) {
+    ++newcomers_;
+    // Not at the end, when the faults end.
+    return kWarmUp + Duration(static_cast<int64_t>((0.2 + 0.7 * random_.Uniform()) *
+                                                   static_cast<double>(Lasts().count())));
+  }
+  return milliseconds(static_cast<int64_t>(random_.Below(3000)));
+}
+
+Duration World::Lasts() const {
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::ratio<3600>>(options_.hours));
 }
 
 void World::Establish() {
@@ -199,11 +231,12 @@ void World::PlanItems(TimePoint begin, TimePoint end) {
 void World::OfferItem(size_t attempt) {
   SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
   absl::Status offered;
-  // More updates of one node would displace its older ones, by design.
-  size_t& deltas = deltas_of_[node.number()];
-  if (!learning_ && random_.Bernoulli(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
-    offered = node.OfferUpdate(1 + random_.Below(3), WorldUpdate(random_.Next()));
-    deltas += offered.ok() ? 1 : 0;
+  // More contributions of one node would displace its older ones, by design.
+  size_t& contributions = contributions_of_[node.number()];
+  if (!learning_ && random_.Bernoulli(0.5) && contributions < limits::kMaxContributionsPerOrigin) {
+    offered = node.OfferContribution(
+        WorldContribution(*plan_, RoundAt(*plan_, node.now().wall_ms), random_.Next()));
+    contributions += offered.ok() ? 1 : 0;
   } else {
     const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Bernoulli(0.05);
     offered = node.OfferPattern(WorldPattern(random_.Next(), large));
@@ -214,72 +247,10 @@ void World::OfferItem(size_t attempt) {
 }
 
 void World::PlanRounds(TimePoint begin, TimePoint end) {
-  const Duration period = (end - begin) / static_cast<int64_t>(Learning::kRounds);
-  const auto spread = static_cast<uint64_t>(std::min(kTrainingSpread, period / 4).count());
-  for (uint64_t round = 1; round <= Learning::kRounds; ++round) {
-    const TimePoint start = begin + period * static_cast<int64_t>(round - 1);
-    for (const size_t i : honest_) {
-      queue_.At(start + Duration(static_cast<int64_t>(random_.Below(spread))),
-                [this, i, round] { TrainRound(*nodes_[i], round); });
-    }
-    for (const auto& [i, attack] : update_liars_) {
-      queue_.At(start + std::min(kLiarsWait, period / 2),
-                [this, i = i, round] { LieRound(*nodes_[i], round); });
-    }
-  }
-}
-
-void World::TrainRound(SimNode& node, uint64_t round) {
-  if (node.up() && !node.paused()) {
-    const std::vector<federation::Item> held = node.core().Items();
-    // A node that dies meanwhile or has no budget left trains again in the next round.
-    node.OfferUpdate(round, learning_->Train(node.number(), round, held)).IgnoreError();
-  }
-}
-
-void World::LieRound(SimNode& node, uint64_t round) {
-  node.OfferUpdate(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
-}
-
-// Equal items give equal states, close to what honest nodes want unless there are more liars than
-// the rule is made for. A node's history has the state that its items give.
-void World::JudgeAdapters() {
-  constexpr uint64_t kEnd = Learning::kRounds + 1;
-  std::map<std::set<Digest>, Digest> digests;  // by the items that a node holds
-  std::optional<federation::GlobalState> first;
-  for (size_t place = 0; place < std::min(honest_.size(), kAskedNodes); ++place) {
-    const SimNode& node = *nodes_[honest_[place]];
-    if (!node.up()) {
-      continue;  // Judge reports this
-    }
-    const std::vector<federation::Item> items = node.core().Items();
-    const federation::GlobalState state = learning_->StateOf(items, kEnd);
-    const Digest digest = state.DigestOf(learning_->plan());
-    const auto known = digests.emplace(node.held(), digest).first;
-    if (known->second != digest) {
-      audit_.Violate("adapters_differ", "node " + std::to_string(honest_[place]) +
-                                            " made another adapter of the cluster's updates");
-    }
-    const bool forgets = options_.defect == SeededDefect::kForgetfulHistory && !first;
-    const auto history = learning_->HistoryOf(
-        honest_[place], kEnd, forgets ? std::span<const federation::Item>() : items);
-    if (history && history->DigestOf(learning_->plan()) != digest) {
-      audit_.Violate("history_differs", "node " + std::to_string(honest_[place]) +
-                                            " has another adapter than its items give");
-    }
-    if (!first) {
-      first = state;
-    }
-  }
-  if (!first) {
-    return;
-  }
-  const double error = learning_->ErrorOf(first->values[0], honest_);
-  audit_.measures().adapter_error.Add(error);
-  if (error > kMaxAdapterError && Learning::Withstands(update_liars_.size(), honest_.size())) {
-    audit_.Violate("not_converged", "the adapter is " + std::to_string(error) +
-                                        " of the way from what honest nodes want");
-  }
+  const auto round_at = [&](TimePoint time) {
+    return RoundAt(*plan_, At(time.time_since_epoch()).wall_ms);
+  };
+  learning_->Open(round_at(begin) + 1, round_at(end) + kCalmRounds);
 }
 
 void World::RunUntil(TimePoint end) {
@@ -311,13 +282,24 @@ void World::WatchHeal() {
   queue_.After(milliseconds(250), [this] { WatchHeal(); });
 }
 
+bool World::ItemsEqual() const {
+  if (HeadsEqual()) {
+    return true;
+  }
+  // Items that expire do so at different times, as clocks differ.
+  const std::set<Digest> first = audit_.WithoutExpiring(nodes_[honest_.front()]->held());
+  return std::ranges::all_of(
+      honest_, [&](size_t i) { return audit_.WithoutExpiring(nodes_[i]->held()) == first; });
+}
+
 bool World::Settled() {
+  const size_t due = audit_.due();
   for (const size_t i : honest_) {
-    if (!nodes_[i]->up() || nodes_[i]->held().size() < audit_.acknowledged()) {
+    if (!nodes_[i]->up() || nodes_[i]->held().size() < due) {
       return false;
     }
   }
-  if (!HeadsEqual()) {
+  if (!ItemsEqual() || (learning_ && !RoundsAgree())) {
     return false;
   }
   // The node that had not settled the last time is asked first.
@@ -350,6 +332,9 @@ void World::Settle() {
     if (Settled()) {
       settled_after_ = queue_.now() - begin;
       RunUntil(queue_.now() + kQuiet);
+      while (learning_ && !BetweenCheckpoints()) {
+        RunUntil(queue_.now() + milliseconds(500));
+      }
       return;
     }
   }
@@ -358,7 +343,7 @@ void World::Settle() {
 void World::Judge() {
   std::set<Digest> all;
   for (const size_t i : honest_) {
-    all.insert(nodes_[i]->held().begin(), nodes_[i]->held().end());
+    all.merge(audit_.WithoutExpiring(nodes_[i]->held()));
   }
   for (size_t place = 0; place < honest_.size(); ++place) {
     const size_t i = honest_[place];
@@ -386,7 +371,7 @@ void World::Judge() {
     }
   }
   if (learning_) {
-    JudgeAdapters();
+    JudgeRounds();
   }
   if (!settled_after_ && audit_.violations().empty()) {
     audit_.Violate("not_settled", "honest nodes were not of one mind at any whole second");
@@ -396,12 +381,12 @@ void World::Judge() {
 WorldReport World::Run() {
   RunUntil(queue_.now() + kWarmUp);
   const TimePoint begin = queue_.now();
-  const auto lasts = std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double, std::ratio<3600>>(options_.hours));
+  const Duration lasts = Lasts();
   PlanItems(begin, begin + lasts);
   if (learning_) {
     PlanRounds(begin, begin + lasts);
   }
+  PlanMembers(begin, begin + lasts);
   faults_->Begin(begin + lasts);
   WatchHeal();
   PlantDefect();
@@ -441,6 +426,9 @@ void World::PlantDefect() {
     case SeededDefect::kDeafNode:
       network_.Deafen(victim);
       return;
+    case SeededDefect::kOddNode:
+      queue_.After(Lasts(), [this, victim] { GiveOddItem(*nodes_[victim]); });
+      return;
     default:
       return;
   }
@@ -458,6 +446,9 @@ WorldReport World::Report() const {
   }
   report.honest = honest_.size();
   report.faults = faults_->counts();
+  report.faults["withdrawal"] += audit_.measures().withdrawn;
+  report.faults["revocation"] += list_.nodes.size();
+  report.faults["newcomer"] += newcomers_;
   for (const auto& node : nodes_) {
     report.faults["unsynced-write"] += node->lost().dropped;
     report.faults["torn-write"] += node->lost().torn ? 1 : 0;
@@ -475,7 +466,7 @@ WorldReport World::Report() const {
   for (const size_t i : honest_) {
     report.measures.payload_bytes_received += nodes_[i]->payload_bytes_received();
   }
-  report.measures.due_deliveries = report.measures.acknowledged * (honest_.size() - 1);
+  report.measures.due_deliveries = audit_.DueDeliveries();
   report.simulated_s = std::chrono::duration<double>(queue_.now().time_since_epoch()).count();
   report.node_hours = report.simulated_s / 3600 * static_cast<double>(honest_.size());
   if (settled_after_) {

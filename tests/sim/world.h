@@ -37,8 +37,11 @@ enum class SeededDefect : uint8_t {
   kUnsyncedItems,     // nodes acknowledge items that they have not synced
   kUnsyncedLedger,    // ledgers forget what a power cut takes
   kTrustingRule,      // nodes take the mean of whatever updates there are
-  kForgetfulHistory,  // a node's history loses what the node holds
   kDeafNode,          // only keep-alives ever reach one node's core
+  kLateCharge,        // nodes charge a contribution when it has left
+  kRoundTwice,        // nodes count the last settled round again after a restart
+  kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
+  kOddNode,           // a node's rounds take a contribution that the node does not hold
 };
 
 struct WorldOptions {
@@ -58,8 +61,8 @@ struct WorldOptions {
   std::optional<std::vector<ByzantineShare>> byzantine;
   std::optional<std::set<Fault>> faults;
   std::optional<size_t> items;
-  // Whether nodes learn together: their updates are those of Learning. Worlds in which some nodes
-  // lie about updates always learn.
+  // Whether nodes learn together: they run rounds, and their contributions are those of Learning.
+  // Worlds in which some nodes lie about that always learn.
   std::optional<bool> learning;
   SeededDefect defect = SeededDefect::kNone;
 };
@@ -94,15 +97,30 @@ class World {
  private:
   void PickOptions();
   void MakeNodes();
+  // Returns when a node starts for the first time.
+  Duration StartOf(size_t node, bool honest);
+  Duration Lasts() const;  // the phase with faults
   void Establish();
   std::vector<std::string> ContactsOf(size_t node, const std::vector<size_t>& honest);
   std::vector<std::optional<AdversaryKind>> PickAdversaries();
   void PlanItems(TimePoint begin, TimePoint end);
   void OfferItem(size_t attempt);
   void PlanRounds(TimePoint begin, TimePoint end);
-  void TrainRound(SimNode& node, uint64_t round);
-  void LieRound(SimNode& node, uint64_t round);
-  void JudgeAdapters();
+  // What happens to members, as far as the seed picked it.
+  void PlanMembers(TimePoint begin, TimePoint end);
+  void WithdrawOne();
+  void Revoke();
+  // Returns the honest nodes that run rounds now.
+  std::vector<SimNode*> RunningRounds();
+  // Returns a round that is after all contributions.
+  uint64_t RoundAfterAll();
+  bool RoundsAgree();
+  // Whether checkpoints were passed a while ago, and the next ones come a while later.
+  bool BetweenCheckpoints() const;
+  bool ItemsEqual() const;
+  void JudgeRounds();
+  void JudgeParts(SimNode& node, const federation::GlobalState& state);
+  void GiveOddItem(SimNode& node);
   void PlantDefect();
   void RunUntil(TimePoint end);
   void WatchHeal();
@@ -120,10 +138,14 @@ class World {
   Audit audit_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<size_t> honest_;
-  std::vector<size_t> dialable_;                        // of these
-  std::map<size_t, size_t> deltas_of_;                  // offered, by node
-  std::unique_ptr<Learning> learning_;                  // null where nodes do not learn
-  std::map<size_t, bench::UpdateAttack> update_liars_;  // by node
+  std::vector<size_t> dialable_;               // of these
+  std::map<size_t, size_t> contributions_of_;  // offered, by node
+  std::shared_ptr<const federation::LearnerPlan> plan_;
+  std::unique_ptr<Learning> learning_;  // null where nodes do not learn
+  size_t liars_ = 0;                    // in what nodes learn
+  std::optional<size_t> revoked_;       // the member that is, or will be
+  privacy::RevocationList list_;        // empty until it is
+  size_t newcomers_ = 0;
   std::unique_ptr<FaultInjector> faults_;
   std::set<Fault> picked_faults_;
   std::optional<TimePoint> heal_watched_;

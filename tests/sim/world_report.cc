@@ -212,6 +212,10 @@ std::string ToJson(const Summary& summary) {
       {"node_hours", totals.node_hours},
       {"heal", QuantilesOf(measures.heal)},
       {"settle", QuantilesOf(totals.settled)},
+      {"rounds",
+       {{"states_settled", measures.states_settled},
+        {"states_taken", measures.states_taken},
+        {"withdrawn", measures.withdrawn}}},
       {"adapter_error",
        {{"worlds", measures.adapter_error.count()},
         {"p50", measures.adapter_error.Quantile(0.5)},
@@ -259,6 +263,8 @@ std::string ToTable(const Summary& summary) {
   out += RowOf("heal to equal items", measures.heal);
   out += RowOf("last fault to settled", totals.settled);
   if (measures.adapter_error.count() > 0) {
+    out += Row("states settled, taken",
+               fmt::format("{}, {}", measures.states_settled, measures.states_taken));
     out +=
         Row("error of learned adapters",
             fmt::format("p50 {:.3f}, max {:.3f} ({} worlds)", measures.adapter_error.Quantile(0.5),

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What happens to members in a world, and how the rounds of its nodes are judged.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "federation/learner/contribution.h"
+#include "tests/federation/fixture.h"
+#include "tests/sim/world.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kWithdrawalPeriod = seconds(3);
+// The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
+// learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
+// what liars can do within the spread of honest contributions adds to it.
+constexpr double kMaxAdapterError = 0.4;
+
+}  // namespace
+
+void World::PlanMembers(TimePoint begin, TimePoint end) {
+  if (picked_faults_.contains(Fault::kWithdrawal)) {
+    for (TimePoint at = begin; at < end; at += kWithdrawalPeriod) {
+      const auto wait = random_.Below(static_cast<uint64_t>(kWithdrawalPeriod.count()));
+      queue_.At(at + Duration(static_cast<int64_t>(wait)), [this] { WithdrawOne(); });
+    }
+  }
+  if (revoked_) {
+    const double share = 0.2 + 0.4 * random_.Uniform();
+    queue_.At(
+        begin + Duration(static_cast<int64_t>(share * static_cast<double>((end - begin).count()))),
+        [this] { Revoke(); });
+  }
+}
+
+void World::WithdrawOne() {
+  // A node that is down or has nothing to withdraw does nothing.
+  nodes_[honest_[random_.Below(honest_.size())]]->WithdrawContribution().IgnoreError();
+}
+
+void World::Revoke() {
+  if (list_.number == 0) {
+    auto list = privacy::RevokeNodes({}, {IdentityOf(*revoked_).key.id()},
+                                     At(queue_.now().time_since_epoch()).wall_ms,
+                                     privacy::SigningKey::FromSeed(SeedOf(1000)));
+    RUVD_CHECK(list.ok());
+    list_ = *std::move(list);
+  }
+  SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
+  if (!node.SetRevocations(list_).ok()) {  // it is down
+    queue_.After(milliseconds(100), [this] { Revoke(); });
+  }
+}
+
+std::vector<SimNode*> World::RunningRounds() {
+  std::vector<SimNode*> running;
+  for (const size_t i : honest_) {
+    if (nodes_[i]->rounds() != nullptr) {
+      running.push_back(nodes_[i].get());
+    }
+  }
+  return running;
+}
+
+uint64_t World::RoundAfterAll() {
+  uint64_t round = learning_->last_round();
+  for (SimNode* node : RunningRounds()) {
+    round = std::max(round, node->rounds()->now_round());
+  }
+  return round + 1;
+}
+
+bool World::RoundsAgree() {
+  const uint64_t running = RoundAt(*plan_, At(queue_.now().time_since_epoch()).wall_ms);
+  if (running <= learning_->last_round() + 1) {
+    return false;  // contributions are on their way
+  }
+  const uint64_t round = RoundAfterAll();
+  std::set<Digest> digests;
+  for (SimNode* node : RunningRounds()) {
+    digests.insert(node->rounds()->StateBefore(round).DigestOf(*plan_));
+  }
+  return digests.size() <= 1;
+}
+
+bool World::BetweenCheckpoints() const {
+  const int64_t period = int64_t{plan_->window} * plan_->round_ms;
+  const int64_t since = (At(queue_.now().time_since_epoch()).wall_ms - plan_->round_ms) % period;
+  return since >= period / 2 && since <= period * 4 / 5;
+}
+
+// Equal items give equal states, close to what honest nodes want unless there are more liars than
+// the rule is made for. Every state is that of the node's items.
+void World::JudgeRounds() {
+  const uint64_t round = RoundAfterAll();
+  std::map<std::set<Digest>, Digest> digests;  // by the items that a node holds
+  std::optional<federation::GlobalState> first;
+  for (SimNode* node : RunningRounds()) {
+    const federation::GlobalState state = node->rounds()->StateBefore(round);
+    const Digest digest = state.DigestOf(*plan_);
+    const auto known = digests.emplace(audit_.WithoutExpiring(node->held()), digest).first;
+    if (known->second != digest) {
+      audit_.Violate("adapters_differ",
+                     audit_.Where(node->number()) + " made another adapter of the same items");
+    }
+    node->rounds_check()->CheckState(state, round, node->core().Items());
+    JudgeParts(*node, state);
+    audit_.measures().states_settled += node->rounds_check()->settled();
+    audit_.measures().states_taken += node->rounds_check()->taken();
+    first = first ? first : state;
+  }
+  if (!first) {
+    return;
+  }
+  std::vector<size_t> learners;
+  std::ranges::copy_if(honest_, std::back_inserter(learners),
+                       [](size_t i) { return i < Learning::kNodes; });
+  const double error = learning_->ErrorOf(first->values[0], learners);
+  audit_.measures().adapter_error.Add(error);
+  if (error > kMaxAdapterError && Learning::Withstands(liars_, learners.size())) {
+    audit_.Violate("not_converged", "the adapter is " + std::to_string(error) +
+                                        " of the way from what honest nodes want");
+  }
+}
+
+void World::JudgeParts(SimNode& node, const federation::GlobalState& state) {
+  if (list_.number == 0) {
+    return;
+  }
+  const privacy::NodeId revoked = IdentityOf(*revoked_).key.id();
+  if (state.last_part.contains(revoked) ||
+      node.rounds()->StateBefore(0).last_part.contains(revoked)) {
+    audit_.Violate("revoked_has_part", audit_.Where(node.number()) + " has a state with node " +
+                                           std::to_string(*revoked_) + ", which is revoked");
+  }
+}
+
+void World::GiveOddItem(SimNode& node) {
+  const uint64_t round = learning_->last_round();
+  federation::Item item{.id = Digest{1},
+                        .kind = federation::ItemKind::kContribution,
+                        .origin = Digest{1},
+                        .round = round,
+                        .envelope = nullptr,
+                        .payload = std::make_shared<const std::string>(
+                            EncodeContribution(WorldContribution(*plan_, round, 1), *plan_))};
+  node.rounds()->OnDefect({&item, 1});
+}
+
+}  // namespace ruvd::test
