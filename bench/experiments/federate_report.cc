@@ -63,16 +63,14 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
   const std::vector<NamedArm> arms = ArmsOf(scores, node);
   nlohmann::json json = {{"domain", texts[node].name}, {"epsilon", own.spent.epsilon},
                          {"delta", own.spent.delta},   {"snr", own.spent.snr},
-                         {"sigma", own.spent.sigma},   {"bytes", own.bytes},
-                         {"committed", own.committed}};
+                         {"sigma", own.spent.sigma},   {"bytes", own.bytes}};
   fmt::print(
-      "\nnode {}, {}: epsilon {} at delta {:g}, predicted SNR {}, {} bytes to each receiver, {} of "
-      "{} rounds committed\n",
+      "\nnode {}, {}: epsilon {} at delta {:g}, predicted SNR {}, {} bytes to each receiver\n",
       node, texts[node].name,
       std::isfinite(own.spent.epsilon) ? fmt::format("{:.3f}", own.spent.epsilon) : "unbounded",
       own.spent.delta,
       std::isfinite(own.spent.snr) ? fmt::format("{:.2f}", own.spent.snr) : "without noise",
-      own.bytes, own.committed, options.rounds);
+      own.bytes);
   for (size_t domain = 0; domain < texts.size(); ++domain) {
     PrintDomain(arms, scores.base, texts[domain], domain, domain == node);
     for (const auto& [name, arm] : arms) {

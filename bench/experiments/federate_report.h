@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/experiments/federate_figures.h"
-#include "bench/experiments/federate_release.h"
+#include "bench/experiments/federate_guards.h"
 #include "bench/experiments/federate_scores.h"
 #include "bench/experiments/federate_texts.h"
 
@@ -26,14 +26,13 @@ struct ArmScores {
 // All arms of one node; those that were left out have no domains.
 struct NodeScores {
   ArmScores local;      // R-cores of its own text
-  ArmScores federated;  // the global adapter and the node's private LoRA
+  ArmScores federated;  // the global adapter
   ArmScores overlay;    // that and its private LoRA
   // It is the LoRA of the overlay without the global adapter beneath. It is scored on its own
   // domain alone: its scores on the other domains and on general text are empty.
   ArmScores local_lora;
   PrivacySpent spent;
-  size_t bytes = 0;      // to one receiver
-  size_t committed = 0;  // rounds
+  size_t bytes = 0;  // to one receiver
 };
 
 struct ExperimentScores {
@@ -57,7 +56,6 @@ Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> 
 
 // What the run is judged by.
 struct ReportOptions {
-  size_t rounds = 1;
   bool attacked = false;
   bool noised = false;
   const Crops* general = nullptr;
