@@ -66,7 +66,10 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
   app->add_option("--strategy", s->strategy)
       ->check(CLI::IsMember({"timestep", "schedule", "hybrid"}))
       ->capture_default_str();
-  app->add_option("--rule", s->rule, "of the learning plan: default, mean, median, ...")
+  app->add_option(
+         "--rule", s->rule,
+         "default: that of a node; mean, median, trimmed_mean, multi_krum, geometric_median, "
+         "nearest_neighbour_trimmed, self_clip")
       ->capture_default_str();
   app->add_option("--outer", s->outer,
                   "optimiser of the global adapter; default: adam for gradients, else plain")
