@@ -4,10 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/experiments/federate_figures.h"
@@ -53,6 +54,12 @@ Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
 
 // The arm's change from another one on a text, nats per token; below zero is better.
 Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents);
+
+// Adds the verdict that an arm changes nothing for the worse on any node's own domain. Both
+// functions return the scores of a node; `what` says what is compared.
+using ArmOfNode = std::function<const ArmScores&(size_t node)>;
+void JudgeOwnDomains(const std::string& key, std::string_view what, const ArmOfNode& arm,
+                     const ArmOfNode& other, std::span<const DomainText> texts, Verdicts* verdicts);
 
 // What the run is judged by.
 struct ReportOptions {

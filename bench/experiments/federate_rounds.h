@@ -21,7 +21,7 @@ namespace ruvd::bench {
 struct FederationRun {
   FederateSettings settings;
   federation::ContributionKind kind = federation::ContributionKind::kDelta;
-  // kPublic: without noise. The other tiers need kGradient.
+  // kPublic adds no noise; the other tiers need kGradient
   privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
   size_t honest = 0;     // nodes that train, the first ones
   size_t attackers = 0;  // behind them

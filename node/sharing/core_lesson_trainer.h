@@ -38,11 +38,11 @@ class CoreLessonTrainer : public federation::LessonTrainer {
   };
 
   // Trains on as many lessons as the steps have maskings, but at most limits::kMaxDeepLessons,
-  // chosen by the seed; on all of them if there are no more. Further errors: those of the lessons,
-  // of BetweenSlices and of CoreTrainer::Train.
+  // chosen by the seed; on all of them if there are no more. Fails as the lessons, BetweenSlices
+  // and CoreTrainer::Train do.
   absl::StatusOr<Trained> Train(const federation::BankedValues& from,
                                 const federation::LearnerPlan::Local& local, uint64_t seed) final;
-  // Errors: those of the lessons, of BetweenSlices and of CoreTrainer::Gradients.
+  // Fails as the lessons, BetweenSlices and CoreTrainer::Gradients do.
   absl::Status Gradients(const federation::BankedValues& at, std::span<const Draw> draws,
                          std::span<float* const> gradients) final;
 
