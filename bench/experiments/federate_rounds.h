@@ -11,7 +11,7 @@
 #include "bench/experiments/federate_guards.h"
 #include "bench/experiments/federate_settings.h"
 #include "bench/experiments/federate_world.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
 #include "privacy/consent/consent.h"
 

@@ -176,7 +176,7 @@ FederateSettings SmokeSettings() {
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
   // This flag was read before the others were added, since it gives their defaults.
-  app->add_flag("--smoke")->description("small defaults, to try everything in about two minutes");
+  app->add_flag("--smoke")->description("small defaults, to try everything within minutes");
   AddTexts(app, settings);
   AddPrivacy(app, settings);
   AddFederation(app, settings);

@@ -60,7 +60,7 @@ struct FederateSettings {
   uint64_t seed = 1;
 };
 
-// Returns settings that are small enough to try everything in two minutes.
+// Returns settings that are small enough to try everything within minutes.
 FederateSettings SmokeSettings();
 
 // Adds all flags; `settings` must outlive the parsing and holds the defaults.

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/experiments/federate_texts.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/learner/global_state.h"
 #include "inference/train/core_trainer.h"
 #include "inference/train/losses.h"
 

@@ -13,7 +13,7 @@
 #include "bench/experiments/federate_scores.h"
 #include "bench/experiments/federate_texts.h"
 #include "bench/experiments/federate_training.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/adapter/talora.h"

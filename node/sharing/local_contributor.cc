@@ -90,6 +90,11 @@ absl::Status Changed() {
                "offered in this round; the next one is made without it");
 }
 
+// Returns the zCDP of what peers see of a round, without sampling.
+absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
+  return federation::RhoOfRound(plan, tier == ConsentTier::kMasked);
+}
+
 // Adds lessons that pass a filter to the units of a plan.
 class UnitCollector {
  public:
@@ -163,7 +168,7 @@ absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
                                                      ConsentTier tier) const {
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  ASSIGN_OR_RETURN(const double rho, federation::RhoOfRound(plan, tier == ConsentTier::kMasked));
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, tier));
   return federation::SamplingRateWithin(rho, budget);
 }
 
@@ -171,8 +176,7 @@ absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
 absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequest& request,
                                                           double rate) const {
   const LearnerPlan& plan = *request.plan;
-  ASSIGN_OR_RETURN(const double rho,
-                   federation::RhoOfRound(plan, request.tier == ConsentTier::kMasked));
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
   ASSIGN_OR_RETURN(privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
   const uint64_t rho_q32 = options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
   ASSIGN_OR_RETURN(
