@@ -237,6 +237,9 @@ class Federation {
   // Returns what attackers send that know what the honest nodes send.
   absl::StatusOr<std::vector<std::vector<float>>> Lies(
       const std::vector<std::vector<float>>& honest) {
+    if (run_.attackers == 0) {
+      return std::vector<std::vector<float>>();
+    }
     ASSIGN_OR_RETURN(const UpdateAttack attack, AttackOf(run_.settings.attack));
     Random random(Random(run_.settings.seed).Next() + round());
     return Attack(attack, honest, run_.attackers, random);

@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "federation/learner/local_round.h"
 #include "federation/learner/plan.h"
+#include "inference/adapter/core_shape.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/model/model.h"
 #include "inference/train/core_trainer.h"

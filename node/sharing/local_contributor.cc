@@ -20,6 +20,7 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/ledger/ledger_entry.h"
+#include "privacy/reasons.h"
 #include "storage/consent/consent_book.h"
 #include "storage/reasons.h"
 
