@@ -258,7 +258,7 @@ Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
   return state_->TakeActions();
 }
 
-Actions GossipCore::WithdrawAdapterDeltas() {
+Actions GossipCore::WithdrawContributions() {
   state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   state_->exchange.Withdraw(ItemKind::kContribution);
   return state_->TakeActions();

@@ -112,7 +112,7 @@ class GossipCore {
   // Stops sharing every version of an own pattern, or all own updates and contributions: peers that
   // ask get nothing, and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
-  Actions WithdrawAdapterDeltas();
+  Actions WithdrawContributions();
   // Stops sharing own items by their ids; ids of other items are ignored.
   Actions WithdrawItems(std::span<const Digest> ids);
   // Signs, keeps and spreads the statement that this node takes back what it sent: peers that

@@ -21,6 +21,8 @@ using Message = GossipMessage;
 
 // Answers to the operator come from memory, so this limit only guards against a stopped actor.
 constexpr Duration kPatience = std::chrono::seconds(30);
+// A preview trains a contribution, behind what the learning thread does already.
+constexpr Duration kPreviewPatience = std::chrono::minutes(3);
 // The core ends its links at the first tick after its patience.
 constexpr Duration kLastTick = std::chrono::seconds(1);
 
@@ -103,7 +105,7 @@ class FederationActorImpl final : public sharing::FederationActor {
         [tier](runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply) {
           return PreviewRequest{tier, std::move(reply)};
         },
-        clock_.Now() + kPatience, std::move(done), Priority::kControl);
+        clock_.Now() + kPreviewPatience, std::move(done), Priority::kControl);
   }
 
  private:

@@ -16,14 +16,12 @@
 #include "federation/limits.h"
 #include "inference/adapter/core_shape.h"
 #include "inference/adapter/frame_set.h"
+#include "inference/adapter/projection_frame.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/learning_throttle.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
-#include "node/serving/adapter_source.h"
 #include "node/sharing/dp_centroids.h"
-#include "node/sharing/dp_release.h"
-#include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
@@ -37,13 +35,12 @@
 
 namespace ruvd::actors {
 
-// What the rounds of the cluster need. All but `plan` and `frame` is borrowed.
+// What the rounds of the cluster need besides the contributor. All but `plan` and `frame` is
+// borrowed.
 struct RoundLearningOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;
   std::shared_ptr<const inference::FrameSet> frame;
   inference::CoreShape shape;  // of the global adapter, in the frame
-  // Used on the learning pool, and by the actor for shares of masked sums
-  sharing::LocalContributor* contributor = nullptr;
   sharing::GlobalGate* gate = nullptr;         // used only on the learning pool
   serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
 };
@@ -62,17 +59,16 @@ struct FederationActorOptions {
   storage::ConsentStore* consent = nullptr;
   storage::WithdrawalStore* withdrawals = nullptr;  // null: withdrawals are not recorded
   storage::ReleaseSourceStore* releases =
-      nullptr;  // null: a restart forgets who contributed to an update
+      nullptr;  // null: a restart forgets who contributed to what this node offers
   const storage::ConsentBook* consents = nullptr;  // of users and sessions
-  sharing::DpRelease* release = nullptr;           // used only by this actor, except View
-  sharing::DpCentroids* centroids = nullptr;  // as `release`; null: noised centroids are not shared
+  // Checks tiers, and makes contributions on `learning_pool`
+  const sharing::LocalContributor* contributor = nullptr;
+  // Used only by this actor, except View; null: noised centroids are not shared
+  sharing::DpCentroids* centroids = nullptr;
+  const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
   uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
   float pattern_quality = 0;     // least quality that a peer's pattern must claim
-  serving::AdapterSource* adapters = nullptr;
-  // The global adapter and what its rounds need; used only on `learning_pool`, which has one
-  // thread.
-  sharing::FederatedModel* model = nullptr;
-  learning::LearningServices learning;
+  learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;
   // Starts a link to host:port, which ends in OpenLink or OnDialFailed. Must be set before the
@@ -80,13 +76,8 @@ struct FederationActorOptions {
   std::function<void(const std::string&)> dial;
   // The actor does not start if it cannot load the revocation list.
   sharing::TrustStore trust;
-  // Shortest time between two offers of a changed delta.
-  Duration round{};
-  // Time between the beginnings of masked rounds
-  Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
-  storage::StateStore* state = nullptr;  // keeps masked sums; null: they are lost at a restart
-  // The cluster's rounds, which take the place of updates and masked sums of patterns' cores.
-  // nullopt: the node runs no rounds
+  storage::StateStore* state = nullptr;  // null: a restart forgets the settled rounds
+  // nullopt: the node takes part in no rounds, because its model has no frame
   std::optional<RoundLearningOptions> rounds;
 };
 

@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/peer_learning.h"
+#include "node/actors/round_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/link_sinks.h"
 #include "node/sharing/own_patterns.h"
@@ -40,18 +40,18 @@ class GossipActor final : public runtime::Actor<Message> {
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         trust_(options.trust),
-        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id(),
+        peer_patterns_(*options.patterns, *options.frame, options.key->id(),
                        {.quality = options.pattern_quality, .examples = options.public_examples}),
-        own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
-                      options.consents, options.public_examples, options.releases),
+        own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
+                      options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
-        shared_items_(*options.consent),
-        learning_(MakePeerLearning(
-            options_, own_patterns_,
-            [this](federation::Actions actions, Context& context) {
-              Perform(std::move(actions), context);
-            },
-            [this] { return core_->NewestDeltas(); })) {}
+        shared_items_(*options.consent) {
+    if (options_.rounds) {
+      rounds_.emplace(options_, own_patterns_, [this](federation::Actions actions, Context& context) {
+        Perform(std::move(actions), context);
+      });
+    }
+  }
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor counts as a boot, because sequence numbers of a boot are never
@@ -65,7 +65,9 @@ class GossipActor final : public runtime::Actor<Message> {
                                                            privacy::SecureRandomBytes,
                                                            context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
-    RETURN_IF_ERROR(learning_->Restore());  // before actions reach it
+    if (rounds_) {
+      RETURN_IF_ERROR(rounds_->Restore());  // before actions reach it
+    }
     ASSIGN_OR_RETURN(federation::Actions trust, trust_.Restore(*core_, Now()));
     Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
@@ -120,7 +122,9 @@ class GossipActor final : public runtime::Actor<Message> {
     WithdrawExpired(context);
     trust_.LogIfRevocationListStale(*core_, Now());
     OfferCentroids(context);
-    learning_->OnTick(*core_, consent_since_ms_, context);
+    if (rounds_) {
+      rounds_->OnTick(*core_, consent_since_ms_, context);
+    }
     return absl::OkStatus();
   }
   absl::Status On(LeaveRequest& message, Context& context) override {
@@ -143,12 +147,13 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(LessonsWithdrawn&, Context& context) override {
-    learning_->OnSharingChanged();
-    learning_->OnLessonsWithdrawn(*core_, context);
+    if (rounds_) {
+      rounds_->OnSharingChanged();
+      rounds_->OnLessonsWithdrawn(*core_, context);
+    }
     return absl::OkStatus();
   }
   absl::Status On(ViewRequest& message, Context& context) override {
-    CountContributors(*core_, *options_.release);
     sharing::FederationView view;
     view.members = core_->Members();
     view.now = context.Now();
@@ -161,8 +166,11 @@ class GossipActor final : public runtime::Actor<Message> {
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
     view.plain_shared = shared_items_.plain();
-    view.release = options_.release->View(core_->consent());
-    learning_->Describe(&view);
+    view.federates = true;
+    if (rounds_) {
+      view.rounds = rounds_->View();
+      view.release = options_.contributor->View(*options_.rounds->plan);
+    }
     view.certificate_expires_ms = core_->certificate().not_after_ms;
     if (options_.centroids != nullptr) {
       view.centroids = options_.centroids->View();
@@ -178,20 +186,40 @@ class GossipActor final : public runtime::Actor<Message> {
     message.reply.Send(Recheck(context));
     return absl::OkStatus();
   }
-  absl::Status On(PreviewRequest& message, Context&) override {
-    CountContributors(*core_, *options_.release);
-    message.reply.Send(PreviewOf(message.tier));
+  absl::Status On(PreviewRequest& message, Context& context) override {
+    Preview(message, context);
     return absl::OkStatus();
   }
 
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
 
-  // Restores items, consent and the federated adapter from before the restart.
+  void ExcludeExpelled() {
+    if (rounds_) {
+      rounds_->ExcludeExpelled(*core_);
+    }
+  }
+  void OnSharingChanged() {
+    if (rounds_) {
+      rounds_->OnSharingChanged();
+    }
+  }
+
+  // Checks whether this node may share under the tier, which depends on no lesson. Noised centroids
+  // can leave under `dp` even if the plan of the rounds has no noise.
+  absl::Status CheckTier(privacy::ConsentTier tier) const {
+    RETURN_IF_ERROR(options_.contributor->CheckTier(tier));
+    const bool centroids = tier == privacy::ConsentTier::kDp && options_.centroids != nullptr &&
+                           options_.centroids->View().enabled();
+    return options_.rounds && !centroids
+               ? options_.contributor->Check(*options_.rounds->plan, tier)
+               : absl::OkStatus();
+  }
+
+  // Restores items and consent from before the restart.
   absl::Status Restore(Context& context) {
-    learning_->ExcludeExpelled(*core_);
+    ExcludeExpelled();
     RETURN_IF_ERROR(shared_items_.Load());
-    options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(
         RestoreConsent(context));  // first, because own items may be shared only under it
     ASSIGN_OR_RETURN(std::vector<federation::Item> items, sharing::LoadItems(*options_.items));
@@ -209,7 +237,9 @@ class GossipActor final : public runtime::Actor<Message> {
     for (const federation::Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
-    learning_->OnRestored(*core_, context);
+    if (rounds_) {
+      rounds_->OnRestored(*core_, context);
+    }
     return absl::OkStatus();
   }
 
@@ -218,7 +248,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!record.has_value()) {
       return absl::OkStatus();
     }
-    if (const absl::Status allowed = options_.release->CheckTier(record->tier); !allowed.ok()) {
+    if (const absl::Status allowed = CheckTier(record->tier); !allowed.ok()) {
       LogError("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
       return absl::OkStatus();
     }
@@ -229,7 +259,6 @@ class GossipActor final : public runtime::Actor<Message> {
       return absl::OkStatus();
     }
     consent_since_ms_ = record->since_ms;
-    options_.release->SetTier(core_->consent());
     Perform(*std::move(actions), context);
     return absl::OkStatus();
   }
@@ -254,7 +283,9 @@ class GossipActor final : public runtime::Actor<Message> {
         Exclude(withdrawn->item);
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
-        learning_->OnDropped(*dropped);
+        if (rounds_) {
+          rounds_->OnDropped(*dropped);
+        }
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
         LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
                    ReasonOf(refused->status));
@@ -263,17 +294,16 @@ class GossipActor final : public runtime::Actor<Message> {
                 federation::MemberStateName(member->member.state), member->member.address);
       } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
         trust_.StoreRevocations(revoked->list);
-        learning_->ExcludeExpelled(*core_);
+        ExcludeExpelled();
       } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
         trust_.StoreEvidence(*core_);
-        learning_->ExcludeExpelled(*core_);
+        ExcludeExpelled();
       }
     }
     for (const privacy::Withdrawal& withdrawal : withdrawals) {
       Perform("peers could not be told what was taken back",
               core_->OfferWithdrawal(withdrawal, Now()), context);
     }
-    learning_->OnPerformed(context);
     if (leave_ && core_->drained()) {
       leave_->Send(LeaveDone{});
     }
@@ -281,7 +311,9 @@ class GossipActor final : public runtime::Actor<Message> {
 
   // Stops the use of an item that its sender withdrew.
   void Exclude(const federation::Item& item) {
-    learning_->OnWithdrawn(item);
+    if (rounds_) {
+      rounds_->OnWithdrawn(item);
+    }
     if (item.kind == federation::ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
     }
@@ -302,7 +334,9 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
-    learning_->OnItem(accepted.item);
+    if (rounds_) {
+      rounds_->OnItem(accepted.item);
+    }
     if (accepted.own) {
       return;
     }
@@ -316,13 +350,13 @@ class GossipActor final : public runtime::Actor<Message> {
 
   absl::StatusOr<admin::v1::SetConsentResponse> ChangeConsent(privacy::ConsentTier tier,
                                                               Context& context) {
-    RETURN_IF_ERROR(options_.release->CheckTier(tier));
+    RETURN_IF_ERROR(CheckTier(tier));
     const sharing::WithdrawnCounts taken = withdrawals_.total();
-    learning_->OnSharingChanged();
+    OnSharingChanged();
     if (tier != core_->consent()) {
       // This comes before the record is stored, because what a crash leaves behind must be allowed
       // by its tier.
-      Perform(core_->WithdrawAdapterDeltas(), context);
+      Perform(core_->WithdrawContributions(), context);
     }
     const privacy::ConsentRecord record =
         privacy::ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
@@ -333,7 +367,6 @@ class GossipActor final : public runtime::Actor<Message> {
     // A withdrawal takes effect at once, even if the disk refuses to store it.
     ASSIGN_OR_RETURN(federation::Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
-    options_.release->SetTier(core_->consent());
     Perform(std::move(actions), context);
     if (!stored.ok()) {
       return Annotate(stored,
@@ -343,7 +376,6 @@ class GossipActor final : public runtime::Actor<Message> {
     const uint64_t before = core_->counters().offered_items;
     ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
-    learning_->OnConsent(*core_, context);
     admin::v1::SetConsentResponse answer;
     answer.set_tier(static_cast<pattern::v1::SharingTier>(tier));
     answer.set_since_ms(record.since_ms);
@@ -361,7 +393,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
-    learning_->OnSharingChanged();
+    OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
@@ -389,16 +421,20 @@ class GossipActor final : public runtime::Actor<Message> {
     consents_checked_ms_ = now_ms;
   }
 
-  absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewOf(privacy::ConsentTier tier) const {
-    RETURN_IF_ERROR(learning_->CheckPreview(tier));
-    absl::Status allowed = options_.release->CheckTier(tier);
+  void Preview(const PreviewRequest& request, Context& context) {
+    absl::Status allowed = CheckTier(request.tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
-    return sharing::PreviewNextRelease({.tier = tier,
-                                        .allowed = allowed,
-                                        .own = &own_patterns_,
-                                        .release = options_.release,
-                                        .centroids = options_.centroids,
-                                        .now = Now()});
+    absl::StatusOr<admin::v1::PreviewReleaseResponse> preview =
+        sharing::PreviewPatterns({.tier = request.tier,
+                                  .allowed = allowed,
+                                  .own = &own_patterns_,
+                                  .centroids = options_.centroids,
+                                  .now = Now()});
+    if (preview.ok() && preview->refusal().empty() && rounds_) {
+      rounds_->Preview(*core_, request.tier, *std::move(preview), request.reply, context);
+    } else {
+      request.reply.Send(std::move(preview));
+    }
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {
@@ -414,7 +450,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::LinkSinks sinks_;
-  std::unique_ptr<PeerLearning> learning_;
+  std::optional<RoundLearning> rounds_;  // nullopt: this node takes part in no rounds
   std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

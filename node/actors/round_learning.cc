@@ -16,6 +16,7 @@
 #include "federation/reasons.h"
 #include "inference/adapter/core_shape.h"
 #include "node/log/log.h"
+#include "node/sharing/release_preview.h"
 #include "node/sharing/shared_items.h"
 #include "privacy/identity/admission.h"
 #include "privacy/sodium.h"
@@ -90,11 +91,11 @@ absl::Status RoundLearning::Restore() {
         .self = options_.key->id(),
         .release =
             [this](sharing::PreparedSum sum, const privacy::masking::Clique& clique) {
-              return learner_.contributor->ReleaseShare(options_.learning, *learner_.plan,
+              return options_.contributor->ReleaseShare(options_.learning, *learner_.plan,
                                                         std::move(sum), clique);
             },
-        .sent = [this](uint64_t reservation) { learner_.contributor->NoteSent(reservation); },
-        .last_reservation = [this] { return learner_.contributor->last_reservation(); },
+        .sent = [this](uint64_t reservation) { options_.contributor->NoteSent(reservation); },
+        .last_reservation = [this] { return options_.contributor->last_reservation(); },
         .random = privacy::SecureRandomBytes});
   }
   return absl::OkStatus();
@@ -214,7 +215,7 @@ bool RoundLearning::WorkForSum(Context& context) {
   auto made = std::make_shared<Made>(absl::CancelledError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      [contributor = learner_.contributor, services = options_.learning,
+      [contributor = options_.contributor, services = options_.learning,
        throttle = options_.throttle, plan = learner_.plan, base, work = *work, made]() mutable {
         const Throttled throttled(throttle, &services);
         const sharing::ContributionRequest request{.plan = plan.get(),
@@ -268,9 +269,6 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
     refusal_ = role;
     return;
   }
-  const std::vector<federation::Member> members = core.Members();
-  const auto nodes = static_cast<size_t>(
-      std::ranges::count_if(members, [](const federation::Member& one) { return one.counts(); }));
   auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(round));
   using Made = absl::StatusOr<std::optional<sharing::LocalContribution>>;
   auto made = std::make_shared<Made>(absl::UnknownError("not run"));
@@ -278,9 +276,9 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
       *options_.learning_pool,
       // The work refers to nothing in this actor, because it outlives the actor after a forced
       // stop.
-      [contributor = learner_.contributor, services = options_.learning,
+      [contributor = options_.contributor, services = options_.learning,
        throttle = options_.throttle, plan = learner_.plan, round, base, tier = core.consent(),
-       nodes, made]() mutable {
+       nodes = Contributors(core), made]() mutable {
         const Throttled throttled(throttle, &services);
         *made = contributor->Make(
             services,
@@ -337,7 +335,7 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
                  "the contributors of a contribution could not be recorded, so it is not offered; "
                  "see the line above for the cause");
   }
-  learner_.contributor->NoteSent(made.reservation);
+  options_.contributor->NoteSent(made.reservation);
   last_round_ = round;
   last_lessons_ = static_cast<uint32_t>(made.lessons);
   last_epsilon_ = made.epsilon;
@@ -362,15 +360,36 @@ void RoundLearning::OnLessonsWithdrawn(federation::GossipCore& core, Context& co
   }
 }
 
-absl::Status RoundLearning::CheckPreview(privacy::ConsentTier tier) const {
-  return tier == privacy::ConsentTier::kPrivate
-             ? absl::OkStatus()
-             : Error(
-                   absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                   "with experimental.rounds a contribution is made when a round begins, from "
-                   "the lessons of that moment, so there is nothing to show before; `ruvd status` "
-                   "shows how many lessons, bytes and epsilon the last one took, and `ruvd learn "
-                   "lessons` lists the texts");
+size_t RoundLearning::Contributors(const federation::GossipCore& core) {
+  const std::vector<federation::Member> members = core.Members();
+  return static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
+}
+
+void RoundLearning::Preview(const federation::GossipCore& core, privacy::ConsentTier tier,
+                            admin::v1::PreviewReleaseResponse preview,
+                            const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply,
+                            Context& context) {
+  const uint64_t round = rounds_->now_round();
+  auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(round));
+  auto made = std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(preview);
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      [contributor = options_.contributor, services = options_.learning,
+       throttle = options_.throttle, plan = learner_.plan, round, base, tier,
+       nodes = Contributors(core), made]() mutable {
+        const Throttled throttled(throttle, &services);
+        sharing::AddContribution(
+            *contributor, services,
+            {.plan = plan.get(), .round = round, .base = base.get(), .tier = tier, .nodes = nodes},
+            &**made);
+      },
+      [reply, made](Context&) {
+        reply.Send(*std::move(made));
+        return absl::OkStatus();
+      });
+  if (!started.ok()) {
+    reply.Send(started);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<const inference::Talora>> RoundLearning::Candidate() {

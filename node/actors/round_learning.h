@@ -17,7 +17,7 @@
 #include "federation/learner/cluster_rounds.h"
 #include "inference/adapter/talora.h"
 #include "node/actors/federation_actor.h"
-#include "node/actors/peer_learning.h"
+#include "node/actors/gossip_actor.h"
 #include "node/runtime/actor.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
@@ -31,31 +31,43 @@ namespace ruvd::actors {
 // has this node's contribution made at the begin of each round, offers it and the checkpoints,
 // saves the settled state, and serves the global adapter once this node's gate allows it. Training
 // and judging run on the learning pool. It belongs to one life of the actor. Not thread-safe.
-class RoundLearning final : public PeerLearning {
+class RoundLearning {
  public:
+  using Context = runtime::ActorContext<GossipMessage>;
+  // Performs actions of the core.
+  using Perform = std::function<void(federation::Actions actions, Context& context)>;
+
   // Everything that `options` point to must outlive this object; options.rounds has a value.
   RoundLearning(const FederationActorOptions& options, sharing::OwnPatterns& own, Perform perform);
 
-  absl::Status Restore() override;
-  void OnRestored(const federation::GossipCore& core, Context& context) override;
-  void OnItem(const federation::Item& item) override;
-  void OnDropped(const federation::ItemDropped& dropped) override;
-  void OnWithdrawn(const federation::Item& item) override;
-  void ExcludeExpelled(const federation::GossipCore& core) override;
-  void OnPerformed(Context&) override {}
+  // Reads what was kept from before the restart; called before any other method. Returns the
+  // errors of the stores.
+  absl::Status Restore();
+  // All stored items are in the core.
+  void OnRestored(const federation::GossipCore& core, Context& context);
+  // The actor passes on the events of the core. Items of other kinds have no effect.
+  void OnItem(const federation::Item& item);
+  void OnDropped(const federation::ItemDropped& dropped);
+  void OnWithdrawn(const federation::Item& item);
+  // Leaves out members that are not in good standing.
+  void ExcludeExpelled(const federation::GossipCore& core);
   // Begins what is due: a contribution, a step of a masked sum, the judgement of a new global
   // adapter, the offer of a checkpoint.
-  void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context) override;
-  // A contribution that is being made now is not offered.
-  void OnSharingChanged() override { ++sharing_changes_; }
-  void OnConsent(federation::GossipCore&, Context&) override {}
-  // Takes back contributions without noise.
-  void OnLessonsWithdrawn(federation::GossipCore& core, Context& context) override;
-  absl::Status CheckPreview(privacy::ConsentTier tier) const override;
-  void Describe(sharing::FederationView* view) override { view->rounds = View(); }
+  void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
+  // Consents or lessons are changing: a contribution that is being made now is not offered.
+  void OnSharingChanged() { ++sharing_changes_; }
+  // Lessons were withdrawn or erased: takes back contributions without noise.
+  void OnLessonsWithdrawn(federation::GossipCore& core, Context& context);
+  // Adds to `preview` what this node would give to the running round under a tier other than
+  // `private`, and sends it; nothing is charged, noised or offered. Under `public` this takes the
+  // training of a contribution.
+  void Preview(const federation::GossipCore& core, privacy::ConsentTier tier,
+               admin::v1::PreviewReleaseResponse preview,
+               const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply, Context& context);
+  // Returns the state of the rounds for the operator.
+  admin::v1::RoundsStatus View();
 
  private:
-  admin::v1::RoundsStatus View();
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Exclude(const privacy::NodeId& member);
@@ -64,6 +76,8 @@ class RoundLearning final : public PeerLearning {
   bool WorkForSum(Context& context);
   void EndWorkForSum(const sharing::MaskedContributions::Work& work,
                      absl::StatusOr<std::optional<sharing::PreparedSum>> made);
+  // Returns how many members count, this one included.
+  static size_t Contributors(const federation::GossipCore& core);
   // Returns whether this node should contribute to the running round now, by itself.
   bool ContributionIsDue(const federation::GossipCore& core) const;
   void Contribute(federation::GossipCore& core, Context& context);

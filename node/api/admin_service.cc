@@ -77,20 +77,10 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
   if (view.rounds) {
     *message->mutable_rounds() = *view.rounds;
   }
-  if (view.masked) {
-    *message->mutable_masked() = *view.masked;
-  }
   if (view.centroids) {
     *message->mutable_centroids() = *view.centroids;
   }
-  message->set_federated_adapter_version(view.federated_adapter_version);
   message->set_certificate_expires_ms(view.certificate_expires_ms);
-  if (view.last_round) {
-    WriteRound(*view.last_round, view.boundaries, message->mutable_federated_round());
-    for (const federation::PeerRecord& peer : view.last_round->peers) {
-      WritePeer(peer, message->add_peers());
-    }
-  }
   uint32_t alive = 0;
   for (const federation::Member& member : view.members) {
     alive += member.counts() ? 1 : 0;
@@ -210,7 +200,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
           }
           node_.federation->View(
               [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
-                if (view.ok() && view->release) {
+                if (view.ok() && view->federates) {
                   response->set_residual(ResidualText(*view));
                 }
                 reactor->Finish(grpc::Status::OK);
@@ -401,7 +391,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                 admin::v1::SetUserConsentResponse* response) {
     const auto finish = [this, reactor, stored,
                          response](const absl::StatusOr<sharing::FederationView>& view) {
-      if (view.ok() && view->release && !response->consent().sharing()) {
+      if (view.ok() && view->federates && !response->consent().sharing()) {
         response->set_residual(ResidualText(*view));
       }
       lane_.Leave();

@@ -5,29 +5,33 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
+#include <algorithm>
+
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/sharing/refusal.h"
 #include "privacy/limits.h"
 
 namespace ruvd::api {
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
-  privacy::ResidualPrivacy residual{.releases = view.release->releases(),
-                                    .epsilon = view.release->spent_epsilon(),
-                                    .delta = view.release->delta(),
-                                    .plain = view.plain_shared,
-                                    .sums = view.release->sums()};
+  privacy::ResidualPrivacy residual{.plain = view.plain_shared};
+  if (view.release) {
+    residual.releases = view.release->releases();
+    residual.epsilon = view.release->spent_epsilon();
+    residual.delta = view.release->delta();
+    residual.sums = view.release->sums();
+  }
   if (view.centroids && view.centroids->releases() > 0) {
     residual.releases += view.centroids->releases();
-    residual.epsilon = view.centroids->spent_epsilon();  // includes the cost of updates
+    // Both kinds of releases of one lesson count together.
+    residual.epsilon = std::max(residual.epsilon, view.centroids->spent_epsilon());
+    residual.delta = view.centroids->delta();
   }
   return residual;
 }
 
 std::string ResidualText(const sharing::FederationView& view) {
   const privacy::ResidualPrivacy residual = ResidualOf(view);
-  if (view.release->unknown().empty()) {
+  if (!view.release || view.release->unknown().empty()) {
     return ResidualStatement(residual);
   }
   return fmt::format("It is not known what left this node with noise: {} [{}].{}",
@@ -76,52 +80,6 @@ absl::StatusOr<privacy::UserConsent> ReadUserConsent(
                           : static_cast<privacy::ConsentTier>(request.widest()),
       .granted_ms = 0,
       .expires_ms = lasts_ms};
-}
-
-void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message) {
-  message->set_node_id(ToHex(peer.origin));
-  message->set_members(static_cast<uint32_t>(peer.members));
-  message->set_norm(peer.norm);
-  sharing::WriteRefusal(peer.refused, message);
-  message->set_reputation(peer.reputation);
-  message->set_examples(peer.examples);
-  if (!peer.refused.ok()) {
-    return;
-  }
-  for (const federation::BankEffect& bank : peer.banks) {
-    auto* const effect = message->add_banks();
-    effect->set_coverage(bank.coverage);
-    effect->set_weight(bank.weight);
-    effect->set_norm(bank.norm);
-    effect->set_distance(bank.distance);
-    effect->set_cosine(bank.cosine);
-    effect->set_gain(bank.alone.gain);
-    effect->set_standard_error(bank.alone.standard_error);
-    effect->set_documents(static_cast<uint32_t>(bank.alone.documents));
-  }
-  if (!peer.banks.empty()) {
-    message->set_weight(peer.banks[0].weight);
-    message->set_distance(peer.banks[0].distance);
-    message->set_cosine(peer.banks[0].cosine);
-  }
-}
-
-void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
-                admin::v1::FederatedRound* message) {
-  message->set_round(round.round);
-  message->set_judges(static_cast<uint32_t>(round.evaluation_lessons));
-  message->mutable_boundaries()->Assign(boundaries.begin(), boundaries.end());
-  message->set_general_loss(round.general_loss);
-  message->set_unfinished(round.unfinished);
-  for (const sharing::BankOutcome& bank : round.banks) {
-    auto* const outcome = message->add_banks();
-    outcome->set_verdict(std::string(federation::BankVerdictName(bank.verdict)));
-    outcome->set_contributors(static_cast<uint32_t>(bank.contributors));
-    outcome->set_gain(bank.score.gain);
-    outcome->set_standard_error(bank.score.standard_error);
-    outcome->set_documents(static_cast<uint32_t>(bank.score.documents));
-    outcome->set_general_loss(bank.score.general_loss);
-  }
 }
 
 }  // namespace ruvd::api

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "federation/daf/daf_round.h"
 #include "node/sharing/federation.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/consent/withdrawal.h"
@@ -16,13 +14,9 @@
 // Converts releases and consents to messages of ruvd.admin.v1.
 namespace ruvd::api {
 
-void WritePeer(const federation::PeerRecord& peer, admin::v1::PeerEffect* message);
-void WriteRound(const sharing::FederatedOutcome& round, const std::vector<float>& boundaries,
-                admin::v1::FederatedRound* message);
 void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);
 
-// Returns the privacy loss that remains from everything that ever left this node. `view` must have
-// a release.
+// Returns the privacy loss that remains from everything that ever left this node.
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view);
 // Describes that remaining loss for a user or operator who withdraws a consent, even if the ledger
 // cannot be read.

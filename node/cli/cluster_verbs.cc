@@ -38,59 +38,23 @@ std::string Counts(const Map& counts) {
   return text.empty() ? "none" : text;
 }
 
-// Describes the last round: the updates that the shared adapter was made of.
-std::string LastRound(const admin::v1::GetStatusResponse& status) {
-  int refused = 0;
-  for (const auto& peer : status.peers()) {
-    refused += peer.refusal().empty() ? 0 : 1;
-  }
-  if (status.peers_size() == 0) {
-    return "none";
-  }
-  int kept = 0;
-  int rolled_back = 0;
-  for (const auto& bank : status.federated_round().banks()) {
-    kept += bank.verdict() == "committed" ? 1 : 0;
-    rolled_back += bank.verdict() == "rolled_back" ? 1 : 0;
-  }
-  return fmt::format("{} update(s), {} left out; of {} bank(s) {} committed, {} rolled back",
-                     status.peers_size() - refused, refused, status.federated_round().banks_size(),
-                     kept, rolled_back);
-}
-
-// Describes the last masked round that this node had a part in.
-std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
-  std::string line = "none";
-  if (masked.last_round() > 0 && masked.refusal().empty()) {
-    line = fmt::format("{}: a sum of {} of {} nodes, {}, in attempt {}", masked.last_round(),
-                       masked.last_members(), masked.last_group(),
-                       masked.last_own() ? "this one among them" : "this one not among them",
-                       masked.last_attempt());
-  } else if (masked.last_round() > 0) {
-    line = fmt::format("{}: no sum: {} [{}]", masked.last_round(), PrintableLine(masked.refusal()),
-                       PrintableLine(masked.refusal_reason()));
-  }
-  line += fmt::format("; {} sum(s) count", masked.sums());
-  return masked.waits().empty() ? line : line + "; takes no part: " + PrintableLine(masked.waits());
-}
-
-// Describes the rounds of the cluster and what this node gives to them and has from them.
+// Describes the rounds of the cluster in one line; `ruvd round` has the details.
 std::string Rounds(const admin::v1::RoundsStatus& rounds) {
   std::string line =
-      fmt::format("round {}; {} contribution(s) not settled, {} of this node; state {} of round {}",
-                  rounds.round(), rounds.contributions(), rounds.own_contributions(),
-                  rounds.state_digest().substr(0, 12), rounds.state_round());
+      fmt::format("round {}; {} contribution(s) not settled, {} of this node", rounds.round(),
+                  rounds.contributions(), rounds.own_contributions());
   line += rounds.served_version() == 0
               ? std::string("; serves no global adapter")
               : fmt::format("; serves version {}", rounds.served_version());
   if (rounds.held_back()) {
-    line += fmt::format("; holds a newer version back (gain {:+.4f} on {} lessons)", rounds.gain(),
-                        rounds.judged_lessons());
+    line += "; holds a newer version back";
   }
-  return rounds.refusal().empty()
-             ? line
-             : line + fmt::format("; gives nothing: {} [{}]", PrintableLine(rounds.refusal()),
-                                  PrintableLine(rounds.refusal_reason()));
+  const bool waits = !rounds.waits().empty();
+  const std::string& why = waits ? rounds.waits() : rounds.refusal();
+  const std::string& reason = waits ? rounds.waits_reason() : rounds.refusal_reason();
+  return why.empty() ? line
+                     : line + fmt::format("; gives nothing: {} [{}]", PrintableLine(why),
+                                          PrintableLine(reason));
 }
 
 absl::Status Status(CommandContext& context) {
@@ -121,8 +85,6 @@ absl::Status Status(CommandContext& context) {
       {"requests", fmt::format("{} running", status.requests_running())},
       {"watches", fmt::format("{} stream(s) follow the patterns", status.pattern_watches())},
       {"members", fmt::format("{} alive", status.members_alive())},
-      {"shared adapter", fmt::format("version {}", status.federated_adapter_version())},
-      {"last round", LastRound(status)},
       {"accepted", Counts(status.accepted_items())},
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},
@@ -133,16 +95,11 @@ absl::Status Status(CommandContext& context) {
   if (status.has_rounds()) {
     fields.emplace_back("rounds", Rounds(status.rounds()));
   }
-  if (status.has_masked()) {
-    fields.emplace_back("masked round", LastMaskedRound(status.masked()));
+  for (auto& field : ReleaseFields(status.release())) {
+    fields.push_back(std::move(field));
   }
-  if (status.has_release()) {
-    for (auto& field : ReleaseFields(status.release())) {
-      fields.push_back(std::move(field));
-    }
-    for (auto& field : CentroidFields(status.centroids())) {
-      fields.push_back(std::move(field));
-    }
+  for (auto& field : CentroidFields(status.centroids())) {
+    fields.push_back(std::move(field));
   }
   context.out << FormatFields(fields);
   return absl::OkStatus();

@@ -93,13 +93,11 @@ absl::Status ShowConsent(CommandContext& context) {
       {"since", TimeLabel(response.since_ms(), "always")},
       {"shared", fmt::format("{} bytes", response.bytes_shared())},
   };
-  if (response.has_release()) {
-    for (auto& field : ReleaseFields(response.release())) {
-      fields.push_back(std::move(field));
-    }
-    for (auto& field : CentroidFields(response.centroids())) {
-      fields.push_back(std::move(field));
-    }
+  for (auto& field : ReleaseFields(response.release())) {
+    fields.push_back(std::move(field));
+  }
+  for (auto& field : CentroidFields(response.centroids())) {
+    fields.push_back(std::move(field));
   }
   context.out << FormatFields(fields);
   return absl::OkStatus();

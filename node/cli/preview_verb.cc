@@ -40,18 +40,19 @@ std::string HexLines(std::string_view bytes) {
   return text;
 }
 
-// Describes the next noised update, as far as it exists before noise is drawn.
+// Describes the next noised contribution, as far as it exists before noise is drawn.
 std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
              "\n"
-             "{} values of 4 bytes: the values of the update, whose norm of {:.3f} is clipped to "
-             "{:g}, with noise of standard deviation {:.3g} on each value. They are not shown "
-             "because they do not exist yet: drawing noise for a preview would be another release "
-             "of the same update and would cost epsilon. Nothing was charged for this preview.\n"
+             "{} values of 4 bytes: the sum of the gradients of a secret sample of the lessons, "
+             "each {} clipped to {:g}, with noise of standard deviation {:.3g} on each value. They "
+             "are not shown because they do not exist yet: drawing noise for a preview would be "
+             "another release of the same lessons and would cost epsilon. Nothing was charged for "
+             "this preview.\n"
              "payload: {} bytes, namely the bytes below and {} bytes of values, in an envelope "
              "with the node's certificate and signature\n",
-             release.values(), preview.norm(), release.clip_norm(),
+             preview.value_bytes() / 4, release.unit(), release.clip_norm(),
              release.noise_multiplier() * release.clip_norm(),
              preview.head().size() + preview.value_bytes(), preview.value_bytes()) +
          HexLines(preview.head());
@@ -88,15 +89,14 @@ std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
       "\n"
-      "a share of {} bytes in a masked round: {} values of the update, whose norm of {:.3f} is "
-      "clipped to {:g}, with this node's part of the noise, each under masks that cancel only in "
-      "the sum over {} to {} nodes. Other nodes see only that sum, with noise of standard "
-      "deviation {:.3g} on each value; a fresh key and the names of the participants are sent "
-      "before it. Masks and noise do not exist yet. Nothing was charged for this preview; every "
-      "share is charged, even if its sum is never completed\n",
-      preview.value_bytes(), release.values(), preview.norm(), release.clip_norm(),
-      limits::kMinMaskedNodes, limits::kMaxMaskedNodes,
-      release.noise_multiplier() * release.clip_norm());
+      "a share of {} bytes in a masked sum: the sum of the gradients of a secret sample of the "
+      "lessons, each {} clipped to {:g}, with this node's part of the noise, under masks that "
+      "cancel only in the sum over {} to {} nodes. Other nodes see only that sum, with noise of "
+      "standard deviation {:.3g} or more on each value; a fresh key and the names of the "
+      "participants are sent before it. Masks and noise do not exist yet. Nothing was charged for "
+      "this preview; every share is charged, even if its sum is never completed\n",
+      preview.value_bytes(), release.unit(), release.clip_norm(), limits::kMinMaskedNodes,
+      limits::kMaxMaskedNodes, release.noise_multiplier() * release.clip_norm());
 }
 
 // Shows the plain payloads as they would be sent.
@@ -131,19 +131,19 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
                           ? "yes"
                           : fmt::format("no: {} [{}]", PrintableLine(preview.refusal()),
                                         PrintableLine(preview.refusal_reason()))},
-      {"made of", fmt::format("{} pattern(s) with lessons of {} user(s) and sessions, {} kept back",
-                              preview.patterns(), preview.contributors(), preview.left_out())}};
-  if (noised) {
+      {"made of", fmt::format("{} lesson(s) of {} user(s) and sessions", preview.lessons(),
+                              preview.contributors())}};
+  if (noised && preview.has_release()) {
     fields.emplace_back("scope", PrintableLine(preview.release().scope()));
-    fields.emplace_back("not before", TimeLabel(preview.release().next_ms(), "now"));
     for (auto& field : ReleaseFields(preview.release())) {
       fields.push_back(std::move(field));
     }
   }
-  context.out << FormatFields(fields)
-              << (masked   ? MaskedText(preview)
-                  : noised ? NoisedText(preview)
-                           : PlainText(preview));
+  context.out << FormatFields(fields);
+  if (preview.value_bytes() > 0) {
+    context.out << (masked ? MaskedText(preview) : NoisedText(preview));
+  }
+  context.out << PlainText(preview);
   if (preview.has_centroids()) {
     context.out << CentroidsText(preview.centroids());
   }

@@ -16,10 +16,8 @@ namespace ruvd::cli {
 // Formats a time as "2026-01-31 12:00:00 UTC"; 0 gives `never`.
 std::string TimeLabel(int64_t unix_ms, std::string_view never);
 
-// Returns a line such as "epsilon 1.000 at delta 1.0e-06, predicted SNR 0.03 over 2 node(s)".
-std::string ReleaseLine(const admin::v1::ReleaseStatus& release);
-
-// Returns names and values for FormatFields: what noised updates cost, and why no update is made.
+// Returns names and values for FormatFields: what noised contributions have cost; empty if none may
+// leave and none left.
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release);
 

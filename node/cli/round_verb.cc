@@ -5,16 +5,17 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "node/cli/release_fields.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/admin/v1/admin.pb.h"
-#include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -22,31 +23,45 @@ namespace {
 // The call does no work, so a node that does not answer quickly is not reachable.
 constexpr std::chrono::seconds kRoundTimeout(5);
 
-std::string BankTable(const admin::v1::FederatedRound& round) {
-  std::vector<std::vector<std::string>> rows;
-  for (int i = 0; i < round.banks_size(); ++i) {
-    const admin::v1::BankOutcome& bank = round.banks(i);
-    rows.push_back({fmt::format("{}", i), bank.verdict(), fmt::format("{}", bank.contributors()),
-                    fmt::format("{:.4f} ± {:.4f}", bank.gain(), bank.standard_error()),
-                    fmt::format("{}", bank.documents()),
-                    fmt::format("{:+.2f} %", 100 * bank.general_loss())});
-  }
-  return FormatTable({"BANK", "VERDICT", "UPDATES", "GAIN (NATS/TOKEN)", "LESSONS", "GENERAL LOSS"},
-                     rows);
+std::string Refusal(const std::string& message, const std::string& reason) {
+  return message.empty() ? "no"
+                         : fmt::format("{} [{}]", PrintableLine(message), PrintableLine(reason));
 }
 
-std::string PeerTable(const report::v1::RoundReport& report) {
-  std::vector<std::vector<std::string>> rows;
-  for (const admin::v1::PeerEffect& peer : report.peers()) {
-    rows.push_back({peer.node_id().empty() ? fmt::format("sum of {} nodes", peer.members())
-                                           : peer.node_id().substr(0, 12),
-                    fmt::format("{:.3f}", peer.weight()), fmt::format("{:.3f}", peer.norm()),
-                    fmt::format("{:.3f}", peer.cosine()), fmt::format("{:.2f}", peer.reputation()),
-                    peer.refusal().empty()
-                        ? "used"
-                        : fmt::format("left out: {} [{}]", peer.refusal(), peer.refusal_reason())});
+// Describes the last judgement of a version of the global adapter on this node.
+std::string Judgement(const admin::v1::RoundsStatus& rounds) {
+  if (rounds.general_before() == 0) {
+    return "none yet";
   }
-  return FormatTable({"NODE", "WEIGHT", "NORM", "COSINE", "REPUTATION", "OUTCOME"}, rows);
+  return fmt::format(
+      "gain {:+.4f} nats/token on {} held-out lesson(s) (standard error {:.4f}), general text "
+      "{:.4f} to {:.4f}",
+      rounds.gain(), rounds.judged_lessons(), rounds.standard_error(), rounds.general_before(),
+      rounds.general_after());
+}
+
+std::string Served(const admin::v1::RoundsStatus& rounds) {
+  const std::string served = rounds.served_version() == 0
+                                 ? std::string("no global adapter")
+                                 : fmt::format("version {}", rounds.served_version());
+  return rounds.held_back() ? served + "; a newer one is held back on this node" : served;
+}
+
+std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
+  if (rounds.last_round() == 0) {
+    return "none since the start";
+  }
+  std::string line = fmt::format("round {}, of {} lesson(s)", rounds.last_round(),
+                                 rounds.last_lessons());
+  if (rounds.last_members() > 0) {
+    line += fmt::format(", in a sum of {} nodes", rounds.last_members());
+  }
+  if (rounds.payload_bytes() > 0) {
+    line += fmt::format(", {} bytes", rounds.payload_bytes());
+  }
+  return rounds.last_epsilon() == 0
+             ? line
+             : line + fmt::format(", epsilon {:.3f} by itself", rounds.last_epsilon());
 }
 
 absl::Status ShowRound(CommandContext& context) {
@@ -54,30 +69,41 @@ absl::Status ShowRound(CommandContext& context) {
   client.set_timeout(kRoundTimeout);
   ASSIGN_OR_RETURN(const auto status,
                    client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  report::v1::RoundReport report;
-  if (status.has_federated_round()) {
-    *report.mutable_round() = status.federated_round();
-    *report.mutable_peers() = status.peers();
-  }
   if (context.json) {
-    context.out << ToJsonLine(report);
-  } else if (!report.has_round()) {
-    context.out << "there was no round of updates since the node started\n";
-  } else {
-    context.out << fmt::format("round {}{}, measured on {} lesson(s) of this node\n\n",
-                               report.round().round(),
-                               report.round().unfinished() ? " (another one is running)" : "",
-                               report.round().judges())
-                << BankTable(report.round()) << "\n"
-                << PeerTable(report);
+    context.out << ToJsonLine(status.rounds());
+    return absl::OkStatus();
   }
+  if (!status.has_rounds()) {
+    context.out << "this node takes part in no rounds: it does not federate, or its model has no "
+                   "frame, as the log of its start says\n";
+    return absl::OkStatus();
+  }
+  const admin::v1::RoundsStatus& rounds = status.rounds();
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"round", std::to_string(rounds.round())},
+      {"plan", rounds.plan_id()},
+      {"frame", rounds.frame_id()},
+      {"state", fmt::format("{} of round {}", rounds.state_digest(), rounds.state_round())},
+      {"not settled", fmt::format("{} contribution(s), {} of this node", rounds.contributions(),
+                                  rounds.own_contributions())},
+      {"serves", Served(rounds)},
+      {"judged", Judgement(rounds)},
+      {"last given", LastContribution(rounds)},
+      {"refused", Refusal(rounds.refusal(), rounds.refusal_reason())}};
+  if (!rounds.waits().empty()) {
+    fields.emplace_back("in no sum", Refusal(rounds.waits(), rounds.waits_reason()));
+  }
+  for (auto& field : ReleaseFields(status.release())) {
+    fields.push_back(std::move(field));
+  }
+  context.out << FormatFields(fields);
   return absl::OkStatus();
 }
 
 }  // namespace
 
 void AddRoundVerb(VerbTable& verbs) {
-  verbs.Add("round", "Cluster", "Show the last round of shared updates: every bank and update",
+  verbs.Add("round", "Cluster", "Show the rounds in which the nodes learn one adapter",
             ShowRound);
 }
 

@@ -85,29 +85,28 @@ struct NodeConfig {
     std::string tls = "required";  // TLS of links: required or off; equal on all nodes
     bool relay = true;             // forwards sealed links of peers that cannot dial each other
     int max_stale_hours = 168;     // largest age of the newest revocation list; 0: any age
-    int round_seconds = 10;        // between offers of a changed update, or tries of a round
-    // Weighting of updates: timestep, quality, schedule, or hybrid, which is the weighted mean of
-    // the three
+    int round_seconds = 600;       // length of a round in which the nodes learn together
+    // What a node gives to a round: delta (its change by local steps, for the tier public) or
+    // gradient (clipped gradients, noised under dp and masked). All nodes of a cluster need equal
+    // values of this, `rank`, `round_seconds` and `strategy`.
+    std::string contributions = "delta";
+    int rank = 8;  // rank of the global adapter's cores
+    // Weighting of contributions: timestep, schedule, or hybrid, which is the mean of both
     std::string strategy = "timestep";
-    int core_rank = 32;  // rank of the shared R-core
   } federation;
-  // The settings of releases. Under the tiers `dp` and `masked`, noised updates and masked sums
-  // leave, with this node as the privacy unit. Nodes form a masked sum only if clip_norm,
-  // release_epsilon and delta are equal.
+  // The settings of noised releases, which hide single lessons or users. Nodes learn together only
+  // if clip_norm, noise and unit are equal.
   struct PrivacySection {
-    float clip_norm = 1;           // clip norm (L2) of the whole update
-    float release_epsilon = 1;     // cost of one update, at `delta`
-    float node_epsilon = 8;        // budget of the node's whole life; 0: no update may leave
-    float delta = 1e-6F;           // delta of every epsilon
-    int release_seconds = 86'400;  // least time between two charged updates
-    // Noised centroids have one lesson as their privacy unit. This is another guarantee than that
-    // of updates, so it must be switched on.
-    bool centroids = false;
-    float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
-    float example_epsilon = 8;   // budget of one lesson, for good; 0: no centroids leave
     // What a private round hides: lesson, or user with all lessons of one user
     std::string unit = "lesson";
-    int rounds = 20;  // in which one lesson or user takes part at most
+    float epsilon = 8;    // budget of one lesson or user, for good; 0: nothing noised leaves
+    float delta = 1e-6F;  // delta of every epsilon
+    int rounds = 20;      // in which one lesson or user takes part at most
+    float clip_norm = 1;  // clip norm (L2) of the gradient of one lesson or user
+    float noise = 1.5;    // noise of a sum of gradients, as a multiple of clip_norm
+    // Noised centroids show where lessons lie, so they must be switched on.
+    bool centroids = false;
+    float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
     int public_examples =
         10;              // least lessons of a pattern that leaves under `public` or is accepted
     std::string policy;  // file of the site policy; empty: all tiers, one scope
@@ -152,14 +151,9 @@ struct NodeConfig {
     std::string deep_guard = "replay_kl";
     // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
     int deep_banks = 0;
-    // Timestep banks of the shared core; 1: one bank for all t. Other nodes may have other numbers.
+    // Timestep banks of the global adapter and of patterns' cores; 1: one bank for all t. All nodes
+    // of a cluster need equal values.
     int banks = 1;
-    // Rounds in which the nodes of a cluster learn one global adapter on all linear layers: off,
-    // delta (changes by local steps, for the tier public) or gradient (clipped and noised gradients
-    // of units, for dp and masked). All nodes of a cluster need equal values of these three keys.
-    std::string rounds = "off";
-    int round_rank = 8;       // rank of the global adapter's cores
-    float round_noise = 1.5;  // gradient: noise multiplier of a sum over the clip norm
   } experimental;
 };
 

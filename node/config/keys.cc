@@ -23,11 +23,11 @@ constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
-constexpr std::string_view kRounds[] = {"off", "delta", "gradient"};
+constexpr std::string_view kContributions[] = {"delta", "gradient"};
 constexpr std::string_view kUnits[] = {"lesson", "user"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
-constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};
+constexpr std::string_view kStrategies[] = {"timestep", "schedule", "hybrid"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // Upper limits that only catch typing errors: more cores than a machine has, more waiting requests
@@ -35,7 +35,6 @@ constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
-constexpr double kMaxRank = 256;
 constexpr double kMaxRoundRank = 32;  // that of the frames beside the models
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
@@ -150,49 +149,49 @@ const std::array kKeys = {
         "a node with a newer list; 0 allows any age, for a cluster whose authority is offline.",
         RUVD_FIELD(int, federation.max_stale_hours), 0, kMaxSeconds},
     ConfigKey{"federation", "round_seconds",
-              "Seconds between two offers of a changed update, and between two attempts of an "
-              "unfinished round.",
+              "Seconds of a round in which the nodes learn one adapter. All nodes need the same "
+              "value.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
+    ConfigKey{"federation", "contributions",
+              "What a node gives to a round: delta (its change by local steps, for the tier "
+              "public) or gradient (clipped gradients, noised under the tiers dp and masked). All "
+              "nodes need the same value.",
+              RUVD_FIELD(std::string, federation.contributions), 0, 0, TextRule::kOneOf,
+              kContributions},
+    ConfigKey{"federation", "rank",
+              "Rank of the global adapter's cores. All nodes need the same value.",
+              RUVD_FIELD(int, federation.rank), 1, kMaxRoundRank},
     ConfigKey{"federation", "strategy",
-              "Weight of a node's update in each bank: by how much of the bank it covers "
-              "(timestep), by its gain on lessons held out here (quality), by how similar the "
-              "nodes' schedules are (schedule), or by all three (hybrid).",
+              "Weight of a node's contribution in each bank: by how much of the bank it covers "
+              "(timestep), by how similar the nodes' schedules are (schedule), or by both "
+              "(hybrid).",
               RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
-    ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",
-              RUVD_FIELD(int, federation.core_rank), 1, kMaxRank},
 
-    ConfigKey{"privacy", "clip_norm",
-              "Clip norm: largest L2 norm of an update before noise is added.",
-              RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
-    ConfigKey{"privacy", "release_epsilon",
-              "Epsilon at `delta` that one noised update or one share of a masked sum costs, for "
-              "all data of this node.",
-              RUVD_FIELD(float, privacy.release_epsilon), 1e-3, 10'000},
-    ConfigKey{"privacy", "node_epsilon",
-              "Epsilon budget of all updates together, for the life of the node; when it is spent, "
-              "no update leaves. 0 lets no update leave.",
-              RUVD_FIELD(float, privacy.node_epsilon), 0, 1'000'000},
+    ConfigKey{"privacy", "unit",
+              "What a private round hides: one lesson, or all lessons of one user.",
+              RUVD_FIELD(std::string, privacy.unit), 0, 0, TextRule::kOneOf, kUnits},
+    ConfigKey{"privacy", "epsilon",
+              "Epsilon budget at `delta` of one lesson, or user, for all that leaves with noise; "
+              "when it is spent, the lesson takes part no more. 0 lets nothing noised leave.",
+              RUVD_FIELD(float, privacy.epsilon), 0, 1'000'000},
     ConfigKey{"privacy", "delta", "Delta at which every epsilon is stated.",
               RUVD_FIELD(float, privacy.delta), 1e-12, 0.1},
-    ConfigKey{"privacy", "release_seconds",
-              "Least time in seconds between two noised updates or masked sums.",
-              RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
+    ConfigKey{"privacy", "rounds", "Most rounds in which one lesson or user takes part.",
+              RUVD_FIELD(int, privacy.rounds), 1, kMaxSeconds},
+    ConfigKey{"privacy", "clip_norm",
+              "Clip norm: largest L2 norm of the gradient of one lesson or user. All nodes need "
+              "the same value.",
+              RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
+    ConfigKey{"privacy", "noise",
+              "Noise of a sum of gradients, as a multiple of `clip_norm`. All nodes need the same "
+              "value; each node meets its own epsilon by how many lessons it samples.",
+              RUVD_FIELD(float, privacy.noise), 0.3, 100},
     ConfigKey{"privacy", "centroids",
               "Release noised centroids that show where this node's lessons lie, under tier dp.",
               RUVD_FIELD(bool, privacy.centroids)},
     ConfigKey{"privacy", "centroid_epsilon",
               "Epsilon at `delta` that one release of centroids costs each lesson.",
               RUVD_FIELD(float, privacy.centroid_epsilon), 1e-3, 10'000},
-    ConfigKey{"privacy", "example_epsilon",
-              "Epsilon budget of one lesson for all centroids and noised updates together; when it "
-              "is spent, no centroids leave. 0 lets no centroids leave.",
-              RUVD_FIELD(float, privacy.example_epsilon), 0, 1'000'000},
-    ConfigKey{"privacy", "unit",
-              "What a private round hides: one lesson, or all lessons of one user. The budget of "
-              "one is example_epsilon.",
-              RUVD_FIELD(std::string, privacy.unit), 0, 0, TextRule::kOneOf, kUnits},
-    ConfigKey{"privacy", "rounds", "Most rounds in which one lesson or user takes part.",
-              RUVD_FIELD(int, privacy.rounds), 1, kMaxSeconds},
     ConfigKey{"privacy", "public_examples",
               "Least number of lessons of a pattern that leaves under tier public or is accepted "
               "from a peer. A pattern of one lesson would reveal the embedding of its prompt.",
@@ -265,21 +264,9 @@ const std::array kKeys = {
               "banks.",
               RUVD_FIELD(int, experimental.deep_banks), 0, limits::kMaxTimestepBanks},
     ConfigKey{"experimental", "banks",
-              "Timestep banks of the shared R-core; 1 means one bank for all t. Nodes may use "
-              "different numbers, but masked sums need equal ones.",
+              "Timestep banks of the global adapter and of patterns' cores; 1 means one bank for all "
+              "t. All nodes need the same value.",
               RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
-    ConfigKey{"experimental", "rounds",
-              "Rounds of federation.round_seconds in which the nodes learn one adapter on all "
-              "linear layers: off, delta (local steps, tier public) or gradient (noised gradients, "
-              "tiers dp and masked). All nodes need the same value.",
-              RUVD_FIELD(std::string, experimental.rounds), 0, 0, TextRule::kOneOf, kRounds},
-    ConfigKey{"experimental", "round_rank",
-              "Rank of the cores that rounds learn. All nodes need the same value.",
-              RUVD_FIELD(int, experimental.round_rank), 1, kMaxRoundRank},
-    ConfigKey{"experimental", "round_noise",
-              "Noise of a sum of gradients, as a multiple of privacy.clip_norm. All nodes need the "
-              "same value; each node meets its own epsilon by how many lessons it samples.",
-              RUVD_FIELD(float, experimental.round_noise), 0.3, 100},
 };
 
 #undef RUVD_FIELD

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -25,15 +24,12 @@
 #include "node/local/privacy_accounts.h"
 #include "node/local/stopped_store.h"
 #include "node/local/verbs.h"
-#include "node/process/limits.h"
 #include "node/process/privacy_counter.h"
-#include "node/sharing/dp_release.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "privacy/consent/consent.h"
 #include "privacy/dp/rdp_curve.h"
-#include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
@@ -271,49 +267,6 @@ StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
   return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
 }
 
-// The next noised update under this configuration. Its predicted signal-to-noise ratio grows with
-// the square root of the number of averaged nodes, which only a running node knows.
-struct NextUpdate {
-  double epsilon = 0;
-  double delta = 0;
-  double snr_of_one = 0;
-  double needed_nodes = 0;
-  double needed_epsilon = 0;  // of one update of a single node
-};
-
-absl::StatusOr<NextUpdate> NextUpdateOf(const config::NodeConfig& config) {
-  const auto values = static_cast<size_t>(config.federation.core_rank) *
-                      static_cast<size_t>(config.federation.core_rank);
-  NextUpdate next{.delta = double{config.privacy.delta}};
-  ASSIGN_OR_RETURN(const privacy::dp::NoiseGrid grid,
-                   sharing::GridWithin(double{config.privacy.release_epsilon}, next.delta,
-                                       double{config.privacy.clip_norm}, values));
-  ASSIGN_OR_RETURN(next.epsilon, privacy::dp::EpsilonOfRho(
-                                     privacy::dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
-  const privacy::dp::SnrParameters alone{.noise_multiplier = grid.NoiseMultiplier(),
-                                         .dimension = values,
-                                         .signal = limits::kReleaseSignal};
-  ASSIGN_OR_RETURN(next.snr_of_one, privacy::dp::PredictSnr(alone));
-  ASSIGN_OR_RETURN(const privacy::dp::SnrRequirements needs,
-                   privacy::dp::ComputeSnrRequirements(alone));
-  next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));
-  ASSIGN_OR_RETURN(
-      next.needed_epsilon,
-      privacy::dp::EpsilonOfRho(privacy::dp::GaussianRho(needs.noise_multiplier), next.delta));
-  return next;
-}
-
-std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
-  if (!next.ok()) {
-    return "none: " + MessageOf(next.status());
-  }
-  return fmt::format(
-      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} for one node; an update is sent from "
-      "SNR {:g}, which {:.0f} node(s) reach together, or one node with an epsilon of {:.3g}",
-      next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr, next->needed_nodes,
-      next->needed_epsilon);
-}
-
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   ASSIGN_OR_RETURN(const std::vector<privacy::UnitBudget> budgets, flags.budget.Budgets());
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
@@ -325,7 +278,6 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
     ASSIGN_OR_RETURN(accounts.emplace_back(),
                      AccountOf(unit, opened.ledger->totals(unit), epsilon, budgets));
   }
-  const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
   if (context.json) {
     report::v1::LedgerReport report;
     report.set_node(ToHex(opened.key->id()));
@@ -335,13 +287,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
     report.set_entries(head.sequence);
     report.set_head(ToHex(head.hash));
     report.set_delta(flags.budget.delta);
-    if (next.ok()) {
-      report.set_next_epsilon(next->epsilon);
-      report.set_next_snr_of_one(next->snr_of_one);
-      report.set_needed_nodes(next->needed_nodes);
-      report.set_needed_epsilon(next->needed_epsilon);
-    }
-    report.set_config_epsilon(opened.store.config.privacy.node_epsilon);
+    report.set_config_epsilon(double{opened.store.config.privacy.epsilon});
     WriteAccounts(accounts, report.mutable_units());
     context.out << ToJsonLine(report);
     return absl::OkStatus();
@@ -351,9 +297,9 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
                       {"tier", std::string(privacy::TierName(stored.tier))},
                       {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
                       {"consent", stored.consent},
-                      {"next update", PrintableLine(NextUpdateText(next))},
-                      {"may spend", fmt::format("epsilon {:.3f} (privacy.node_epsilon)",
-                                                opened.store.config.privacy.node_epsilon)},
+                      {"may spend", fmt::format("epsilon {:.3f} by any one {} (privacy.epsilon)",
+                                                opened.store.config.privacy.epsilon,
+                                                opened.store.config.privacy.unit)},
                       {"entries", std::to_string(head.sequence)},
                       {"head", ToHex(head.hash)}})
               << AccountsTable(accounts, flags.budget.delta);

@@ -30,8 +30,8 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
   constexpr int64_t kLeastRounds = 5;
   if (rounds < kLeastRounds) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "federation.round_seconds is {}; with experimental.rounds it is at most {}, so "
-                 "that a week holds five rounds",
+                 "federation.round_seconds is {}; the largest value is {}, so that a week holds "
+                 "five rounds",
                  round_seconds, limits::kItemLifeMillis / kLeastRounds / 1000);
   }
   plan->window = static_cast<uint32_t>(std::min<int64_t>(plan->window, (rounds - 3) / 2));
@@ -41,7 +41,7 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
 absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
   plan->clip_norm = double{config.privacy.clip_norm};
   ASSIGN_OR_RETURN(plan->grid, privacy::dp::MakeNoiseGrid(plan->clip_norm,
-                                                          double{config.experimental.round_noise},
+                                                          double{config.privacy.noise},
                                                           plan->banks() * plan->values_per_bank));
   plan->unit =
       config.privacy.unit == "user" ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
@@ -59,20 +59,20 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
   const auto strategy = federation::StrategyByName(config.federation.strategy);
   if (strategy == federation::Strategy::kQualityWeighted) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "federation.strategy is quality, but in rounds (experimental.rounds) nodes do not "
-                 "tell each other what they measured; set timestep, schedule or hybrid");
+                 "federation.strategy is quality, but nodes do not tell each other what they "
+                 "measured; set timestep, schedule or hybrid");
   }
   federation::LearnerPlan plan;
   plan.frame_id = shape.frame_id;
-  plan.rank = static_cast<uint32_t>(config.experimental.round_rank);
+  plan.rank = static_cast<uint32_t>(config.federation.rank);
   plan.boundaries = shape.boundaries;
   plan.values_per_bank = static_cast<uint32_t>(shape.values_per_bank());
-  plan.kind = federation::ContributionKindByName(config.experimental.rounds)
+  plan.kind = federation::ContributionKindByName(config.federation.contributions)
                   .value_or(ContributionKind::kDelta);
   RETURN_IF_ERROR(SetRounds(config.federation.round_seconds, &plan));
   plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
   plan.strategy.quality_weight = 0;
-  plan.local.learning_rate = LocalRate(config.experimental.round_rank);
+  plan.local.learning_rate = LocalRate(config.federation.rank);
   if (plan.kind == ContributionKind::kGradient) {
     RETURN_IF_ERROR(SetGradients(config, &plan));
   }

@@ -28,10 +28,4 @@ learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
   return tuned;
 }
 
-sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config) {
-  return {.strategy = {.strategy = federation::StrategyByName(config.federation.strategy)
-                                       .value_or(federation::Strategy::kTimestepAligned)},
-          .min_rating = config.learning.min_rating};
-}
-
 }  // namespace ruvd::node

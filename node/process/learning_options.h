@@ -7,7 +7,6 @@
 #include "node/config/config.h"
 #include "node/learning/background_round.h"
 #include "node/learning/deep_round.h"
-#include "node/sharing/federated_model.h"
 
 namespace ruvd::node {
 
@@ -19,9 +18,5 @@ learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::Learni
 learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
                                     const inference::SimilarityThresholds& scale,
                                     learning::DeepOptions tuned);
-
-// Returns the options of rounds of updates from the sections `federation` and `learning`. The
-// caller fills in layout, texts and state.
-sharing::FederatedModelOptions FederatedOptionsOf(const config::NodeConfig& config);
 
 }  // namespace ruvd::node

@@ -16,9 +16,10 @@ inline constexpr std::chrono::seconds kRoundAfter{60};
 // Breadth of the search when a pattern is linked into the index (efConstruction of HNSW). It is
 // half of what the index takes by itself, because a node links patterns while it serves.
 inline constexpr uint32_t kPatternLinkBreadth = 100;
-// Seed of the random frame in which the nodes of a cluster exchange updates. Any value serves, but
-// all nodes must have the same one.
+// Seed and rank of the random frame of patterns' cores. Any values serve, but all nodes must have
+// the same ones.
 inline constexpr uint64_t kFrameSeed = 1;
+inline constexpr int kPatternCoreRank = 32;
 // Rank of the frame that a node computes where none is shipped with the model: that of the frames
 // of our models, because no experiment gained from a core of a higher rank.
 inline constexpr int kWeightFrameRank = 32;
@@ -28,10 +29,6 @@ inline constexpr uint64_t kMaxFrameWeights = 1ULL << 26;
 // Least quality (0 to 1) that a peer's pattern must claim. The quality is a running mean of the
 // rewards of its lessons, so below this most of them earned little.
 inline constexpr float kMinPeerPatternQuality = 0.25F;
-// Expected norm of the mean of the nodes' clipped updates, as a share of the clip norm, which
-// decides whether an update would drown in its noise. Updates of nodes that learned different
-// things cancel each other in part, so it is below 1.
-inline constexpr double kReleaseSignal = 0.5;
 // The outer step of rounds of noised gradients and the number that Adam adds to its root, as in
 // bench/experiments/federate (--outer adam), where they were chosen on the 5M model.
 inline constexpr double kGradientStep = 2.5e-3;

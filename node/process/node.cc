@@ -58,7 +58,8 @@ absl::Status NodeImpl::Start() {
                   .inference = inference_.get(),
                   .actors = actors_.get(),
                   .throttle = throttle_.get(),
-                  .release = release_.get()},
+                  .ledger = ledger_.get(),
+                  .delta = double{config_.privacy.delta}},
                  metrics_.get());
   return absl::OkStatus();
 }
@@ -87,7 +88,7 @@ absl::Status NodeImpl::LoadModel() {
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(
       inference::ProjectionFrame frame,
-      inference::RandomFrame(*model_, config_.federation.core_rank, limits::kFrameSeed));
+      inference::RandomFrame(*model_, limits::kPatternCoreRank, limits::kFrameSeed));
   frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
 }

@@ -128,7 +128,7 @@ learning::LearningServices NodeImpl::ServicesOfLearning() {
           .whitening = package_.whitening.get(),
           .package_id = package_.id,
           .frame = config_.federation.enabled ? frame_.get() : nullptr,
-          .bank_boundaries = LayoutOfUpdates().boundaries,
+          .bank_boundaries = learning::DeepBanks(config_.experimental.banks).boundaries,
           .consents = consents_.get(),
           .origin = files_->key.id(),
           .changes = changes_.get(),
@@ -204,36 +204,13 @@ absl::Status NodeImpl::LoadGeneralText() {
   return absl::OkStatus();
 }
 
-sharing::UpdateLayout NodeImpl::LayoutOfUpdates() const {
-  return {.frame = frame_.get(),
-          .model_hash = package_.id,
-          .boundaries = learning::DeepBanks(config_.experimental.banks).boundaries};
-}
-
-absl::Status NodeImpl::OpenFederatedModel() {
-  sharing::FederatedModelOptions options = FederatedOptionsOf(config_);
-  options.layout = LayoutOfUpdates();
-  options.self = files_->key.id();
-  options.general = general_passages_.measured;
-  options.state = state_.get();
-  ASSIGN_OR_RETURN(federated_model_, sharing::FederatedModel::Open(std::move(options)));
-  return absl::OkStatus();
-}
-
 absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
-  if (config_.experimental.rounds == "off") {
-    return absl::OkStatus();
-  }
   if (frame_set_ == nullptr) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "experimental.rounds is {}, but this node has no adapter frame, as the log says; "
-                 "make one with `ruvd model frame --model {} --text FILE`, or set "
-                 "experimental.rounds to off",
-                 config_.experimental.rounds, config_.model.path);
+    return absl::OkStatus();  // LoadFrame has logged why
   }
   ASSIGN_OR_RETURN(
       inference::CoreShape shape,
-      inference::CoreShapeOf(*frame_set_, config_.experimental.round_rank,
+      inference::CoreShapeOf(*frame_set_, config_.federation.rank,
                              learning::DeepBanks(config_.experimental.banks).boundaries));
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(config_, shape));
   global_gate_ = std::make_unique<sharing::GlobalGate>(sharing::GlobalGateOptions{
@@ -243,7 +220,6 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   options->rounds = actors::RoundLearningOptions{.plan = options->gossip.plan,
                                                  .frame = frame_set_,
                                                  .shape = std::move(shape),
-                                                 .contributor = contributor_.get(),
                                                  .gate = global_gate_.get(),
                                                  .catalog = catalog_.get()};
   return absl::OkStatus();
@@ -280,7 +256,6 @@ absl::Status NodeImpl::StartFederation() {
   federation::UpdateRules rules;
   rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
   rules.banks = inference::kTimestepBanks;
-  options.gossip.update_rules = rules;
   options.gossip.pattern_rules.dimension = patterns_->dimension();
   options.gossip.pattern_rules.cores = rules;
   options.next_boot = [this] { return counters_->NextBoot(); };
@@ -292,19 +267,15 @@ absl::Status NodeImpl::StartFederation() {
   options.withdrawals = withdrawals_.get();
   options.releases = release_sources_.get();
   options.consents = consents_.get();
-  options.release = release_.get();
+  options.contributor = contributor_.get();
   options.centroids = centroids_.get();
   options.pattern_quality = limits::kMinPeerPatternQuality;
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
-  options.adapters = adapters_.get();
-  RETURN_IF_ERROR(OpenFederatedModel());
-  options.model = federated_model_.get();
+  options.frame = frame_.get();
   options.learning = ServicesOfLearning();
   options.throttle = throttle_.get();
   options.learning_pool = &learning_pool_;
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
-  options.round = std::chrono::seconds(config_.federation.round_seconds);
-  options.masked_period = tuning_.masked_period;
   options.state = state_.get();
   options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
     return revocations_.Load(issuer);

@@ -47,12 +47,9 @@
 #include "node/serving/inference.h"
 #include "node/serving/request_trace.h"
 #include "node/sharing/dp_centroids.h"
-#include "node/sharing/dp_release.h"
-#include "node/sharing/federated_model.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
-#include "node/sharing/update_layout.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
 #include "storage/changes/change_store.h"
@@ -111,17 +108,13 @@ class NodeImpl final : public Node {
                                          : inference::kWhitenedSimilarity;
   }
   absl::Status StartFederation();
-  absl::Status OpenFederatedModel();
-  sharing::UpdateLayout LayoutOfUpdates() const;
   // Returns the services that all learning loops share.
   learning::LearningServices ServicesOfLearning();
   // Prepares releases. An error of the ledger or the policy prevents releases but not serving.
   void PrepareReleases();
   // Prepares releases of centroids, with the policy, scope and ledger of `release`.
-  void PrepareCentroids(const sharing::DpReleaseOptions& release);
-  void PrepareContributor(const sharing::DpReleaseOptions& release,
-                          std::vector<privacy::UnitBudget> budgets);
-  // Adds the rounds of the cluster to the options, if the node runs them.
+  void PrepareCentroids(const sharing::LocalContributorOptions& release);
+  // Adds the rounds of the cluster to the options, if the node has a frame.
   absl::Status PrepareRounds(actors::FederationActorOptions* options);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
@@ -163,10 +156,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::ReleaseSourceStore> release_sources_;
   std::unique_ptr<storage::ConsentBook> consents_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;  // null: it could not be opened
-  std::unique_ptr<sharing::DpRelease> release_;          // null: the node does not federate
   std::unique_ptr<sharing::DpCentroids> centroids_;      // null: the node does not federate
-  // Both are used on learning_pool_ only; null: the node runs no rounds
-  std::unique_ptr<sharing::LocalContributor> contributor_;
+  std::unique_ptr<sharing::LocalContributor> contributor_;  // null: the node does not federate
+  // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
@@ -191,8 +183,6 @@ class NodeImpl final : public Node {
   std::unique_ptr<inference::ProjectionFrame> frame_;
   // The frame of cores of all linear layers; null: the node does not federate, or has no frame
   std::shared_ptr<const inference::FrameSet> frame_set_;
-  std::unique_ptr<sharing::FederatedModel>
-      federated_model_;  // used on learning_pool_ only; null: none
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<serving::AdapterSource> adapters_;
 

@@ -59,30 +59,29 @@ void AddThrottleMetrics(const learning::LearningThrottle& throttle, metrics::Met
       [](const auto& status) { return static_cast<double>(status.memory_bytes); });
 }
 
-void AddReleaseMetrics(const sharing::DpRelease& release, metrics::Metrics* metrics) {
-  using Read = double (*)(const admin::v1::ReleaseStatus&);
-  const auto add = [&release, metrics](std::string name, std::string help, bool counter,
-                                       Read read) {
-    metrics->AddReader(std::move(name), std::move(help), "", counter, [&release, read] {
-      return std::vector<metrics::Metrics::Sample>{{"", read(release.View())}};
-    });
+void AddLedgerMetrics(const storage::PrivacyLedgerStore& ledger, double delta,
+                      metrics::Metrics* metrics) {
+  const auto of_units = [&ledger](auto read) {
+    return [&ledger, read] {
+      std::vector<metrics::Metrics::Sample> samples;
+      for (const privacy::PrivacyUnit unit :
+           {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
+        samples.push_back({std::string(privacy::UnitName(unit)), read(ledger, unit)});
+      }
+      return samples;
+    };
   };
-  add("ruvd_privacy_epsilon_spent",
-      "Node-level epsilon that noised updates and shares cost, at privacy.delta", false,
-      [](const auto& view) { return view.spent_epsilon(); });
-  add("ruvd_privacy_epsilon_budget", "Budget of node-level epsilon for noised updates and shares",
-      false, [](const auto& view) { return view.budget_epsilon(); });
-  add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update, or share of a masked sum",
-      false, [](const auto& view) { return view.epsilon(); });
-  add("ruvd_privacy_release_snr",
-      "Predicted signal of the next noised update, or masked sum, over its noise", false,
-      [](const auto& view) { return view.predicted_snr(); });
-  add("ruvd_privacy_releases_total",
-      "Noised updates and shares that were charged since the store was made", true,
-      [](const auto& view) { return static_cast<double>(view.releases()); });
-  add("ruvd_privacy_refusals_total",
-      "Refusals of noised updates or shares; a repeated refusal counts once", true,
-      [](const auto& view) { return static_cast<double>(view.refusals()); });
+  metrics->AddReader("ruvd_privacy_epsilon_spent",
+                     "The most epsilon, at privacy.delta, that any one lesson or user has spent",
+                     "unit", false,
+                     of_units([delta](const auto& store, privacy::PrivacyUnit unit) {
+                       return store.LargestEpsilon(unit, delta).value_or(-1);
+                     }));
+  metrics->AddReader("ruvd_privacy_releases_total",
+                     "Releases with noise that were charged since the store was made", "unit", true,
+                     of_units([](const auto& store, privacy::PrivacyUnit unit) {
+                       return static_cast<double>(store.totals(unit).reservations);
+                     }));
 }
 
 }  // namespace
@@ -98,8 +97,8 @@ uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
 void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
-  if (sources.release != nullptr) {
-    AddReleaseMetrics(*sources.release, metrics);
+  if (sources.ledger != nullptr) {
+    AddLedgerMetrics(*sources.ledger, sources.delta, metrics);
   }
   metrics->AddReader(
       "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {

@@ -10,7 +10,7 @@
 #include "node/metrics/metrics.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/inference.h"
-#include "node/sharing/dp_release.h"
+#include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::node {
@@ -23,7 +23,8 @@ struct MetricSources {
   const serving::InferenceActor* inference = nullptr;
   const runtime::ActorSystem* actors = nullptr;
   const learning::LearningThrottle* throttle = nullptr;
-  const sharing::DpRelease* release = nullptr;  // null: the node does not federate
+  const storage::PrivacyLedgerStore* ledger = nullptr;  // null: nothing with noise leaves
+  double delta = 1e-6;                                  // at which epsilons are stated
 };
 
 // Adds the readers of a node's state. Events are counted where they happen.

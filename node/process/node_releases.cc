@@ -44,17 +44,10 @@ absl::StatusOr<std::unique_ptr<storage::PrivacyLedgerStore>> OpenLedger(
 
 void NodeImpl::PrepareReleases() {
   const auto& privacy = config_.privacy;
-  sharing::DpReleaseOptions options{
-      .scope = privacy.scope,
-      .clip_norm = double{privacy.clip_norm},
-      .epsilon = double{privacy.release_epsilon},
-      .delta = double{privacy.delta},
-      .signal = tuning_.release_signal,
-      .interval = std::chrono::seconds(privacy.release_seconds),
-      .layout = LayoutOfUpdates(),
-      .random = privacy::SecureRandomBytes,
-      .clock = &clock_,
-  };
+  sharing::LocalContributorOptions options{.frame = frame_set_,
+                                           .scope = privacy.scope,
+                                           .random = privacy::SecureRandomBytes,
+                                           .min_rating = config_.learning.min_rating};
   absl::StatusOr<privacy::SitePolicy> policy = ReadPolicy(privacy.policy);
   if (policy.ok()) {
     options.policy = *std::move(policy);
@@ -62,25 +55,18 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing is shared, because the site policy is not usable: {} [{}]",
              MessageOf(policy.status()), ReasonOf(policy.status()));
   }
-  std::vector<privacy::UnitBudget> budgets;
-  const auto budget = privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode,
-                                                  double{privacy.node_epsilon}, options.delta);
-  const auto of_unit = [&](privacy::PrivacyUnit unit) {
-    auto own = privacy::UnitBudget::Within(unit, double{privacy.example_epsilon}, options.delta);
-    if (own.ok()) {
-      own->rounds = static_cast<uint32_t>(privacy.rounds);
+  for (const privacy::PrivacyUnit unit :
+       {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
+    auto budget =
+        privacy::UnitBudget::Within(unit, double{privacy.epsilon}, double{privacy.delta});
+    options.unavailable.Update(budget.status());
+    if (budget.ok()) {
+      budget->rounds = static_cast<uint32_t>(privacy.rounds);
+      options.budgets.push_back(*budget);
     }
-    return own;
-  };
-  const auto of_lessons = of_unit(privacy::PrivacyUnit::kLesson);
-  const auto of_users = of_unit(privacy::PrivacyUnit::kUser);
-  options.unavailable = budget.status();
-  options.unavailable.Update(of_lessons.status());
-  options.unavailable.Update(of_users.status());
+  }
   if (options.unavailable.ok()) {
-    options.budget = *budget;
-    budgets = {*budget, *of_lessons, *of_users};
-    auto ledger = OpenLedger(config_, budgets, files_->key, *database_);
+    auto ledger = OpenLedger(config_, options.budgets, files_->key, *database_);
     options.unavailable = ledger.status();
     if (ledger.ok()) {
       ledger_ = *std::move(ledger);
@@ -88,23 +74,22 @@ void NodeImpl::PrepareReleases() {
     }
   }
   if (!options.unavailable.ok()) {
-    LogError("no noised updates are released: {} [{}]", MessageOf(options.unavailable),
+    LogError("nothing with noise is released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
   PrepareCentroids(options);
-  PrepareContributor(options, std::move(budgets));
-  release_ = sharing::DpRelease::Create(std::move(options));
+  contributor_ = std::make_unique<sharing::LocalContributor>(std::move(options));
 }
 
-void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release) {
+void NodeImpl::PrepareCentroids(const sharing::LocalContributorOptions& release) {
   const auto& privacy = config_.privacy;
   centroids_ = sharing::DpCentroids::Create({
       .enabled = privacy.centroids,
       .policy = release.policy,
       .scope = release.scope,
       .epsilon = double{privacy.centroid_epsilon},
-      .delta = release.delta,
-      .budget_epsilon = double{privacy.example_epsilon},
+      .delta = double{privacy.delta},
+      .budget_epsilon = double{privacy.epsilon},
       .interval = limits::kCentroidInterval,
       .dimension = patterns_->dimension(),
       .space = package_.id,
@@ -118,19 +103,6 @@ void NodeImpl::PrepareCentroids(const sharing::DpReleaseOptions& release) {
       .random = privacy::SecureRandomBytes,
       .clock = &clock_,
   });
-}
-
-void NodeImpl::PrepareContributor(const sharing::DpReleaseOptions& release,
-                                  std::vector<privacy::UnitBudget> budgets) {
-  contributor_ = std::make_unique<sharing::LocalContributor>(
-      sharing::LocalContributorOptions{.frame = frame_set_,
-                                       .policy = release.policy,
-                                       .scope = release.scope,
-                                       .budgets = std::move(budgets),
-                                       .ledger = release.ledger,
-                                       .unavailable = release.unavailable,
-                                       .random = privacy::SecureRandomBytes,
-                                       .min_rating = config_.learning.min_rating});
 }
 
 }  // namespace ruvd::node

@@ -31,9 +31,6 @@ struct NodeTuning {
   std::optional<float> similarity;
   // Share of the requests that the router serves at random.
   double router_exploration = serving::RequestRouterOptions().exploration;
-  double release_signal = limits::kReleaseSignal;
-  // Time between the starts of masked rounds; equal in the whole cluster.
-  Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
 };
 
 }  // namespace ruvd::node

@@ -78,9 +78,6 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
   // When a request begins, the whole window is masked, so the bank of t = 1 comes first.
   BankChoice& first = banks.back();
   ASSIGN_OR_RETURN(first, Retrieve(embedding, inference::BankOf(1), factor));
-  if (first.parts.empty()) {
-    first = FederatedChoice();
-  }
   std::array<const BankChoice*, inference::kTimestepBanks> choice;
   choice.fill(&first);
   for (size_t bank = 0; bank + 1 < banks.size(); ++bank) {
@@ -224,20 +221,6 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::LoadHits(
     patterns_.RecordUse(id).IgnoreError();
   }
   return choice;
-}
-
-AdapterSource::BankChoice AdapterSource::FederatedChoice() {
-  const MutexLock lock(mutex_);
-  if (federated_ == nullptr) {
-    return {};
-  }
-  return {.parts = {{.adapter = federated_, .weight = 1}},
-          .uses = {{.name = federated_->name, .version = federated_->version, .weight = 1}}};
-}
-
-void AdapterSource::SetFederated(std::shared_ptr<const inference::Talora> adapter) {
-  MutexLock lock(mutex_);
-  federated_ = std::move(adapter);
 }
 
 void AdapterSource::Load(std::span<const inference::RetrievedPattern> hits) {

@@ -41,11 +41,8 @@ struct ChosenAdapters {
 // Chooses the adapters for a prompt. First come those of the catalogue: the global adapter, then
 // the ones that the request names, or else all with their own weights. Then each timestep bank adds
 // the adapters of its patterns whose centroid is near the prompt's embedding. A bank without such
-// patterns uses those of the bank of t = 1, and if that has none either, the federated adapter, if
-// there is one. Patterns were trained on top of the catalogue's adapters, so their sum is served.
-// Pattern adapters and the federated adapter never act at the same t: the federated one was trained
-// to act on the base model alone, and what a node taught the cluster is in both, so their sum would
-// overshoot. Thread-safe.
+// patterns uses those of the bank of t = 1. Patterns were trained on top of the catalogue's
+// adapters, so their sum is served. Thread-safe.
 class AdapterSource {
  public:
   // The references are borrowed and must outlive this object.
@@ -85,7 +82,7 @@ class AdapterSource {
   }
 
   // Chooses other adapters for a running completion that is uncertain in the way `kind` says. The
-  // adapters of the catalogue stay; those of patterns (or the federated one) are replaced by those
+  // adapters of the catalogue stay; those of patterns are replaced by those
   // of the patterns of `bank` near `query`. Returns `current` if none are found or all are in use
   // already. `factor` is used as in Choose.
   absl::StatusOr<ChosenAdapters> Reselect(const ChosenAdapters& current,
@@ -93,10 +90,6 @@ class AdapterSource {
                                           inference::TimestepBank bank,
                                           inference::UncertaintyKind kind,
                                           const PatternFactor& factor = nullptr);
-
-  // Replaces the federated adapter, which may have banks of its own; null for none. A node that
-  // takes part in rounds has a global adapter in the catalogue instead.
-  void SetFederated(std::shared_ptr<const inference::Talora> adapter);
 
  private:
   struct Part {
@@ -124,7 +117,6 @@ class AdapterSource {
                                                          const PatternFactor& factor) const;
   // Returns the adapters of the hits that are near enough and usable.
   absl::StatusOr<BankChoice> LoadHits(std::vector<inference::RetrievedPattern> hits);
-  BankChoice FederatedChoice();
   // Adds the choice for the banks [begin, end).
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
   // Loads the adapters of these hits into the registry, decoding the missing ones from the store.
@@ -139,7 +131,6 @@ class AdapterSource {
   const StorePatternIndex index_;
   inference::AdapterRegistry registry_;
   Mutex mutex_;
-  std::shared_ptr<const inference::Talora> federated_ ABSL_GUARDED_BY(mutex_);
   // Versions in the registry in order of loading; the oldest is removed first.
   std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> reported_

@@ -131,17 +131,11 @@ bool DpCentroids::Due() const {
   return options_.enabled && !tried && now_ms >= NextMillis();
 }
 
-absl::StatusOr<privacy::dp::RdpCurve> DpCentroids::CostOfUpdates() const {
-  const uint64_t rho_q32 = options_.ledger->totals(privacy::PrivacyUnit::kNode).rho_q32;
-  return privacy::dp::ZcdpCurve(std::ldexp(static_cast<double>(rho_q32), -32));
-}
-
 absl::StatusOr<double> DpCentroids::SpentEpsilon() const {
   if (options_.ledger == nullptr) {
     return 0;
   }
-  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve updates, CostOfUpdates());
-  return options_.ledger->LargestEpsilon(privacy::PrivacyUnit::kLesson, options_.delta, updates);
+  return options_.ledger->LargestEpsilon(privacy::PrivacyUnit::kLesson, options_.delta);
 }
 
 absl::Status DpCentroids::Check() const {
@@ -158,10 +152,7 @@ absl::Status DpCentroids::Check() const {
                     "them");
   }
   RETURN_IF_ERROR(privacy::dp::RequireCentroidSnr(terms_));
-  privacy::LedgerCharge charge = charge_;
-  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve updates, CostOfUpdates());
-  charge.curve += updates;
-  return options_.ledger->Check(charge);
+  return options_.ledger->Check(charge_);
 }
 
 absl::StatusOr<learning::CentroidLessons> DpCentroids::NextLessons() const {
@@ -221,7 +212,7 @@ absl::StatusOr<NoisedPatterns> DpCentroids::Release(const privacy::ConsentRegist
     const admin::v1::CentroidStatus view = View();
     LogInfo(
         "released {} noised centroid(s): epsilon {:.3f} at delta {:.1e} for each lesson; {:.3f} of "
-        "{:.3f} spent, including noised updates",
+        "{:.3f} spent, including noised contributions",
         noised->patterns.size(), view.epsilon(), view.delta(), view.spent_epsilon(),
         view.budget_epsilon());
   }

@@ -78,7 +78,7 @@ class DpCentroids {
   bool Due() const;
 
   // Checks everything that does not depend on the lessons: whether centroids are on, the policy,
-  // the ledger, the predicted signal and the budget. A lesson may be in noised updates too, so
+  // the ledger, the predicted signal and the budget. A lesson may be in contributions too, so
   // their cost counts against its budget. Errors: FAILED_PRECONDITION, SCOPE_UNKNOWN,
   // POLICY_REFUSES, SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
   absl::Status Check() const;
@@ -100,9 +100,7 @@ class DpCentroids {
   absl::StatusOr<NoisedPatterns> ChargeAndRelease(const privacy::ConsentRegister& consents);
   void ReadLedger();
   int64_t NextMillis() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns what noised updates of the node have cost every lesson.
-  absl::StatusOr<privacy::dp::RdpCurve> CostOfUpdates() const;
-  // Returns the largest epsilon that any lesson has spent, with what noised updates have cost.
+  // Returns the largest epsilon that any lesson has spent, in contributions too.
   absl::StatusOr<double> SpentEpsilon() const;
 
   const DpCentroidsOptions options_;

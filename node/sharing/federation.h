@@ -15,7 +15,6 @@
 #include "absl/status/statusor.h"
 #include "federation/events/actions.h"
 #include "federation/link/link_channel.h"
-#include "node/sharing/federated_model.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
@@ -40,20 +39,17 @@ struct FederationView {
   TimePoint now;                             // the time that last_heard is compared with
   std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
-  uint32_t federated_adapter_version = 0;
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life
   bool plain_shared = false;  // items without noise left this node, or may have left it, under this
                               // or an earlier consent
-  std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
-  // The last round of updates; nullopt if there was no round since the start of the node.
-  std::optional<FederatedOutcome> last_round;
-  std::vector<float> boundaries;  // boundaries of the banks of that round
+  bool federates = false;
+  // nullopt: the node takes part in no rounds
+  std::optional<admin::v1::RoundsStatus> rounds;
+  std::optional<admin::v1::ReleaseStatus> release;  // of its contributions
   std::optional<admin::v1::CentroidStatus> centroids;
-  int64_t certificate_expires_ms = 0;             // 0: the node does not federate
-  std::optional<admin::v1::MaskedStatus> masked;  // nullopt: the node does not federate
-  std::optional<admin::v1::RoundsStatus> rounds;  // nullopt: the node runs no rounds
+  int64_t certificate_expires_ms = 0;  // 0: the node does not federate
 };
 
 // What was withdrawn because consents of users or sessions changed.
@@ -65,7 +61,7 @@ struct OptOutAnswer {
 
 // The node's part in the cluster: it feeds frames and time to the gossip core (which does no I/O),
 // carries out the core's actions, stores items on disk, and turns accepted items into patterns and
-// the federated adapter. All methods are thread-safe and return at once; callbacks run on the
+// the global adapter. All methods are thread-safe and return at once; callbacks run on the
 // node's threads.
 class FederationActor {
  public:

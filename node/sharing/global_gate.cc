@@ -14,7 +14,7 @@
 #include "node/learning/general_text.h"
 #include "node/learning/paired_losses.h"
 #include "node/serving/served_adapters.h"
-#include "node/sharing/bank_evaluation.h"
+#include "node/sharing/judging_texts.h"
 
 namespace ruvd::sharing {
 namespace {

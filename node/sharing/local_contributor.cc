@@ -34,7 +34,6 @@ using privacy::PrivacyUnit;
 
 constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 constexpr int64_t kMillisPerSecond = 1000;
-constexpr int kFractionBits = 32;  // of the ledger's rho
 
 // The number of a round in the ledger.
 uint64_t SecondOf(const LearnerPlan& plan, uint64_t round) {
@@ -59,7 +58,7 @@ uint64_t SeedOf(const Digest& origin, const LearnerPlan& plan, uint64_t round) {
 
 absl::Status OtherKind(ConsentTier tier) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-               "nothing can leave under the tier {} while `experimental.rounds` is \"delta\", "
+               "nothing can leave under the tier {} while `federation.contributions` is \"delta\", "
                "because the change by several steps hides no lesson; set it to \"gradient\" on all "
                "nodes of the cluster, or consent to another tier",
                TierName(tier));
@@ -69,6 +68,13 @@ absl::Status NotAlone() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "under the tier masked only a share of a sum may leave, not a contribution of one "
                "node; make a sum of this node's lessons for a share");
+}
+
+absl::Status ChargedBefore(uint64_t round) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPrivacyBudgetSpent,
+               "this node was charged for round {} already, and its sample is released only once; "
+               "it takes part in the next round",
+               round);
 }
 
 absl::Status UnknownUnit() {
@@ -161,6 +167,15 @@ absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) 
   return CheckNoised(plan, tier);
 }
 
+absl::Status LocalContributor::CheckTier(ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
+  return tier == ConsentTier::kPublic || options_.ledger != nullptr ? absl::OkStatus()
+                                                                    : options_.unavailable;
+}
+
 absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan, ConsentTier tier) const {
   return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan, tier).status();
 }
@@ -173,17 +188,11 @@ absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
   return federation::SamplingRateWithin(rho, budget);
 }
 
-// Noised updates of the whole node hold its lessons, too, so what they cost counts.
 absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequest& request,
                                                           double rate) const {
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
-  ASSIGN_OR_RETURN(privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
-  const uint64_t rho_q32 = options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
-  ASSIGN_OR_RETURN(
-      const privacy::dp::RdpCurve updates,
-      privacy::dp::ZcdpCurve(std::ldexp(static_cast<double>(rho_q32), -kFractionBits)));
-  cost += updates;
+  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
   return options_.ledger->OldestEligible(plan.unit, SecondOf(plan, request.round), cost);
 }
 
@@ -264,29 +273,70 @@ absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningService
   return newest >= SecondOf(*request.plan, request.round);
 }
 
-absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
-    const learning::LearningServices& services, const ContributionRequest& request) const {
+absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningServices& services,
+                                                      const ContributionRequest& request) const {
   RETURN_IF_ERROR(Check(*request.plan, request.tier));
-  if (request.tier == ConsentTier::kMasked) {
-    return NotAlone();
+  if (request.tier == ConsentTier::kPrivate) {
+    return LessonSampling();
   }
-  const bool noised = request.tier == ConsentTier::kDp;
-  bool charged = false;
-  if (noised) {
-    ASSIGN_OR_RETURN(charged, IsCharged(services, request));
-  }
-  if (request.tier == ConsentTier::kPrivate || charged) {
-    return std::nullopt;
+  if (request.tier != ConsentTier::kPublic) {
+    ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
+    if (charged) {
+      return ChargedBefore(request.round);
+    }
   }
   ASSIGN_OR_RETURN(const ShareableLessons lessons,
                    GatherShareableLessons(services, request.tier, options_.min_rating,
                                           services.clock->WallMillis()));
-  Sampling sampling;
-  if (noised) {
-    ASSIGN_OR_RETURN(sampling, PlanNoised(request, lessons));
-  } else {
-    sampling = PlanOpen(request, lessons);
+  return request.tier == ConsentTier::kPublic
+             ? absl::StatusOr<LessonSampling>(PlanOpen(request, lessons))
+             : PlanNoised(request, lessons);
+}
+
+admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan& plan) const {
+  admin::v1::ReleaseStatus view;
+  view.set_scope(options_.scope);
+  view.set_unit(std::string(privacy::UnitName(plan.unit)));
+  view.set_clip_norm(plan.clip_norm);
+  view.set_noise_multiplier(
+      plan.kind == ContributionKind::kGradient ? plan.grid.NoiseMultiplier() : 0);
+  absl::Status known = options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
+  const auto budget = privacy::BudgetOf(options_.budgets, plan.unit);
+  if (budget.ok()) {
+    view.set_budget_epsilon(budget->epsilon);
+    view.set_delta(budget->delta);
   }
+  if (options_.ledger != nullptr) {
+    const storage::LedgerTotals totals = options_.ledger->totals(plan.unit);
+    view.set_releases(totals.reservations);
+    view.set_sums(totals.shares > 0);
+    if (budget.ok()) {
+      const auto spent = options_.ledger->LargestEpsilon(plan.unit, budget->delta);
+      view.set_spent_epsilon(spent.value_or(0));
+      known = spent.status();
+    }
+  }
+  if (!known.ok()) {
+    view.set_unknown(MessageOf(known));
+    view.set_unknown_reason(ReasonOf(known));
+  }
+  return view;
+}
+
+absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
+    const learning::LearningServices& services, const ContributionRequest& request) const {
+  if (request.tier == ConsentTier::kMasked) {
+    return NotAlone();
+  }
+  RETURN_IF_ERROR(Check(*request.plan, request.tier));
+  bool charged = false;
+  if (request.tier == ConsentTier::kDp) {
+    ASSIGN_OR_RETURN(charged, IsCharged(services, request));
+  }
+  if (charged) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(Sampling sampling, Plan(services, request));
   if (sampling.names.empty()) {
     return std::nullopt;
   }

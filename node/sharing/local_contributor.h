@@ -29,6 +29,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/masking/masking_session.h"
 #include "privacy/release/unit_release.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
 namespace ruvd::sharing {
@@ -132,6 +133,18 @@ class LocalContributor {
   // SCOPE_UNKNOWN, POLICY_REFUSES, PRIVACY_BUDGET_SPENT for a unit without a budget, and the errors
   // of opening the ledger. OK for the tier `private`, under which nothing leaves.
   absl::Status Check(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
+
+  // Checks whether the site policy and the ledger allow the tier, whatever the plan is. Returns
+  // SCOPE_UNKNOWN, POLICY_REFUSES and the errors of opening the ledger.
+  absl::Status CheckTier(privacy::ConsentTier tier) const;
+
+  // Returns the lessons that would take part in the round, none under `private`. Returns the errors
+  // that Make or MakeSum would return before it computes a gradient, and PRIVACY_BUDGET_SPENT if
+  // the round is charged already.
+  absl::StatusOr<LessonSampling> Plan(const learning::LearningServices& services,
+                                      const ContributionRequest& request) const;
+  // Returns what noised contributions of this plan cost and have cost.
+  admin::v1::ReleaseStatus View(const federation::LearnerPlan& plan) const;
 
   // Makes the contribution. Nullopt if there is nothing to offer: no lesson may leave under the
   // tier, or the round is charged already. INVALID_ARGUMENT for the tier `masked`, under which only

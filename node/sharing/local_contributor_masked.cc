@@ -45,15 +45,7 @@ absl::StatusOr<LessonSampling> LocalContributor::PlanMasked(
   if (request.tier != ConsentTier::kMasked) {
     return NotMasked(request.tier);
   }
-  RETURN_IF_ERROR(Check(*request.plan, request.tier));
-  ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
-  if (charged) {
-    return ChargedBefore(request.round);
-  }
-  ASSIGN_OR_RETURN(const ShareableLessons lessons,
-                   GatherShareableLessons(services, request.tier, options_.min_rating,
-                                          services.clock->WallMillis()));
-  ASSIGN_OR_RETURN(Sampling sampling, PlanNoised(request, lessons));
+  ASSIGN_OR_RETURN(Sampling sampling, Plan(services, request));
   if (sampling.names.empty()) {
     return NoLesson();
   }

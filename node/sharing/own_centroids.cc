@@ -59,7 +59,7 @@ absl::Status OwnPatterns::OfferCentroid(federation::SharedPattern pattern,
   }
   const Digest id = item->id;
   const absl::Status noted = releases_.Record(
-      {.item = id, .created_ms = item->created_ms, .patterns = {}, .contributors = contributors});
+      {.item = id, .created_ms = item->created_ms, .contributors = contributors});
   if (!noted.ok()) {
     std::erase_if(offer, [](const federation::Action& action) {
       return std::holds_alternative<federation::SendFrame>(action) ||

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include "base/bytes.h"
 #include "base/status.h"
 #include "federation/limits.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/pattern_walk.h"
 #include "node/sharing/shared_items.h"
 #include "storage/reasons.h"
 
@@ -21,18 +24,18 @@ namespace {
 // Changes of the log that one call handles; few, because the actor has to answer peers too.
 constexpr size_t kChangesAtOnce = 256;
 
-// Returns whether patterns or their updates leave under a tier.
+// Returns whether patterns leave under a tier.
 bool Shares(privacy::ConsentTier tier) {
-  return tier == privacy::ConsentTier::kPublic || tier == privacy::ConsentTier::kDp;
+  return tier == privacy::ConsentTier::kPublic;
 }
 
 }  // namespace
 
-OwnPatterns::OwnPatterns(storage::PatternStore& patterns, UpdateLayout layout,
+OwnPatterns::OwnPatterns(storage::PatternStore& patterns, const inference::ProjectionFrame& frame,
                          const privacy::NodeId& self, const storage::ConsentBook* consents,
                          uint32_t least_examples, storage::ReleaseSourceStore* releases)
     : patterns_(patterns),
-      layout_(std::move(layout)),
+      frame_(frame),
       self_(self),
       consents_(consents),
       least_examples_(least_examples),
@@ -65,7 +68,7 @@ absl::Status OwnPatterns::ForEachShareable(
     const std::function<void(const federation::SharedPattern&)>& visit) const {
   return serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
     const absl::StatusOr<federation::SharedPattern> shared =
-        ShareablePattern(pattern, *layout_.frame);
+        ShareablePattern(pattern, frame_);
     const auto payload = serving::DecodePatternPayload(pattern.payload);
     if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
         MayBeShared(*payload, privacy::ConsentTier::kPublic, now)) {
@@ -77,8 +80,7 @@ absl::Status OwnPatterns::ForEachShareable(
 
 bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                                    federation::Instant now) const {
-  if (item.kind == federation::ItemKind::kAdapterDelta ||
-      item.kind == federation::ItemKind::kContribution) {
+  if (item.kind == federation::ItemKind::kContribution) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpAdapterDelta) &&
            sources != nullptr && MayShare(sources->contributors, tier, now);
@@ -95,7 +97,7 @@ bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::Consen
   const absl::StatusOr<storage::Pattern> stored =
       offered.ok() ? patterns_.Get(offered->id) : offered.status();
   if (!stored.ok() || stored->origin != self_ || stored->examples < least_examples_ ||
-      !ShareablePattern(*stored, *layout_.frame).ok()) {
+      !ShareablePattern(*stored, frame_).ok()) {
     return false;
   }
   const auto payload = serving::DecodePatternPayload(stored->payload);
@@ -107,12 +109,8 @@ std::vector<federation::Item> OwnPatterns::RemoveWithdrawn(std::vector<federatio
                                                            federation::Instant now) {
   tier_ = tier;
   if (const absl::Status read = releases_.Load(); !read.ok()) {
-    LogError("the sources of own updates cannot be read: {}", MessageOf(read));
+    LogError("the contributors of what this node offers cannot be read: {}", MessageOf(read));
   }
-  const bool has_delta = std::ranges::any_of(*items, [this](const federation::Item& item) {
-    return item.origin == self_ && item.kind == federation::ItemKind::kAdapterDelta;
-  });
-  const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
   std::vector<federation::Item> removed;
   std::set<Digest> kept;
   std::erase_if(*items, [&](const federation::Item& item) {
@@ -130,11 +128,6 @@ std::vector<federation::Item> OwnPatterns::RemoveWithdrawn(std::vector<federatio
     return false;
   });
   releases_.RetainOnly(kept);
-  if (const storage::ReleaseSources* const newest = releases_.NewestUpdate();
-      newest != nullptr && own.ok()) {
-    in_newest_ = newest->patterns;
-    delta_changed_ = in_newest_ != own->patterns;
-  }
   return removed;
 }
 
@@ -260,8 +253,8 @@ void OwnPatterns::Refresh(const storage::PatternId& id, const Offered& offered,
   if (pattern.ok()) {
     Offer(*pattern, offered, core, now, actions);
   } else {
-    Withdraw(id, offered, core,
-             actions);  // a damaged pattern too, because it may have been private
+    // A damaged pattern is withdrawn, too, because it may have been private.
+    StopOffering(id, offered, core, actions);
   }
 }
 
@@ -270,30 +263,27 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
   next_look_ = now.now + limits::kOwnPatternsLook;
   federation::Actions actions;
   if (std::exchange(tier_, core.consent()) != core.consent()) {
-    Append(core.WithdrawAdapterDeltas(),
+    Append(core.WithdrawContributions(),
            &actions);  // they were made under another privacy guarantee
-    Withdraw(releases_.ItemsWhere([](const storage::ReleaseSources&) { return true; }), core,
-             &actions);
-    delta_changed_ = true;
+    WithdrawReleases([](const storage::ReleaseSources&) { return true; }, core, &actions);
     marks_checked_ = false;
   }
-  if (!Shares(tier_)) {
-    MarkAllPrivate();
-    return actions;
-  }
-  Withdraw(releases_.ItemsWhere([&](const storage::ReleaseSources& sources) {
-    return !MayShare(sources.contributors, tier_, now);
-  }),
-           core, &actions);
+  WithdrawReleases(
+      [&](const storage::ReleaseSources& sources) {
+        return !MayShare(sources.contributors, tier_, now);
+      },
+      core, &actions);
   const Offered offered = OfferedBy(core);
   std::set<storage::PatternId> gone;
-  for (const auto& [item, sources] : releases_.all()) {
-    for (const auto& [id, updated_ms] : sources.patterns) {
-      gone.insert(id);
-    }
-  }
   for (const auto& [id, versions] : offered) {
     gone.insert(id);
+  }
+  if (!Shares(tier_)) {
+    for (const storage::PatternId& id : gone) {
+      StopOffering(id, offered, core, &actions);
+    }
+    MarkAllPrivate();
+    return actions;
   }
   RETURN_IF_ERROR(serving::ForEachPatternOf(patterns_, self_, [&](const storage::Pattern& pattern) {
     gone.erase(pattern.id);
@@ -301,7 +291,7 @@ absl::StatusOr<federation::Actions> OwnPatterns::RefreshAll(federation::GossipCo
     return absl::OkStatus();
   }));
   for (const storage::PatternId& id : gone) {
-    Withdraw(id, offered, core, &actions);
+    StopOffering(id, offered, core, &actions);
   }
   return actions;
 }
@@ -310,32 +300,21 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
                         federation::GossipCore& core, federation::Instant now,
                         federation::Actions* actions) {
   const absl::StatusOr<federation::SharedPattern> shared =
-      ShareablePattern(pattern, *layout_.frame);
+      ShareablePattern(pattern, frame_);
   if (!shared.ok()) {
     LogDebug("a pattern is not shared: {}", MessageOf(shared.status()));
-    MarkPrivate(pattern);
-    Withdraw(pattern.id, offered, core, actions);
-    return;
-  }
-  const auto payload = serving::DecodePatternPayload(pattern.payload);
-  if (!payload.ok()) {
-    Withdraw(pattern.id, offered, core, actions);
-    return;
-  }
-  // Updates are handled separately: they have contributors of their own, perhaps from another
-  // version of the pattern.
-  if (!MayBeShared(*payload, core.consent(), now)) {
     MarkPrivate(pattern);
     StopOffering(pattern.id, offered, core, actions);
     return;
   }
-  if (core.consent() == privacy::ConsentTier::kDp || pattern.examples < least_examples_) {
+  const auto payload = serving::DecodePatternPayload(pattern.payload);
+  if (!payload.ok()) {
+    StopOffering(pattern.id, offered, core, actions);
+    return;
+  }
+  if (!MayBeShared(*payload, core.consent(), now) || pattern.examples < least_examples_) {
     MarkPrivate(pattern);
-    if (offered.contains(pattern.id)) {
-      Append(core.WithdrawPattern(pattern.id), actions);
-    }
-    const auto released = in_newest_.find(pattern.id);
-    delta_changed_ |= released == in_newest_.end() || released->second != pattern.updated_ms;
+    StopOffering(pattern.id, offered, core, actions);
     return;
   }
   federation::SharedPattern version = *shared;
@@ -361,7 +340,6 @@ void OwnPatterns::Offer(const storage::Pattern& pattern, const Offered& offered,
              ReasonOf(offer.status()));
     return;
   }
-  delta_changed_ = true;
   ++offered_before_;
   Append(*std::move(offer), actions);
 }
@@ -400,13 +378,46 @@ void OwnPatterns::StopOffering(const storage::PatternId& id, const Offered& offe
   }
 }
 
-void OwnPatterns::Withdraw(const storage::PatternId& id, const Offered& offered,
-                           federation::GossipCore& core, federation::Actions* actions) {
-  StopOffering(id, offered, core, actions);
-  Withdraw(releases_.ItemsWhere([&id](const storage::ReleaseSources& sources) {
-    return sources.patterns.contains(id);
-  }),
-           core, actions);
+void OwnPatterns::WithdrawReleases(
+    const std::function<bool(const storage::ReleaseSources&)>& which, federation::GossipCore& core,
+    federation::Actions* actions) {
+  const std::vector<Digest> items = releases_.ItemsWhere(which);
+  if (!items.empty()) {
+    Append(core.WithdrawItems(items), actions);
+    releases_.Forget(items);
+  }
+}
+
+federation::Actions OwnPatterns::RecordContribution(federation::Actions offered,
+                                                    std::vector<privacy::Contributor> contributors,
+                                                    federation::GossipCore& core) {
+  const auto accepted = std::ranges::find_if(offered, [](const federation::Action& action) {
+    return std::holds_alternative<federation::ItemAccepted>(action);
+  });
+  if (accepted == offered.end()) {
+    return offered;
+  }
+  const federation::Item& item = std::get<federation::ItemAccepted>(*accepted).item;
+  const Digest id = item.id;
+  const absl::Status noted = releases_.Record({.item = id,
+                                               .created_ms = item.created_ms,
+                                               .contributors = std::move(contributors)});
+  if (!noted.ok()) {
+    LogError("a contribution is not offered, because its contributors could not be recorded: {}",
+             MessageOf(noted));
+    std::erase_if(offered, [](const federation::Action& action) {
+      return std::holds_alternative<federation::SendFrame>(action) ||
+             std::holds_alternative<federation::ItemAccepted>(action);
+    });
+    Append(core.WithdrawItems({{id}}), &offered);
+    return offered;
+  }
+  std::set<Digest> live;
+  for (const federation::Item& one : core.Items()) {
+    live.insert(one.id);
+  }
+  releases_.RetainOnly(live);
+  return offered;
 }
 
 }  // namespace ruvd::sharing

@@ -44,7 +44,7 @@ void OwnReleases::Forget(std::span<const Digest> items) {
   }
   if (store_ != nullptr) {
     if (const absl::Status deleted = store_->Delete(items); !deleted.ok()) {
-      LogWarning("the sources of {} update(s) could not be deleted: {}", items.size(),
+      LogWarning("the contributors of {} item(s) could not be deleted: {}", items.size(),
                  MessageOf(deleted));
     }
   }
@@ -53,17 +53,6 @@ void OwnReleases::Forget(std::span<const Digest> items) {
 const storage::ReleaseSources* OwnReleases::Find(const Digest& item) const {
   const auto found = releases_.find(item);
   return found == releases_.end() ? nullptr : &found->second;
-}
-
-const storage::ReleaseSources* OwnReleases::NewestUpdate() const {
-  const storage::ReleaseSources* newest = nullptr;
-  for (const auto& [item, sources] : releases_) {
-    if (!sources.patterns.empty() &&
-        (newest == nullptr || sources.created_ms >= newest->created_ms)) {
-      newest = &sources;
-    }
-  }
-  return newest;
 }
 
 std::vector<Digest> OwnReleases::ItemsWhere(

@@ -15,7 +15,7 @@
 
 namespace ruvd::sharing {
 
-// The sources of the updates and noised centroids that this node offers, kept across restarts. Not
+// The contributors to the contributions and noised centroids that this node offers, kept across restarts. Not
 // thread-safe.
 class OwnReleases {
  public:
@@ -34,9 +34,6 @@ class OwnReleases {
 
   // Returns the sources of an item, or nullptr if they are unknown.
   const storage::ReleaseSources* Find(const Digest& item) const;
-  // Returns the sources of the newest update, or nullptr if there is no update. Updates name
-  // patterns; noised centroids do not.
-  const storage::ReleaseSources* NewestUpdate() const;
   std::vector<Digest> ItemsWhere(
       const std::function<bool(const storage::ReleaseSources&)>& which) const;
   const std::map<Digest, storage::ReleaseSources>& all() const { return releases_; }

@@ -4,13 +4,16 @@
 #include "node/sharing/release_preview.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_update.h"
+#include "federation/learner/contribution.h"
+#include "federation/learner/local_round.h"
+#include "federation/learner/plan.h"
 #include "federation/masked/messages.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
@@ -20,11 +23,8 @@
 namespace ruvd::sharing {
 namespace {
 
-absl::Status AddPlainPayloads(const PreviewInput& question, const OwnCores& own,
-                              admin::v1::PreviewReleaseResponse* preview) {
-  if (!own.update.banks.empty()) {
-    preview->add_payloads(federation::EncodeAdapterUpdate(own.update));
-  }
+absl::Status AddPatterns(const PreviewInput& question,
+                         admin::v1::PreviewReleaseResponse* preview) {
   return question.own->ForEachShareable(
       question.now, [preview](const federation::SharedPattern& pattern) {
         if (static_cast<size_t>(preview->payloads_size()) < limits::kMaxPreviewPayloads) {
@@ -33,32 +33,6 @@ absl::Status AddPlainPayloads(const PreviewInput& question, const OwnCores& own,
           preview->set_more_payloads(preview->more_payloads() + 1);
         }
       });
-}
-
-// Returns why nothing would leave, as far as this is known without a charge.
-absl::Status Refusal(const PreviewInput& question, const OwnCores& own) {
-  if (question.tier == privacy::ConsentTier::kPrivate) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-                 "under tier private nothing leaves this node");
-  }
-  RETURN_IF_ERROR(question.allowed);
-  if (question.tier == privacy::ConsentTier::kDp) {
-    RETURN_IF_ERROR(question.release->Check());
-  }
-  if (question.tier == privacy::ConsentTier::kMasked) {
-    RETURN_IF_ERROR(
-        question.release->CheckMasked(question.release->View(question.tier).contributors()));
-  }
-  if (own.update.banks.empty() && own.left_out > 0) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-                 "each of the {} patterns contains lessons of a user who did not agree, or lessons "
-                 "whose user was not recorded",
-                 own.left_out);
-  }
-  return own.update.banks.empty() ? Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                                          "nothing was learned yet that could be shared; give "
-                                          "feedback on completions first")
-                                  : absl::OkStatus();
 }
 
 absl::Status PreviewCentroids(const PreviewInput& question, admin::v1::CentroidPreview* preview) {
@@ -81,45 +55,99 @@ absl::Status PreviewCentroids(const PreviewInput& question, admin::v1::CentroidP
   return absl::OkStatus();
 }
 
+// Splits the payload of a noised contribution into what is known before the noise, and the values.
+absl::Status AddLayout(const ContributionRequest& request,
+                       admin::v1::PreviewReleaseResponse* preview) {
+  const federation::LearnerPlan& plan = *request.plan;
+  const size_t values = plan.banks() * size_t{plan.values_per_bank};
+  ASSIGN_OR_RETURN(const federation::Contribution zeros,
+                   federation::GradientContribution(plan, request.round, *request.base,
+                                                    std::vector<int32_t>(values),
+                                                    federation::Contribution::Noise::kWhole));
+  std::string payload = federation::EncodeContribution(zeros, plan);
+  preview->set_value_bytes(values * sizeof(int32_t));
+  payload.resize(payload.size() - preview->value_bytes());
+  preview->set_head(std::move(payload));
+  return absl::OkStatus();
+}
+
 // A share names its round, sender, member set and layout, which are public; everything else is
 // masked.
-DpRelease::Layout LayoutOfShare(const DpRelease& release) {
-  const size_t values = release.View(privacy::ConsentTier::kMasked).values();
-  const std::string share =
-      federation::EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}});
-  return {.head = "", .value_bytes = share.size()};
+void AddShare(const ContributionRequest& request, admin::v1::PreviewReleaseResponse* preview) {
+  const size_t values = federation::LayoutOfSums(*request.plan).Values();
+  preview->set_value_bytes(
+      federation::EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}}).size());
+}
+
+absl::Status NoLesson() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+               "no lesson may take part in this round under this tier; new ones wait for the next "
+               "round. Add texts with `ruvd learn add --tier`, give feedback, or ask the users to "
+               "allow it");
+}
+
+absl::Status AddOpen(const LocalContributor& contributor,
+                     const learning::LearningServices& services, const ContributionRequest& request,
+                     admin::v1::PreviewReleaseResponse* preview) {
+  ASSIGN_OR_RETURN(const std::optional<LocalContribution> made,
+                   contributor.Make(services, request));
+  if (!made) {
+    return NoLesson();
+  }
+  preview->set_lessons(made->lessons);
+  preview->set_contributors(made->contributors.size());
+  *preview->mutable_payloads()->Add() =
+      federation::EncodeContribution(made->contribution, *request.plan);
+  for (int i = preview->payloads_size() - 1; i > 0; --i) {
+    preview->mutable_payloads()->SwapElements(i, i - 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddNoised(const LocalContributor& contributor,
+                       const learning::LearningServices& services,
+                       const ContributionRequest& request,
+                       admin::v1::PreviewReleaseResponse* preview) {
+  *preview->mutable_release() = contributor.View(*request.plan);
+  ASSIGN_OR_RETURN(const LessonSampling sampling, contributor.Plan(services, request));
+  preview->set_lessons(sampling.names.size());
+  preview->set_contributors(sampling.contributors.size());
+  if (request.tier == privacy::ConsentTier::kMasked) {
+    AddShare(request, preview);
+  } else {
+    RETURN_IF_ERROR(AddLayout(request, preview));
+  }
+  return sampling.names.empty() ? NoLesson() : absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNextRelease(const PreviewInput& question) {
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question) {
   admin::v1::PreviewReleaseResponse preview;
   preview.set_tier(static_cast<pattern::v1::SharingTier>(question.tier));
-  *preview.mutable_release() = question.release->View(question.tier);
-  OwnCores own;
-  if (question.tier != privacy::ConsentTier::kPrivate) {
-    ASSIGN_OR_RETURN(own, question.own->NextDelta(question.tier, question.now));
+  if (question.tier == privacy::ConsentTier::kPrivate) {
+    WriteRefusal(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+                       "under tier private nothing leaves this node"),
+                 &preview);
+    return preview;
   }
-  WriteRefusal(Refusal(question, own), &preview);
-  preview.set_patterns(own.patterns.size());
-  preview.set_left_out(own.left_out);
-  preview.set_contributors(own.contributors.size());
-  if (question.tier == privacy::ConsentTier::kDp ||
-      question.tier == privacy::ConsentTier::kMasked) {
-    const bool masked = question.tier == privacy::ConsentTier::kMasked;
-    DpRelease::Layout layout =
-        masked ? LayoutOfShare(*question.release) : question.release->LayoutOfPayload();
-    preview.set_head(std::move(layout.head));
-    preview.set_value_bytes(layout.value_bytes);
-    preview.set_norm(federation::NormOf(own.update));
-  }
+  WriteRefusal(question.allowed, &preview);
   if (question.tier == privacy::ConsentTier::kDp && question.centroids != nullptr) {
     RETURN_IF_ERROR(PreviewCentroids(question, preview.mutable_centroids()));
   }
   if (question.tier == privacy::ConsentTier::kPublic && question.allowed.ok()) {
-    RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));
+    RETURN_IF_ERROR(AddPatterns(question, &preview));
   }
   return preview;
+}
+
+void AddContribution(const LocalContributor& contributor,
+                     const learning::LearningServices& services, const ContributionRequest& request,
+                     admin::v1::PreviewReleaseResponse* preview) {
+  const absl::Status added = request.tier == privacy::ConsentTier::kPublic
+                                 ? AddOpen(contributor, services, request, preview)
+                                 : AddNoised(contributor, services, request, preview);
+  WriteRefusal(added, preview);
 }
 
 }  // namespace ruvd::sharing

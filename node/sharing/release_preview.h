@@ -6,26 +6,33 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/instant.h"
+#include "node/learning/learning_services.h"
 #include "node/sharing/dp_centroids.h"
-#include "node/sharing/dp_release.h"
+#include "node/sharing/local_contributor.h"
 #include "node/sharing/own_patterns.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
+// What would leave this node next. Nothing is charged, noised or offered for it.
 namespace ruvd::sharing {
 
 struct PreviewInput {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   absl::Status allowed;  // OK if this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
-  const DpRelease* release = nullptr;
   const DpCentroids* centroids = nullptr;  // null: centroids do not leave
   federation::Instant now;
 };
 
-// Returns what would leave next if the operator's tier were `tier`. It charges, noises and offers
-// nothing. Under `dp` it cannot show the values: drawing noise to show it would be another release
-// of the same update and would cost epsilon. Under `masked` it shows the size of a share in bytes.
-// Returns errors of the store.
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewNextRelease(const PreviewInput& question);
+// Returns what would leave if the operator's tier were `tier`, except the contribution to the
+// running round: patterns under `public`, centroids under `dp`. Returns errors of the store.
+absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question);
+
+// Adds the contribution to the round of `request` under its tier, or why there would be none. Under
+// `public` it is the first payload, byte for byte. Under `dp` it is the payload without its values:
+// drawing noise to show them would be another release of the same lessons and would cost epsilon.
+// Under `masked` it is the size of a share in bytes. Belongs on the learning thread.
+void AddContribution(const LocalContributor& contributor, const learning::LearningServices& services,
+                     const ContributionRequest& request,
+                     admin::v1::PreviewReleaseResponse* preview);
 
 }  // namespace ruvd::sharing

@@ -53,6 +53,28 @@ federation::CoreDelta CoreOf(const inference::ProjectionFrame& frame, uint32_t b
           .values = std::move(values)};
 }
 
+// Returns the core of a pattern for all t, which is the mean over t of the cores of its banks;
+// nullopt if it has no core in this frame, or a core of another size.
+std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
+                                              const inference::ProjectionFrame& frame) {
+  const size_t values = static_cast<size_t>(frame.rank) * static_cast<size_t>(frame.rank);
+  const size_t banks = payload.core_boundaries.size() + 1;
+  if (payload.core.empty() || payload.frame_id != frame.id ||
+      payload.core.size() != banks * values) {
+    return std::nullopt;
+  }
+  std::vector<float> mean(values);
+  float low = 0;
+  for (size_t bank = 0; bank < banks; ++bank) {
+    const float high = bank + 1 < banks ? payload.core_boundaries[bank] : 1.0F;
+    for (size_t i = 0; i < values; ++i) {
+      mean[i] += (high - low) * payload.core[bank * values + i];
+    }
+    low = high;
+  }
+  return mean;
+}
+
 }  // namespace
 
 absl::StatusOr<federation::SharedPattern> ShareablePattern(
@@ -118,78 +140,6 @@ absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPatte
     pattern.payload = serving::EncodePatternPayload(payload);
   }
   return pattern;
-}
-
-absl::StatusOr<OwnCores> OwnUpdate(storage::PatternStore& patterns, const privacy::NodeId& self,
-                                   const UpdateLayout& layout, const MaySharePattern& may_share) {
-  OwnCores own;
-  std::set<privacy::Contributor> contributors;
-  std::vector<std::vector<double>> sums(layout.banks(),
-                                        std::vector<double>(layout.values_per_bank()));
-  uint64_t examples = 0;
-  RETURN_IF_ERROR(
-      serving::ForEachPatternOf(patterns, self, [&](storage::Pattern& pattern) -> absl::Status {
-        const absl::StatusOr<serving::PatternPayload> payload =
-            serving::DecodePatternPayload(pattern.payload);
-        if (!payload.ok()) {
-          LogWarning("pattern {} is left out: {}", ToHex(pattern.id), MessageOf(payload.status()));
-          return absl::OkStatus();
-        }
-        const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
-        if (core) {
-          if (may_share != nullptr && !may_share(*payload)) {
-            ++own.left_out;
-            return absl::OkStatus();
-          }
-          own.patterns[pattern.id] = pattern.updated_ms;
-          contributors.insert(payload->contributors.begin(), payload->contributors.end());
-          const uint32_t weight = std::max<uint32_t>(pattern.examples, 1);
-          for (size_t bank = 0; bank < sums.size(); ++bank) {
-            for (size_t i = 0; i < sums[bank].size(); ++i) {
-              sums[bank][i] += static_cast<double>(weight) * (*core)[bank][i];
-            }
-          }
-          examples += weight;
-        }
-        return absl::OkStatus();
-      }));
-  if (examples > 0) {
-    federation::BankedValues means;
-    for (const std::vector<double>& sum : sums) {
-      std::ranges::transform(sum, std::back_inserter(means.emplace_back()), [examples](double v) {
-        return static_cast<float>(v / static_cast<double>(examples));
-      });
-    }
-    own.update = UpdateOfBanks(layout, std::move(means), examples);
-  }
-  own.contributors.assign(contributors.begin(), contributors.end());
-  return own;
-}
-
-absl::StatusOr<std::shared_ptr<const inference::Talora>> FederatedAdapter(
-    const federation::BankedValues& values, const UpdateLayout& layout, uint32_t version) {
-  constexpr std::string_view kName = "federated";
-  if (values.size() != layout.banks()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "the federated adapter has {} banks, but this node has {}", values.size(),
-                 layout.banks());
-  }
-  std::vector<std::shared_ptr<const inference::Adapter>> banks;
-  for (const std::vector<float>& bank : values) {
-    ASSIGN_OR_RETURN(
-        banks.emplace_back(),
-        inference::AdapterFromCore(*layout.frame, bank, std::string(kName), version, kCoreScale));
-  }
-  if (banks.size() == 1) {
-    return StaticTalora(banks.front());
-  }
-  inference::Talora talora{.name = std::string(kName),
-                           .version = version,
-                           .model_hash = banks.front()->model_hash,
-                           .schedule = {.boundaries = layout.boundaries},
-                           .residuals = std::move(banks)};
-  RETURN_IF_ERROR(inference::CheckTalora(talora));
-  return std::make_shared<const inference::Talora>(std::move(talora));
 }
 
 absl::Status CheckMayContribute(const privacy::AdmissionCert& certificate) {

@@ -23,11 +23,6 @@ std::string ReleaseKey(const Digest& item) {
 std::string EncodeSources(const ReleaseSources& sources) {
   v1::ReleaseSources row;
   row.set_created_ms(sources.created_ms);
-  for (const auto& [id, updated_ms] : sources.patterns) {
-    auto* const pattern = row.add_patterns();
-    pattern->set_id(std::string(AsText(id)));
-    pattern->set_updated_ms(updated_ms);
-  }
   for (const privacy::Contributor& contributor : sources.contributors) {
     auto* const one = row.add_contributors();
     one->set_user(contributor.user);
@@ -38,7 +33,7 @@ std::string EncodeSources(const ReleaseSources& sources) {
 
 absl::Status Corrupt() {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "the sources of an update do not decode; the update is withdrawn at the next start");
+               "the contributors of an item do not decode; the item is withdrawn at the next start");
 }
 
 absl::StatusOr<ReleaseSources> DecodeSources(std::string_view key, std::string_view value) {
@@ -51,14 +46,6 @@ absl::StatusOr<ReleaseSources> DecodeSources(std::string_view key, std::string_v
   }
   std::memcpy(sources.item.data(), key.data() + prefix, sources.item.size());
   sources.created_ms = row.created_ms();
-  for (const auto& pattern : row.patterns()) {
-    PatternId id{};
-    if (pattern.id().size() != id.size()) {
-      return Corrupt();
-    }
-    std::memcpy(id.data(), pattern.id().data(), id.size());
-    sources.patterns[id] = pattern.updated_ms();
-  }
   for (const auto& contributor : row.contributors()) {
     sources.contributors.push_back({.user = contributor.user(), .session = contributor.session()});
   }

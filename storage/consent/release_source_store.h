@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,23 +13,20 @@
 #include "base/bytes.h"
 #include "privacy/consent/user_consent.h"
 #include "storage/db/database.h"
-#include "storage/patterns/pattern.h"
 
 namespace ruvd::storage {
 
-// The data from which an update that left this node was made.
+// Whose lessons are in a contribution or noised centroid that left this node.
 struct ReleaseSources {
   Digest item{};  // message id
   int64_t created_ms = 0;
-  // the patterns whose mean core it is, with their updated_ms
-  std::map<PatternId, int64_t> patterns;
-  // the people whose lessons trained those patterns, each once
+  // People, each once
   std::vector<privacy::Contributor> contributors;
   bool operator==(const ReleaseSources&) const = default;
 };
 
-// The sources of this node's own updates, one row for each. They must be stored because patterns
-// change and disappear after a release, and the values of a noised update do not show who is in it.
+// The sources of what this node offers, one row for each item. They must be stored because lessons
+// change and disappear after a release, and the values of an item do not show who is in it.
 // It has no state besides the database. Thread-safe.
 class ReleaseSourceStore {
  public:

@@ -36,6 +36,8 @@ absl::Status LedgerAccounts::AddLost(const privacy::LedgerCharge& charge) {
 absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(AddLost(charge));
   ++totals_[charge.unit].reservations;
+  totals_[charge.unit].shares +=
+      charge.mechanism == privacy::PrivacyMechanism::kDistributedGaussian ? 1 : 0;
   ++totals_[charge.unit].unreleased;
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@ namespace ruvd::storage {
 // The charges of a unit since the store was made.
 struct LedgerTotals {
   uint64_t reservations = 0;
+  uint64_t shares = 0;      // of the reservations, those for shares of masked sums
   uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
   // The sum of a node's charges, which stays at its largest value instead of overflowing
   uint64_t rho_q32 = 0;

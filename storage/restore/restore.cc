@@ -311,18 +311,15 @@ absl::Status Restore::ClosePresent() {
   return absl::OkStatus();
 }
 
-// What others took back or proved since the backup must hold. The adapter of the backup may have
-// updates in it that their senders withdrew since; rounds make it anew from the items that are
-// left.
+// What others proved since the backup must hold. The state of the rounds in the backup is older
+// than that of the cluster, from which the node takes the newer one.
 absl::Status Restore::KeepState(Database& restored, const PresentLedger& present) const {
-  StateStore state(restored);
-  RETURN_IF_ERROR(state.Delete(state::GlobalAdapter()));
   if (present_ == nullptr || !present.same_store) {
     return absl::OkStatus();
   }
   const auto proofs = StateStore(*present_).Get(state::EquivocationProofs());
   // Damaged ones are no reason to refuse: peers send them again.
-  return proofs.ok() && proofs->has_value() ? state.Put(state::EquivocationProofs(), **proofs)
+  return proofs.ok() && proofs->has_value() ? StateStore(restored).Put(state::EquivocationProofs(), **proofs)
                                             : absl::OkStatus();
 }
 

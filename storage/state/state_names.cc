@@ -21,9 +21,6 @@ constexpr std::string_view kClusterRounds = "cluster-rounds";
 constexpr std::string_view kDeepCheckpoint = "deep-checkpoint";
 constexpr std::string_view kDeepSchedule = "deep-schedule";
 constexpr std::string_view kEquivocationProofs = "equivocation-proofs";
-constexpr std::string_view kGlobalAdapter = "global-adapter";
-constexpr std::string_view kMaskedMeans = "masked-means";
-constexpr std::string_view kPeerReputations = "peer-reputations";
 constexpr std::string_view kRouterTraining = "router-training";
 
 template <typename Message>
@@ -36,15 +33,12 @@ struct Kind {
   std::string_view name;
   absl::Status (*check)(std::string_view bytes);
 };
-constexpr std::array<Kind, 11> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
+constexpr std::array<Kind, 8> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
                                           {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
                                           {kDeepMemories, Check<v1::DeepMemory>},
                                           {kDeepSchedule, Check<v1::DeepSchedule>},
                                           {kEquivocationProofs, Check<v1::EquivocationProofs>},
-                                          {kGlobalAdapter, Check<v1::GlobalAdapter>},
                                           {kLearnedAdapters, Check<v1::LearnedAdapter>},
-                                          {kMaskedMeans, Check<v1::MaskedMeans>},
-                                          {kPeerReputations, Check<v1::PeerReputations>},
                                           {kRouters, Check<v1::StoredRouter>},
                                           {kRouterTraining, Check<v1::RouterTrainingState>}}};
 
@@ -65,17 +59,8 @@ StateName<v1::DeepSchedule> DeepSchedule() {
 StateName<v1::EquivocationProofs> EquivocationProofs() {
   return {std::string(kEquivocationProofs)};
 }
-StateName<v1::GlobalAdapter> GlobalAdapter() {
-  return {std::string(kGlobalAdapter)};
-}
 StateName<v1::LearnedAdapter> LearnedAdapter(std::string_view name, uint32_t version) {
   return {fmt::format("{}{}-{}", kLearnedAdapters, name, version)};
-}
-StateName<v1::MaskedMeans> MaskedMeans() {
-  return {std::string(kMaskedMeans)};
-}
-StateName<v1::PeerReputations> PeerReputations() {
-  return {std::string(kPeerReputations)};
 }
 StateName<v1::RouterTrainingState> RouterTrainingState() {
   return {std::string(kRouterTraining)};

@@ -17,10 +17,7 @@ class DeepCheckpoint;
 class DeepMemory;
 class DeepSchedule;
 class EquivocationProofs;
-class GlobalAdapter;
 class LearnedAdapter;
-class MaskedMeans;
-class PeerReputations;
 class RouterTrainingState;
 class StoredRouter;
 }  // namespace v1
@@ -43,10 +40,7 @@ StateName<v1::DeepCheckpoint> DeepCheckpoint();
 StateName<v1::DeepMemory> DeepMemory(uint32_t version);
 StateName<v1::DeepSchedule> DeepSchedule();
 StateName<v1::EquivocationProofs> EquivocationProofs();
-StateName<v1::GlobalAdapter> GlobalAdapter();
 StateName<v1::LearnedAdapter> LearnedAdapter(std::string_view name, uint32_t version);
-StateName<v1::MaskedMeans> MaskedMeans();
-StateName<v1::PeerReputations> PeerReputations();
 StateName<v1::RouterTrainingState> RouterTrainingState();
 StateName<v1::StoredRouter> StoredRouter(uint32_t version);
 

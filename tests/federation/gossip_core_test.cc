@@ -161,7 +161,7 @@ TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
               UnorderedElementsAre(offered.accepted[0].id, offered.accepted[1].id));
   EXPECT_EQ(node.core().Items().size(), 2U);
   Answers deltas;
-  deltas.Add(node.core().WithdrawAdapterDeltas());
+  deltas.Add(node.core().WithdrawContributions());
   EXPECT_THAT(deltas.dropped, ElementsAre(offered.accepted[3].id));
   EXPECT_EQ(node.core().Items().size(), 1U);
 }

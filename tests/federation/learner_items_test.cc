@@ -158,7 +158,7 @@ TEST(LearnerItems, AContributionReachesAllMembersAndIsWithdrawnFromThem) {
       },
       std::chrono::seconds(10)));
   EXPECT_EQ(swarm.core(1).counters().accepted_items.at("contribution"), 1U);
-  swarm.Apply(0, swarm.core(0).WithdrawAdapterDeltas());
+  swarm.Apply(0, swarm.core(0).WithdrawContributions());
   EXPECT_EQ(CountOf(swarm, 0, ItemKind::kContribution), 0U);
 }
 

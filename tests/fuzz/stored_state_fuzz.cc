@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,9 +16,6 @@
 #include "node/serving/adapter_scope.h"
 #include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
-#include "node/sharing/masked_means.h"
-#include "node/sharing/saved_global_adapter.h"
-#include "node/sharing/saved_reputations.h"
 #include "node/sharing/trust_records.h"
 #include "ruvd/storage/v1/state.pb.h"
 
@@ -66,26 +62,11 @@ void ConvertRouter(std::string_view bytes) {
   }
 }
 
-void ConvertMeans(std::string_view bytes) {
-  const auto means = ruvd::sharing::FromStored(Parse<v1::MaskedMeans>(bytes));
-  if (!means.ok()) {
-    return;
-  }
-  ruvd::sharing::MaskedMeanList list;
-  for (const ruvd::sharing::MaskedMean& mean : *means) {
-    list.push_back(std::make_shared<const ruvd::sharing::MaskedMean>(mean));
-  }
-  const auto again = ruvd::sharing::FromStored(ruvd::sharing::ToStored(list));
-  RUVD_CHECK(again.ok() && again->size() == means->size());
-}
-
 void ConvertOne(uint8_t which, std::string_view bytes) {
   const auto learning_from = [](auto stored) { return ruvd::learning::FromStored(stored); };
   const auto learning_to = [](const auto& value) { return ruvd::learning::ToStored(value); };
   const auto serving_from = [](const auto& stored) { return ruvd::serving::FromStored(stored); };
   const auto serving_to = [](const auto& value) { return ruvd::serving::ToStored(value); };
-  const auto sharing_from = [](const auto& stored) { return ruvd::sharing::FromStored(stored); };
-  const auto sharing_to = [](const auto& value) { return ruvd::sharing::ToStored(value); };
   switch (which) {
     case 0:
       return Convert<v1::DeepCheckpoint>(bytes, learning_from, learning_to);
@@ -96,12 +77,6 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
     case 3:
       return Convert<v1::RouterTrainingState>(bytes, serving_from, serving_to);
     case 4:
-      return Convert<v1::GlobalAdapter>(bytes, sharing_from, sharing_to);
-    case 5:
-      return Convert<v1::PeerReputations>(bytes, sharing_from, sharing_to);
-    case 6:
-      return ConvertMeans(bytes);
-    case 7:
       return ConvertRouter(bytes);
     default:
       ruvd::sharing::FromStored(Parse<v1::EquivocationProofs>(bytes)).IgnoreError();
@@ -111,7 +86,7 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr uint8_t kMessages = 9;
+  constexpr uint8_t kMessages = 6;
   if (size > 0) {
     ConvertOne(data[0] % kMessages, ruvd::AsText({data + 1, size - 1}));
   }

@@ -154,25 +154,6 @@ v1::EquivocationProofs Proofs(const std::string& proof) {
   return proofs;
 }
 
-// The adapter of the backup may hold an update that a peer took back since.
-TEST_F(RestoreTest, TheFederatedAdapterOfABackupIsNotTaken) {
-  auto database = OpenStore();
-  ASSERT_TRUE(StateStore(*database).Put(state::GlobalAdapter(), v1::GlobalAdapter()).ok());
-  ASSERT_TRUE(StateStore(*database).Put(state::DeepSchedule(), v1::DeepSchedule()).ok());
-  ASSERT_TRUE(database->Backup(Folder()).ok());
-  database.reset();
-  for (const bool anew : {false, true}) {
-    if (anew) {
-      fs::remove_all(Store());
-    }
-    ASSERT_TRUE(Restore().ok());
-    database = OpenStore();
-    EXPECT_FALSE(StateStore(*database).Contains(state::GlobalAdapter()).value());
-    EXPECT_TRUE(StateStore(*database).Contains(state::DeepSchedule()).value());
-    database.reset();
-  }
-}
-
 TEST_F(RestoreTest, ProofsOfEquivocationsSinceTheBackupAreKept) {
   auto database = OpenStore();
   ASSERT_TRUE(StateStore(*database).Put(state::EquivocationProofs(), Proofs("old")).ok());

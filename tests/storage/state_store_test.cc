@@ -135,8 +135,8 @@ TEST_F(StateStoreTest, AValueIsReplacedAndDeleted) {
 }
 
 TEST_F(StateStoreTest, AnEmptyMessageIsAValue) {
-  ASSERT_TRUE(state_->Put(state::MaskedMeans(), v1::MaskedMeans()).ok());
-  EXPECT_TRUE(state_->Get(state::MaskedMeans())->has_value());
+  ASSERT_TRUE(state_->Put(state::ClusterRounds(), v1::ClusterRounds()).ok());
+  EXPECT_TRUE(state_->Get(state::ClusterRounds())->has_value());
 }
 
 TEST_F(StateStoreTest, ALargeValueIsStoredInChunksAndReadAsAWhole) {
@@ -269,8 +269,8 @@ TEST_F(StateStoreTest, AWriteDoesNotWaitForThatOfAnotherName) {
   };
   EXPECT_TRUE(wait_for([&] { return clock.blocked.load(); }));
   std::thread second(
-      [&] { EXPECT_TRUE(state_->Put(state::PeerReputations(), v1::PeerReputations()).ok()); });
-  EXPECT_TRUE(wait_for([&] { return state_->Contains(state::PeerReputations()).value_or(false); }));
+      [&] { EXPECT_TRUE(state_->Put(state::ClusterRounds(), v1::ClusterRounds()).ok()); });
+  EXPECT_TRUE(wait_for([&] { return state_->Contains(state::ClusterRounds()).value_or(false); }));
   clock.released.store(true);
   first.join();
   second.join();
@@ -322,14 +322,14 @@ TEST_F(StateStoreTest, IsInABackup) {
   const std::string backup = (folder_ / "backup").string();
   ASSERT_TRUE(database_->Backup(backup).ok());
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(2)).ok());
-  ASSERT_TRUE(state_->Put(state::GlobalAdapter(), v1::GlobalAdapter()).ok());
+  ASSERT_TRUE(state_->Put(state::ClusterRounds(), v1::ClusterRounds()).ok());
   database_.reset();
   const auto restored =
       RestoreBackup({.backup = backup, .store = (folder_ / "store").string(), .key = key_});
   ASSERT_TRUE(restored.ok()) << restored.status();
   Open();
   EXPECT_EQ(Seed(), 1U);
-  EXPECT_FALSE(state_->Contains(state::GlobalAdapter()).value());
+  EXPECT_FALSE(state_->Contains(state::ClusterRounds()).value());
 }
 
 TEST_F(StateStoreTest, ItsDataKeyIsRotatedWithTheOthers) {
@@ -356,11 +356,11 @@ TEST_F(StateStoreTest, AValueCanBeDeletedOnAFullDisk) {
 TEST_F(StateStoreTest, ACheckKnowsWhichMessageBelongsToAName) {
   ASSERT_TRUE(state_->Put(state::DeepCheckpoint(), Checkpoint(1)).ok());
   EXPECT_TRUE(state_->Check(name_).ok());
-  EXPECT_TRUE(absl::IsNotFound(state_->Check("masked-means")));
-  v1::GlobalAdapter other;
-  other.set_model_hash("not a message");  // where a MaskedMeans has messages
-  ASSERT_TRUE(state_->Put(StateName<v1::GlobalAdapter>{"masked-means"}, other).ok());
-  EXPECT_EQ(ReasonOf(state_->Check("masked-means")), reasons::kStoreCorrupt);
+  EXPECT_TRUE(absl::IsNotFound(state_->Check("learned-adapter/a-1")));
+  v1::DeepMemory memory;
+  memory.set_adapter("not a message");  // where a LearnedAdapter has a message
+  ASSERT_TRUE(state_->Put(StateName<v1::DeepMemory>{"learned-adapter/a-1"}, memory).ok());
+  EXPECT_EQ(ReasonOf(state_->Check("learned-adapter/a-1")), reasons::kStoreCorrupt);
   ASSERT_TRUE(state_->Put(StateName<v1::DeepCheckpoint>{"unheard-of"}, Checkpoint(1)).ok());
   EXPECT_THAT(MessageOf(state_->Check("unheard-of")), HasSubstr("unheard-of"));
 }

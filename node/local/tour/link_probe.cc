@@ -43,9 +43,12 @@ absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAut
                                                        const std::string& model_path) {
   ASSIGN_OR_RETURN(const inference::ModelPackage package, inference::LoadModelPackage(model_path));
   const auto& model = package.model;
-  ASSIGN_OR_RETURN(const inference::ProjectionFrame frame,
-                   inference::RandomFrame(*model, config::NodeConfig().federation.core_rank,
-                                          limits::kFrameSeed));
+  if (package.frame == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "the model {} has no frame file beside it, which the probe needs to link as a "
+                 "node would; make one with `ruvd model frame --model {} --text FILE`",
+                 model_path, model_path);
+  }
   federation::GossipConfig config;
   const int64_t now = SystemClock().WallMillis();
   ASSIGN_OR_RETURN(config.certificate, authority.Issue({.node_key = key.public_key(),
@@ -55,7 +58,7 @@ absl::StatusOr<federation::GossipConfig> ConfigOfProbe(const privacy::ClusterAut
                                                         .not_after_ms = now + kCertificateMillis,
                                                         .serial = 1}));
   config.model_hash = package.id;
-  config.frame_id = frame.id;
+  config.frame_id = package.frame->id;
   config.pattern_rules.dimension = static_cast<uint32_t>(model->config().width);
   return config;
 }

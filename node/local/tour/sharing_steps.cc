@@ -16,7 +16,7 @@ namespace {
 
 // A gate scores a passage twice, which takes most of a minute on a busy machine with two cores.
 constexpr std::chrono::seconds kArrival(180);
-constexpr char kDeltaKind[] = "adapter_delta";
+constexpr char kContributionKind[] = "contribution";
 
 absl::StatusOr<std::string> NothingLeft(Tour& tour) {
   ASSIGN_OR_RETURN(const auto consent,
@@ -74,41 +74,41 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
   return report;
 }
 
-absl::StatusOr<bool> HasDelta(client::NodeClient& client, admin::v1::GetStatusResponse* status) {
+absl::StatusOr<bool> HasContribution(client::NodeClient& client, admin::v1::GetStatusResponse* status) {
   ASSIGN_OR_RETURN(*status,
                    client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  const auto found = status->accepted_items().find(kDeltaKind);
+  const auto found = status->accepted_items().find(kContributionKind);
   return found != status->accepted_items().end() && found->second > 0;
 }
 
-absl::StatusOr<std::string> DeltaArrives(Tour& tour) {
+absl::StatusOr<std::string> ContributionArrives(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
     admin::v1::GetStatusResponse status;
     ASSIGN_OR_RETURN(const double seconds,
-                     WaitUntil("the adapter delta of a on " + tour.node(i).name, kArrival,
-                               [&] { return HasDelta(*tour.clients[i], &status); }));
+                     WaitUntil("the contribution of a on " + tour.node(i).name, kArrival,
+                               [&] { return HasContribution(*tour.clients[i], &status); }));
     report += fmt::format("{}{} +{:.2f} s", report.empty() ? "" : ", ", tour.node(i).name, seconds);
   }
   return report;
 }
 
-// A node serves the average only after its own gate found that the loss on general text did not
-// rise too much.
-absl::StatusOr<std::string> DeltaServed(Tour& tour) {
+// A node serves the global adapter only after its own gate found that the loss on general text did
+// not rise too much.
+absl::StatusOr<std::string> GlobalServed(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
     admin::v1::GetStatusResponse status;
     ASSIGN_OR_RETURN(const double seconds,
-                     WaitUntil("the federated adapter serving on " + tour.node(i).name, kArrival,
+                     WaitUntil("the global adapter serving on " + tour.node(i).name, kArrival,
                                [&]() -> absl::StatusOr<bool> {
                                  ASSIGN_OR_RETURN(
                                      status, tour.clients[i]->Call<admin::v1::GetStatusResponse>(
                                                  admin::v1::GetStatusRequest()));
-                                 return status.federated_adapter_version() > 0;
+                                 return status.rounds().served_version() > 0;
                                }));
     report += fmt::format("{}{} +{:.2f} s (version {})", report.empty() ? "" : ", ",
-                          tour.node(i).name, seconds, status.federated_adapter_version());
+                          tour.node(i).name, seconds, status.rounds().served_version());
   }
   return report;
 }
@@ -135,8 +135,8 @@ const TourStep kSharingSteps[] = {
     {"before consent nothing leaves a", NothingLeft},
     {"consent on a, tier public", Consent},
     {"the pattern reaches b and c", PatternArrives},
-    {"the adapter delta reaches b and c", DeltaArrives},
-    {"their gates accepted it: the federated adapter serves", DeltaServed},
+    {"the contribution of a to a round reaches b and c", ContributionArrives},
+    {"their gates accepted it: the global adapter serves", GlobalServed},
     {"b's loss on the correction fell", LossFellOnB},
 };
 

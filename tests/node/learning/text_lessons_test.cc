@@ -20,7 +20,7 @@
 #include "node/learning/deep_lessons.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/evaluation_lessons.h"
-#include "node/sharing/bank_evaluation.h"
+#include "node/sharing/judging_texts.h"
 #include "storage/lessons/lesson_store.h"
 #include "tests/node/deep_round_fixture.h"
 

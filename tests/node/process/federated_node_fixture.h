@@ -6,26 +6,28 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "federation/daf/adapter_update.h"
-#include "inference/adapter/projection_frame.h"
-#include "inference/package/model_package.h"
-#include "node/process/limits.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
 
 inline constexpr char kLesson[] =
     " counted the ships every evening and wrote their names in a book.";
-inline constexpr char kOtherLesson[] = " painted the tower red and sold the old lamp to a sailor.";
+// A document, and bytes of it that make many lessons.
+inline constexpr char kDocument[] = "store-format.md";
+inline constexpr size_t kGiven = 26'000;
 
-// A node of a cluster for which the test issues certificates, with a core of 16 values: large
-// enough to learn something, small enough to be noised alone.
+// A node of a cluster for which the test issues certificates, with rounds of two seconds.
 class FederatedNodeTest : public NodeTest {
  protected:
   void SetUp() override {
@@ -33,8 +35,7 @@ class FederatedNodeTest : public NodeTest {
     config_.federation.enabled = true;
     config_.federation.listen = "127.0.0.1:0";
     config_.federation.authority = ToHex(authority_.public_key());
-    config_.federation.core_rank = 4;
-    config_.federation.round_seconds = 1;
+    config_.federation.round_seconds = 2;
     Admit(config_);
   }
   // Makes the data folder of a node, with a key and a certificate for its name.
@@ -84,11 +85,58 @@ class FederatedNodeTest : public NodeTest {
     EXPECT_TRUE(certificate.ok()) << certificate.status();
     return *certificate;
   }
-  // Sets a budget under which one node's update is more signal than noise.
+  // Sets rounds in which the noise that hides a lesson at an epsilon of 8 leaves a signal of the
+  // lessons of AddManyTexts: one value for each matrix, and one round of each lesson.
   void AllowReleases() {
-    config_.privacy.release_epsilon = 100;
-    config_.privacy.node_epsilon = 1000;
-    tuning_.release_signal = 1;
+    config_.federation.contributions = "gradient";
+    config_.federation.rank = 1;
+    config_.privacy.rounds = 1;
+    config_.privacy.noise = 0.8F;
+  }
+  // A part of one of the project's own documents, in bytes.
+  static std::string Document(const std::string& name, size_t begin, size_t end) {
+    const auto text = ReadFile(test::SourceDir() + "/docs/" + name, 1 << 20);
+    RUVD_CHECK(text.ok() && text->size() > end);
+    return text->substr(begin, end - begin);
+  }
+  // Adds the beginning of a document as texts of the node at an address.
+  static void AddText(const std::string& address, const std::string& name, size_t bytes,
+                      pattern::v1::SharingTier tier, const std::string& user = "") {
+    const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    const auto stub = learning::v1::LearningService::NewStub(channel);
+    grpc::ClientContext context;
+    learning::v1::AddLessonsResponse response;
+    const auto writer = stub->AddLessons(&context, &response);
+    const std::string text = Document(name, 0, bytes);
+    learning::v1::AddLessonsRequest request;
+    request.mutable_file()->set_name(name);
+    request.mutable_file()->set_bytes(text.size());
+    request.mutable_file()->set_tier(tier);
+    request.mutable_file()->set_user_id(user);
+    writer->Write(request);
+    request.set_data(text);
+    writer->Write(request);
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_GT(response.added(), 20U);
+  }
+  static void AddManyTexts(const std::string& address, pattern::v1::SharingTier tier,
+                           const std::string& user = "") {
+    AddText(address, kDocument, 37'000, tier, user);
+    AddText(address, "wire-format.md", 35'000, tier, user);
+  }
+  // Waits for running nodes, which follow the clock; false if it takes too long.
+  static bool WaitUntil(const std::function<bool()>& holds) {
+    constexpr auto kPatience = std::chrono::minutes(3);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
   }
   // Corrects a completion and waits until a pattern has learned it.
   void Teach(const std::string& user, const std::string& wanted) {
@@ -103,19 +151,6 @@ class FederatedNodeTest : public NodeTest {
     const absl::Status rated = Rate(request, &response);
     ASSERT_TRUE(rated.ok()) << rated;
     ASSERT_TRUE(response.learned()) << response.explanation();
-  }
-  // Returns an update of a peer that has almost no effect, so that every gate accepts it.
-  federation::AdapterUpdate SmallDelta() const {
-    const inference::ModelPackage package = inference::LoadModelPackage(config_.model.path).value();
-    const inference::ProjectionFrame frame =
-        inference::RandomFrame(*package.model, config_.federation.core_rank, limits::kFrameSeed)
-            .value();
-    const auto rank = static_cast<uint32_t>(frame.rank);
-    return {.model_hash = package.id,
-            .frame_id = frame.id,
-            .boundaries = {},
-            .modules = {{.target = frame.target, .rows = rank, .columns = rank}},
-            .banks = {{.bank = 0, .values = std::vector<float>(16, 1e-3F)}}};
   }
   admin::v1::GetConsentResponse Consent() {
     admin::v1::GetConsentResponse response;

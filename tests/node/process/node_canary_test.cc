@@ -23,7 +23,6 @@ class NodeCanaryTest : public FederatedNodeTest {
  protected:
   void SetUp() override {
     FederatedNodeTest::SetUp();
-    AllowReleases();
     // The peer reads what the node sends before TLS encrypts it.
     config_.federation.tls = "off";
     Start();
@@ -90,28 +89,30 @@ TEST_F(NodeCanaryTest, UnderTheTierPrivateNothingOfALessonLeaves) {
   ExpectNoCanary(peer.received());
 }
 
-TEST_F(NodeCanaryTest, UnderTheTierDpANoisedUpdateLeavesAndNoWordOfIt) {
+TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
+  AllowReleases();
+  Restart();
   TeachCanary();
+  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP);
   Grant(pattern::v1::SHARING_TIER_DP);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
-  ASSERT_EQ(peer.accepted().size(), 1u);
-  EXPECT_EQ(peer.accepted()[0].kind, federation::ItemKind::kAdapterDelta);
+  EXPECT_EQ(peer.accepted()[0].kind, federation::ItemKind::kContribution);
   EXPECT_NE(peer.received().find(*peer.accepted()[0].payload), std::string::npos)
       << "what was recorded is what was sent";
   ExpectNoCanary(peer.received());
-  EXPECT_EQ(Release().releases(), 1u);
+  EXPECT_EQ(Release().releases(), 1U);
 }
 
-TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainUpdateLeavesAndNoWordOfIt) {
+TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainContributionLeavesAndNoWordOfIt) {
   TeachCanary();
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
   for (const federation::Item& item : peer.accepted()) {
-    EXPECT_EQ(item.kind, federation::ItemKind::kAdapterDelta)
+    EXPECT_EQ(item.kind, federation::ItemKind::kContribution)
         << "a pattern of one lesson is its prompt";
   }
   ExpectNoCanary(peer.received());

@@ -114,7 +114,7 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
   }));
 }
 
-// Regression test: the liar's update stayed part of what is served when no other update came.
+// Regression test: what the liar gave stayed part of what is served when nothing else came.
 TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
   const federation::GossipConfig config = LiarConfig(1);
   RecordingPeer liar(config, liar_key_);
@@ -124,21 +124,25 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
                                                            now.wall_ms, liar_key_),
                               now)
                   .ok());
-  const federation::AdapterUpdate delta = SmallDelta();
   int step = 0;
   EXPECT_TRUE(liar.TakePartUntil(
       node_->federation_address(), std::chrono::minutes(2),
       [&] {
         if (step == 0 && liar.core().active_links() > 0) {
           step = 1;
-          liar.Perform(liar.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
-        } else if (step == 1 && Status().federated_adapter_version() > 0) {
+          const uint64_t round = RoundAt(*config.plan, RecordingPeer::Now().wall_ms);
+          liar.Perform(liar.core()
+                           .OfferContribution(round, SmallContribution(*config.plan, round),
+                                              RecordingPeer::Now(),
+                                              privacy::ShareableKind::kAdapterDelta)
+                           .value());
+        } else if (step == 1 && Status().rounds().served_version() > 0) {
           step = 2;
           for (const federation::v1::WireFrame& tale : TwoTales(config)) {
             liar.Say(tale);
           }
         }
-        return step == 2 && Status().federated_adapter_version() == 0;
+        return step == 2 && Status().rounds().served_version() == 0;
       }))
       << "at step " << step;
   const admin::v1::ListMembersResponse members = Members();

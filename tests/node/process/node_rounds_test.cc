@@ -30,8 +30,6 @@ class NodeRoundsTest : public FederatedNodeTest {
  protected:
   void SetUp() override {
     FederatedNodeTest::SetUp();
-    config_.experimental.rounds = "delta";
-    config_.federation.round_seconds = 2;
     // These nodes want to keep what they know of documents like those that they are given.
     config_.learning.general_text = folder_ / "general.txt";
     std::ofstream(folder_ / "general.txt")
@@ -49,32 +47,9 @@ class NodeRoundsTest : public FederatedNodeTest {
     return number == 0 ? node_->api_address() : others_[number - 1]->api_address();
   }
   client::NodeClient ClientOf(size_t number) const { return client::NodeClient(AddressOf(number)); }
-  // A part of one of the project's own documents, in bytes.
-  static std::string Document(const std::string& name, size_t begin, size_t end) {
-    const auto text = ReadFile(test::SourceDir() + "/docs/" + name, 1 << 20);
-    RUVD_CHECK(text.ok() && text->size() > end);
-    return text->substr(begin, end - begin);
-  }
-  void AddText(size_t number, const std::string& name, size_t bytes, pattern::v1::SharingTier tier,
-               const std::string& user = "") {
-    const auto channel = grpc::CreateChannel(AddressOf(number), grpc::InsecureChannelCredentials());
-    const auto stub = learning::v1::LearningService::NewStub(channel);
-    grpc::ClientContext context;
-    learning::v1::AddLessonsResponse response;
-    const auto writer = stub->AddLessons(&context, &response);
-    const std::string text = Document(name, 0, bytes);
-    learning::v1::AddLessonsRequest request;
-    request.mutable_file()->set_name(name);
-    request.mutable_file()->set_bytes(text.size());
-    request.mutable_file()->set_tier(tier);
-    request.mutable_file()->set_user_id(user);
-    writer->Write(request);
-    request.set_data(text);
-    writer->Write(request);
-    writer->WritesDone();
-    const grpc::Status status = writer->Finish();
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    ASSERT_GT(response.added(), 20U);
+  void AddText(size_t number, const std::string& name, size_t bytes,
+               pattern::v1::SharingTier tier) const {
+    FederatedNodeTest::AddText(AddressOf(number), name, bytes, tier);
   }
   void GrantOn(size_t number, pattern::v1::SharingTier tier) {
     admin::v1::SetConsentRequest request;
@@ -106,18 +81,6 @@ class NodeRoundsTest : public FederatedNodeTest {
     }
     return loss;
   }
-  // Waits for running nodes, which follow the clock; false if it takes too long.
-  static bool WaitUntil(const std::function<bool()>& holds) {
-    constexpr auto kPatience = std::chrono::minutes(3);
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) {
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
-  }
   // Whether both nodes serve an adapter and hold equal states of equal rounds.
   bool StatesAreEqual(uint64_t contributions) const {
     const admin::v1::RoundsStatus a = RoundsOf(0);
@@ -128,9 +91,6 @@ class NodeRoundsTest : public FederatedNodeTest {
 
   std::vector<std::unique_ptr<Node>> others_;
 };
-
-constexpr char kDocument[] = "store-format.md";
-constexpr size_t kGiven = 26'000;
 
 TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   Start();
@@ -152,7 +112,7 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
 // The noise would hide what two nodes with few lessons learn, so nothing is charged and nothing
 // leaves.
 TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
-  config_.experimental.rounds = "gradient";
+  config_.federation.contributions = "gradient";
   Start();
   AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
   GrantOn(0, pattern::v1::SHARING_TIER_DP);
@@ -162,20 +122,25 @@ TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
   EXPECT_EQ(RoundsOf(0).contributions(), 0U);
 }
 
-TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsNamed) {
+TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsRefusedWithTheRemedy) {
   Start();
-  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
-  GrantOn(0, pattern::v1::SHARING_TIER_DP);
-  EXPECT_TRUE(WaitUntil([&] { return !RoundsOf(0).refusal().empty(); }));
-  EXPECT_THAT(RoundsOf(0).refusal(), HasSubstr("gradient"));
+  admin::v1::SetConsentRequest request;
+  request.set_tier(pattern::v1::SHARING_TIER_MASKED);
+  const auto answer = ClientOf(0).Call<admin::v1::SetConsentResponse>(request);
+  EXPECT_THAT(answer.status().ToString(), HasSubstr("set it to \"gradient\" on all nodes"));
 }
 
-TEST_F(NodeRoundsTest, NodesWithoutRoundsSayNothingOfThem) {
-  config_.experimental.rounds = "off";
+// Nodes with other plans stay members of one cluster, and each learns by itself.
+TEST_F(NodeRoundsTest, NodesOfOtherBanksLearnApart) {
   Start();
-  const auto status = ClientOf(0).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
-  ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_FALSE(status->has_rounds());
+  StartOther([](config::NodeConfig& config) { config.experimental.banks = 2; });
+  AddText(1, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+  GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
+  ASSERT_TRUE(WaitUntil([&] { return RoundsOf(1).served_version() > 0; }))
+      << RoundsOf(1).DebugString();
+  EXPECT_EQ(RoundsOf(0).contributions(), 0U);
+  EXPECT_NE(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
+  EXPECT_EQ(Status().members_alive(), 2U);
 }
 
 }  // namespace

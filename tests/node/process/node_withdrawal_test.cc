@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -28,7 +29,6 @@ class NodeWithdrawalTest : public FederatedNodeTest {
  protected:
   void SetUp() override {
     FederatedNodeTest::SetUp();
-    AllowReleases();
     config_.federation.tls = "off";
   }
   int Run(std::vector<std::string> arguments) {
@@ -48,17 +48,28 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   }
 
   const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
+  static size_t Held(RecordingPeer& peer) {
+    const std::vector<federation::Item> items = peer.core().Items();
+    return static_cast<size_t>(
+        std::ranges::count(items, federation::ItemKind::kContribution, &federation::Item::kind));
+  }
   // Shares Alice's lesson, plain, with a peer that comes and goes.
   void SharePlain() {
-    // A core of one lesson does not always give a gain, and without one nothing is shared.
-    tuning_.background.min_improvement = -1;
     Start();
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public"}), 0) << out_.str();
     Teach("alice", kLesson);
     ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
     RecordingPeer peer(PeerConfig(), peer_key_);
     ASSERT_TRUE(
-        TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kAdapterDelta) > 0; }));
+        TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kContribution) > 0; }));
+  }
+  // Lets a noised contribution of Alice's texts leave.
+  void ShareNoised() {
+    AllowReleases();
+    Start();
+    ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
+    AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP, "alice");
+    ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
   }
   void ExpectPlainItemsAreSaidToRemain() const {
     EXPECT_THAT(out_.str(), AllOf(HasSubstr("Plain items left this node"),
@@ -69,17 +80,13 @@ class NodeWithdrawalTest : public FederatedNodeTest {
 };
 
 TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
-  Start();
-  ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
-  Teach("alice", kLesson);
-  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
-  ASSERT_EQ(Release().releases(), 1u) << Release().refusal();
+  ASSERT_NO_FATAL_FAILURE(ShareNoised());
   RecordingPeer peer(PeerConfig(), peer_key_);
   bool asked = false;
   ASSERT_TRUE(TakePart(peer, [&] {
-    if (!asked && Accepted(peer, federation::ItemKind::kAdapterDelta) == 1) {
+    if (!asked && Accepted(peer, federation::ItemKind::kContribution) == 1) {
       asked = true;
-      EXPECT_EQ(peer.core().NewestDeltas().size(), 1u);
+      EXPECT_EQ(Held(peer), 1U);
       EXPECT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
     }
     return Accepted(peer, federation::ItemKind::kWithdrawal) > 0;
@@ -87,29 +94,27 @@ TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("1 updates, 0 patterns"), HasSubstr("1 linked peer"),
                                 HasSubstr("1 noised release(s)"), HasSubstr("epsilon"),
                                 HasSubstr("not given back")));
-  EXPECT_TRUE(peer.core().NewestDeltas().empty());
+  EXPECT_EQ(Held(peer), 0U);
 }
 
 // A peer that was away receives the withdrawal from the node, or from another peer that has it,
 // after a restart.
 TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
-  Start();
-  ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
-  Teach("alice", kLesson);
-  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  ASSERT_NO_FATAL_FAILURE(ShareNoised());
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(
-      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kAdapterDelta) == 1; }));
+      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kContribution) == 1; }));
   ASSERT_EQ(Run({"store", "erase", "--running", "--user", "alice"}), 0) << out_.str();
   Restart();
   ASSERT_TRUE(
       TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kWithdrawal) > 0; }));
-  EXPECT_TRUE(peer.core().NewestDeltas().empty());
+  EXPECT_EQ(Held(peer), 0U);
 }
 
 // Regression test: a user who withdrew was told that nothing was released: after a revocation,
 // under another tier, after a restart, and when asking once more.
 TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
+  AllowReleases();
   ASSERT_NO_FATAL_FAILURE(SharePlain());
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
   ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
@@ -161,7 +166,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
                                                            now.wall_ms, peer_key_),
                               now)
                   .ok());
-  const federation::AdapterUpdate delta = SmallDelta();
+  const std::shared_ptr<const federation::LearnerPlan> plan = PeerConfig().plan;
   federation::SharedPattern pattern{
       .id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
   pattern.centroid.assign(PeerConfig().pattern_rules.dimension, 0);
@@ -172,17 +177,23 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
       [&] {
         if (step == 0 && peer.core().active_links() == 1) {
           step = 1;
-          peer.Perform(peer.core().OfferUpdate(1, delta, RecordingPeer::Now()).value());
+          const uint64_t round = RoundAt(*plan, RecordingPeer::Now().wall_ms);
+          peer.Perform(peer.core()
+                           .OfferContribution(round, SmallContribution(*plan, round),
+                                              RecordingPeer::Now(),
+                                              privacy::ShareableKind::kAdapterDelta)
+                           .value());
           peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().patterns() == 1 &&
-                   Status().federated_adapter_version() > 0) {
+                   Status().rounds().served_version() > 0) {
           step = 2;
-          const std::vector<federation::Item> sent = peer.core().NewestDeltas();
-          const auto record = privacy::Withdrawal::Sign({sent.at(0).id}, /*everything=*/false,
+          const auto sent = std::ranges::find(
+              peer.accepted(), federation::ItemKind::kContribution, &federation::Item::kind);
+          const auto record = privacy::Withdrawal::Sign({sent->id}, /*everything=*/false,
                                                         now.wall_ms, peer_key_, {pattern.id});
           peer.Perform(peer.core().OfferWithdrawal(record.value(), RecordingPeer::Now()).value());
         }
-        return step == 2 && Status().patterns() == 0 && Status().federated_adapter_version() == 0;
+        return step == 2 && Status().patterns() == 0 && Status().rounds().served_version() == 0;
       }))
       << "at step " << step;
 }

@@ -88,10 +88,8 @@ class DpCentroidsTest : public DatabaseTest {
         privacy::UnitBudget::Within(privacy::PrivacyUnit::kLesson, terms.lesson_epsilon,
                                     options.delta)
             .value();
-    const privacy::UnitBudget nodes =
-        privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 100, options.delta).value();
     ledger_ = storage::PrivacyLedgerStore::Open(*database_,
-                                                {.budgets = {lessons, nodes},
+                                                {.budgets = {lessons},
                                                  .key = &key_,
                                                  .counter_file = (folder_ / "counter").string()})
                   .value();
@@ -108,9 +106,7 @@ class DpCentroidsTest : public DatabaseTest {
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
     SetTier(tier_);
     own_ = std::make_unique<OwnPatterns>(
-        *patterns_,
-        UpdateLayout{.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash},
-        key_.id(), book_.get(), 1, sources_.get());
+        *patterns_, frame_, key_.id(), book_.get(), 1, sources_.get());
     removed_ = own_->RemoveWithdrawn(&stored, tier_, Now());
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());

@@ -139,21 +139,21 @@ TEST_F(DpCentroidsTest, ThePolicyAndTheBudgetDecide) {
   EXPECT_EQ(Spent().reservations, 0u);
 }
 
-// A lesson is also in the updates of its node.
-TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
+// A lesson is also in the contributions of its node to rounds.
+TEST_F(DpCentroidsTest, WhatNoisedContributionsCostCountsForEachLesson) {
   Open({.lesson_epsilon = 9});
   ASSERT_TRUE(centroids_->Check().ok());
-  const privacy::LedgerCharge update{.unit = privacy::PrivacyUnit::kNode,
-                                     .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
-                                     .sigma = 2,
-                                     .epsilon = 3,
+  privacy::LedgerCharge contribution{.unit = privacy::PrivacyUnit::kLesson,
+                                     .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
+                                     .sigma = 1,
+                                     .sampling_rate = 1,
                                      .delta = 1e-6,
-                                     .rho_q32 = uint64_t{1} << 31};
-  ASSERT_TRUE(ledger_->Reserve(update).ok());
+                                     .round = 7};
+  contribution.curve = privacy::dp::ZcdpCurve(0.5).value();
+  contribution.epsilon = privacy::dp::EpsilonOf(contribution.curve, 1e-6)->value;
+  ASSERT_TRUE(ledger_->Reserve(contribution).ok());
   EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
-  const double spent = centroids_->View().spent_epsilon();
-  EXPECT_NEAR(spent, privacy::dp::EpsilonOf(privacy::dp::ZcdpCurve(0.5).value(), 1e-6)->value,
-              1e-9);
+  EXPECT_NEAR(centroids_->View().spent_epsilon(), contribution.epsilon, 1e-9);
 }
 
 // A release costs what is configured as the ledger counts, so it fits a budget of that size.
@@ -219,11 +219,9 @@ TEST_F(DpCentroidsTest, WithoutConsentAtTheReleaseNothingIsPaid) {
 
 // A preview shows what would leave, or why nothing would, and charges nothing.
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
-  const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
   const auto preview = [&](privacy::ConsentTier tier) {
-    return PreviewNextRelease({.tier = tier,
+    return PreviewPatterns({.tier = tier,
                                .own = own_.get(),
-                               .release = update.get(),
                                .centroids = centroids_.get(),
                                .now = Now()})
         .value();

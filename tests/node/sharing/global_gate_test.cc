@@ -12,16 +12,16 @@
 
 #include "node/limits.h"
 #include "tests/inference/counting_transformer.h"
-#include "tests/node/federated_model_fixture.h"
 #include "tests/node/global_cores.h"
+#include "tests/node/judging_fixture.h"
 
 namespace ruvd::sharing {
 namespace {
 
-class GlobalGateTest : public FederatedModelTest {
+class GlobalGateTest : public JudgingTest {
  protected:
   void SetUp() override {
-    FederatedModelTest::SetUp();
+    JudgingTest::SetUp();
     cores_ = std::make_unique<test::GlobalCores>(model_);
     counting_ = std::make_unique<test::CountingTransformer>(*transformer_);
     catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions());

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/adapter_update.h"
 #include "inference/adapter/bank.h"
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/own_patterns.h"
@@ -41,22 +40,17 @@ class OwnPatternsTest : public DatabaseTest {
   void Start(std::vector<federation::Item> stored = {}) {
     federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
+    config.plan = plan_;
     config.update_rules = {.rank_of_target = {{test::kTarget, kOwnRank}}, .banks = 4};
     config.pattern_rules = {.dimension = kOwnDimension, .cores = config.update_rules};
     core_ =
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, now_).value();
     SetTier(tier_);
     own_ =
-        std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), book_.get(), 1, &releases());
+        std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), book_.get(), 1, &releases());
     removed_ = own_->RemoveWithdrawn(&stored, tier_, now_);
     core_->Restore(std::move(stored), now_);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-    if (own_->delta_changed()) {
-      OfferDelta();
-    }
-  }
-  UpdateLayout Layout() const {
-    return {.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash};
   }
   storage::ReleaseSourceStore& releases() {
     if (releases_ == nullptr) {
@@ -69,7 +63,6 @@ class OwnPatternsTest : public DatabaseTest {
     ASSERT_TRUE(
         core_->SetConsent(privacy::ConsentRecord::Sign(tier, now_.wall_ms, key_), now_).ok());
   }
-  virtual void OfferDelta() { ASSERT_TRUE(own_->OfferDelta(++round_, *core_, now_).ok()); }
   void Follow() { ASSERT_TRUE(own_->FollowChanges(*core_, now_).ok()); }
   void Put(const storage::PatternId& id, float core, bool withheld = false) {
     PutPayload(id, {.core = std::vector<float>(kOwnRank * kOwnRank, core),
@@ -98,18 +91,6 @@ class OwnPatternsTest : public DatabaseTest {
     }
     return ids;
   }
-  // Returns the values of the offered updates, the first value of each.
-  std::vector<float> Deltas() const {
-    std::vector<float> values;
-    for (const federation::Item& item : core_->Items()) {
-      if (item.kind == federation::ItemKind::kAdapterDelta) {
-        values.push_back(
-            federation::DecodeAdapterUpdate(AsBytes(*item.payload))->banks[0].values[0]);
-      }
-    }
-    return values;
-  }
-
   const privacy::NodeKey key_ = privacy::NodeKey::FromSeed(test::SeedOf(1));
   federation::Instant now_ = test::At(std::chrono::seconds(1));
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPublic;
@@ -117,8 +98,8 @@ class OwnPatternsTest : public DatabaseTest {
   std::vector<privacy::Contributor> contributors_;  // of the patterns that are put
   inference::ProjectionFrame frame_;
   uint64_t boot_ = 0;
-  uint64_t round_ = 0;
   int64_t updated_ = 1;
+  std::shared_ptr<const federation::LearnerPlan> plan_;  // null: contributions cannot be offered
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ReleaseSourceStore> releases_;
   std::unique_ptr<federation::GossipCore> core_;

@@ -20,50 +20,40 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas) {
+TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnce) {
   Put(kOwnFirst, 1);
   Put(kOwnSecond, 3);
   Follow();
-  OfferDelta();
   ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst, kOwnSecond));
-  ASSERT_THAT(Deltas(), UnorderedElementsAre(2));
   EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPublic);
   Put(kOwnFirst, 1, /*withheld=*/true);
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_THAT(Deltas(), IsEmpty());
-  EXPECT_TRUE(own_->delta_changed());
-  OfferDelta();
-  EXPECT_THAT(Deltas(), UnorderedElementsAre(3));
   EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, storage::SharingTier::kPrivate);
 }
 
-TEST_F(OwnPatternsTest, ADeletedPatternIsTakenBackAtOnceWithItsDeltas) {
+TEST_F(OwnPatternsTest, ADeletedPatternIsTakenBackAtOnce) {
   Put(kOwnFirst, 1);
   Put(kOwnSecond, 3);
   Follow();
-  OfferDelta();
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_THAT(Deltas(), IsEmpty());
 }
 
 TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   Put(kOwnFirst, 1);
   Put(kOwnSecond, 3);
   Follow();
-  OfferDelta();
   const std::vector<federation::Item> stored = core_->Items();
-  ASSERT_EQ(stored.size(), 3u);
+  ASSERT_EQ(stored.size(), 2u);
   Start(stored);
   EXPECT_THAT(removed_, IsEmpty());
-  EXPECT_EQ(core_->Items().size(), 3u) << "nothing is offered twice";
+  EXPECT_EQ(core_->Items().size(), 2u) << "nothing is offered twice";
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Start(stored);
   EXPECT_EQ(removed_.size(), 1u);
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_THAT(Deltas(), UnorderedElementsAre(3)) << "a new one, of what is left";
   Start();
   Put(kOwnSecond, 3, /*withheld=*/true);
   Start(stored);
@@ -112,12 +102,10 @@ TEST_F(OwnPatternsTest, APatternThatAUserTookBackIsNotListedAsPublic) {
 }
 
 // What an earlier life of the node offered is also known when one of its patterns is removed.
-TEST_F(OwnPatternsTest, ARestoredDeltaIsTakenBackWithItsPattern) {
+TEST_F(OwnPatternsTest, ARestoredPatternIsTakenBackWhenItIsDeleted) {
   Put(kOwnFirst, 1);
   Follow();
-  OfferDelta();
   Start(core_->Items());
-  ASSERT_THAT(Deltas(), UnorderedElementsAre(1));
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Follow();
   EXPECT_THAT(core_->Items(), IsEmpty());
@@ -130,7 +118,6 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
   Put(kOwnFirst, 1);
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
-  EXPECT_TRUE(own_->delta_changed());
 }
 
 // Regression test: what an earlier life offered under `public` stayed although the tier is narrower
@@ -138,10 +125,9 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
 TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
   Put(kOwnFirst, 1);
   Follow();
-  OfferDelta();
   std::vector<federation::Item> stored = core_->Items();
-  ASSERT_EQ(stored.size(), 2u);
-  EXPECT_EQ(own_->RemoveWithdrawn(&stored, privacy::ConsentTier::kPrivate, now_).size(), 2u);
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_EQ(own_->RemoveWithdrawn(&stored, privacy::ConsentTier::kPrivate, now_).size(), 1u);
   EXPECT_THAT(stored, IsEmpty());
 }
 
@@ -252,41 +238,20 @@ TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
   Put(kOwnFirst, 1);
   Put(kOwnSecond, 3);
   Follow();
-  OfferDelta();
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_THAT(Deltas(), IsEmpty());
-}
-
-// Regression test: one pattern that cannot be read cost all other patterns their delta.
-TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
-  Put(kOwnFirst, 1);
-  storage::Pattern damaged = *patterns_->Get(kOwnFirst);
-  damaged.id = kOwnSecond;
-  damaged.payload = "no payload";
-  ASSERT_TRUE(patterns_->Put(damaged).ok());
-  Follow();
-  OfferDelta();
-  EXPECT_THAT(Deltas(), UnorderedElementsAre(1));
 }
 
 // The embedding of a pattern of one lesson is that of its prompt.
-TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
-  own_ = std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), nullptr, 2);
+TEST_F(OwnPatternsTest, APatternOfFewLessonsStays) {
+  own_ = std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), nullptr, 2);
   Put(kOwnFirst, 1);
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-  OfferDelta();
   EXPECT_THAT(Offered(), IsEmpty());
-  EXPECT_THAT(Deltas(), UnorderedElementsAre(1));
-  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-  EXPECT_FALSE(own_->delta_changed());
-  Put(kOwnFirst, 2);
-  Follow();
-  EXPECT_TRUE(own_->delta_changed());
 }
 
-// A pattern that holds prompts of other users beside agreed lessons stays; its core may be noised.
+// A pattern may hold prompts of other users beside agreed lessons.
 TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
   storage::UserConsentStore consents(*database_);
   book_ = storage::ConsentBook::Open(consents, key_).value();
@@ -299,10 +264,7 @@ TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
   payload.holds_others = false;
   PutPayload(kOwnSecond, payload);
   Follow();
-  OfferDelta();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
-  EXPECT_EQ(own_->NextDelta(privacy::ConsentTier::kPublic, now_)->left_out, 1u);
-  EXPECT_EQ(own_->NextDelta(privacy::ConsentTier::kDp, now_)->left_out, 0u);
 }
 
 }  // namespace

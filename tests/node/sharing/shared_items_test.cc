@@ -71,52 +71,22 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
             reasons::kFrameMismatch);
 }
 
-// At every t, the served part of a global adapter is the core of the bank that t is in.
-TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
-  inference::ProjectionFrame frame = TestFrame();
-  frame.in = kRank;
-  frame.out = kRank;
-  frame.p.assign(kRank * kRank, 0.0F);
-  for (size_t i = 0; i < kRank; ++i) {
-    frame.p[i * kRank + i] = 1;
-  }
-  frame.q = frame.p;
-  const std::vector<float> low(kRank * kRank, 0.25F);
-  const std::vector<float> high(kRank * kRank, -3);
-  const UpdateLayout layout{.frame = &frame, .boundaries = {0.5F}};
-  const auto served = FederatedAdapter({low, high}, layout, 7);
-  ASSERT_TRUE(served.ok()) << served.status();
-  EXPECT_EQ((*served)->name, "federated");
-  EXPECT_EQ((*served)->version, 7u);
-  for (const auto& [t, core] : {std::pair(0.2F, low), std::pair(0.5F, high)}) {
-    inference::AdapterMix mix;
-    inference::AppendMix(**served, t, {}, 1, &mix);
-    ASSERT_EQ(mix.parts.size(), 1u);
-    EXPECT_EQ(mix.parts[0].adapter->targets.at(frame.target).b, core);
-  }
-  const auto one = FederatedAdapter({low}, {.frame = &frame}, 1);
-  ASSERT_TRUE(one.ok()) << one.status();
-  EXPECT_TRUE(inference::IsStatic(**one));
-  EXPECT_EQ(ReasonOf(FederatedAdapter({low}, layout, 1).status()), reasons::kUpdateInvalid);
-}
-
-// A core that was trained for other banks has the same effect at t, however the node is configured
-// now.
-TEST(SharedItemsTest, ACoreOfOtherBanksIsBroughtToThoseOfTheNode) {
+// A core that was trained for several banks leaves as its mean over t.
+TEST(SharedItemsTest, ACoreOfSeveralBanksLeavesAsItsMean) {
   const inference::ProjectionFrame frame = TestFrame();
   serving::PatternPayload payload;
   payload.frame_id = frame.id;
-  payload.core_boundaries = {0.5F};
+  payload.core_boundaries = {0.25F};
   payload.core.assign(kRank * kRank, 1.0F);
   payload.core.resize(2 * kRank * kRank, 3.0F);
-  const auto banks = CoreByBank(payload, {.frame = &frame, .boundaries = {0.25F, 0.75F}});
-  ASSERT_TRUE(banks.has_value());
-  EXPECT_EQ(*banks, (federation::BankedValues{std::vector<float>(kRank * kRank, 1.0F),
-                                              std::vector<float>(kRank * kRank, 2.0F),
-                                              std::vector<float>(kRank * kRank, 3.0F)}));
-  EXPECT_EQ(CoreForAllT(payload, frame), std::vector<float>(kRank * kRank, 2.0F));
+  storage::Pattern pattern = PatternOfNorm(frame, 1);
+  pattern.payload = serving::EncodePatternPayload(payload);
+  const auto shared = ShareablePattern(pattern, frame);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_EQ(shared->cores.front().values, std::vector<float>(kRank * kRank, 2.5F));
   payload.core.pop_back();
-  EXPECT_FALSE(CoreByBank(payload, {.frame = &frame}).has_value());
+  pattern.payload = serving::EncodePatternPayload(payload);
+  EXPECT_EQ(ReasonOf(ShareablePattern(pattern, frame).status()), reasons::kFrameMismatch);
 }
 
 }  // namespace
