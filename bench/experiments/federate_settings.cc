@@ -193,8 +193,8 @@ absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
                                                federation::ContributionKind kind) {
   const bool open = kind == federation::ContributionKind::kDelta;
   config::NodeConfig config;
-  config.experimental.rounds = open ? "delta" : "gradient";
-  config.experimental.round_rank = settings.rank;
+  config.federation.contributions = open ? "delta" : "gradient";
+  config.federation.rank = settings.rank;
   config.federation.strategy = settings.strategy;
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, node::LearnerPlanOf(config, shape));
   plan.rule = settings.rule;

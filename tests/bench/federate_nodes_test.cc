@@ -87,8 +87,8 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
   const auto settings = NodeSettingsOf(settings_, "delta");
   ASSERT_TRUE(settings.ok()) << settings.status();
   const NodeSettings expected = {{"federation.round_seconds", "7"},
+                                 {"federation.contributions", "delta"},
                                  {"inference.threads", "1"},
-                                 {"experimental.rounds", "delta"},
                                  {"privacy.clip_norm", "2"},
                                  {"privacy.scope", "a=b"}};
   EXPECT_EQ(*settings, expected);
@@ -97,7 +97,7 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
   const auto noised = NodeSettingsOf(settings_, "gradient");
   ASSERT_TRUE(noised.ok()) << noised.status();
   const NodeSettings privacy = {
-      {"privacy.example_epsilon", "8"}, {"privacy.delta", "1e-05"}, {"privacy.rounds", "12"}};
+      {"privacy.epsilon", "8"}, {"privacy.delta", "1e-05"}, {"privacy.rounds", "12"}};
   EXPECT_EQ(NodeSettings(noised->end() - 3, noised->end()), privacy);
   settings_.set = {"privacy.clip_norm"};
   EXPECT_EQ(ReasonOf(NodeSettingsOf(settings_, "delta").status()), reasons::kInvalidArgument);

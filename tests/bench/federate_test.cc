@@ -74,12 +74,12 @@ federation::LearnerPlan NodePlan(const config::NodeConfig& config) {
 TEST_F(FlagsTest, WhatIsLeftOutIsWhatANodeDoes) {
   ASSERT_EQ(Parse("--tier public"), 0);
   config::NodeConfig config;
-  EXPECT_EQ(settings_.rank, config.experimental.round_rank);
+  EXPECT_EQ(settings_.rank, config.federation.rank);
   EXPECT_EQ(settings_.rounds, config.privacy.rounds);
-  config.experimental.rounds = "delta";
+  config.federation.contributions = "delta";
   EXPECT_EQ(PlanOf(settings_, kShape, KindOf(settings_)).value().Id(), NodePlan(config).Id());
   ASSERT_EQ(Parse("--tier masked"), 0);
-  config.experimental.rounds = "gradient";
+  config.federation.contributions = "gradient";
   EXPECT_EQ(PlanOf(settings_, kShape, KindOf(settings_)).value().Id(), NodePlan(config).Id());
 }
 
