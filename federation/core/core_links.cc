@@ -46,7 +46,7 @@ absl::Status OtherPlan(const std::string& peer, const Digest& plan, const Digest
   };
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
                "{} learns by {}, and this node by {}, so neither uses the other's contributions; "
-               "set experimental.rounds and the keys of the section federation alike on all nodes",
+               "set the keys of the section federation alike on all nodes",
                peer, name(plan), name(own));
 }
 

@@ -22,7 +22,7 @@ namespace {
 absl::Status OtherPlan(const Manifest& manifest, uint64_t most) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
                "a {} of {} bytes came from {}, but the plan of this node allows {}; set "
-               "experimental.rounds and the keys of the section federation alike on all nodes",
+               "the keys of the section federation alike on all nodes",
                ItemKindName(manifest.kind), manifest.payload_bytes, manifest.certificate.name,
                most);
 }

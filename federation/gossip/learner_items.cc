@@ -65,8 +65,8 @@ absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t 
                               const LearnerPlan* plan, int64_t wall_ms) {
   if (plan == nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
-                 "a {} came, but this node runs no rounds; set experimental.rounds on all nodes of "
-                 "the cluster or on no node",
+                 "a {} came, but this node takes part in no rounds, because its model has no frame; "
+                 "make one with `ruvd model frame` on all nodes",
                  ItemKindName(kind));
   }
   return CheckPayload(kind, payload, round, *plan,

@@ -18,7 +18,7 @@ namespace {
 absl::Status OtherKind(std::string_view kind) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "the cluster's learning plan has contributions of another kind than {}; set "
-               "`experimental.rounds` to \"{}\" on all nodes of the cluster",
+               "`federation.contributions` to \"{}\" on all nodes of the cluster",
                kind, kind);
 }
 
@@ -50,6 +50,15 @@ absl::Status CheckTrained(const BankedValues& trained, const LearnerPlan& plan) 
               : Error(absl::StatusCode::kInternal, reasons::kInternal,
                       "training returned {} banks that are not those of the plan; report this",
                       trained.size());
+}
+
+// A node with few lessons takes few steps: they would bring the adapter of all nodes far from what
+// it knew, round after round, for what few texts say.
+LearnerPlan::Local StepsFor(const LearnerPlan::Local& local, size_t lessons) {
+  LearnerPlan::Local steps = local;
+  const size_t once = (lessons + local.batch - 1) / local.batch;
+  steps.steps = static_cast<uint32_t>(std::clamp<size_t>(once, 1, local.steps));
+  return steps;
 }
 
 void AddBank(uint32_t bank, const std::vector<float>& trained, const std::vector<float>& from,
@@ -123,7 +132,7 @@ absl::StatusOr<LocalDelta> DeltaContribution(const LearnerPlan& plan, uint64_t r
   }
   RETURN_IF_ERROR(CheckState(base, plan));
   ASSIGN_OR_RETURN(const LessonTrainer::Trained trained,
-                   trainer.Train(base.values, plan.local, seed));
+                   trainer.Train(base.values, StepsFor(plan.local, trainer.lessons()), seed));
   RETURN_IF_ERROR(CheckTrained(trained.values, plan));
   LocalDelta local{.contribution = NewContribution(plan, round, base), .loss = trained.loss};
   local.contribution.schedule = HistogramOf(trained.maskings);

@@ -66,7 +66,8 @@ struct LocalDelta {
   double loss = 0;
 };
 
-// Trains plan.local from the state `base` and returns the change. A bank in which no masking fell,
+// Trains plan.local from the state `base` and returns the change. It takes only as many steps as
+// show each lesson once, in the mean, and one at least. A bank in which no masking fell,
 // so that nothing changed, is absent. Fails with INVALID_ARGUMENT for a plan of gradients, with
 // UPDATE_INVALID if nothing changed at all or a value is not finite, and as the trainer does.
 absl::StatusOr<LocalDelta> DeltaContribution(const LearnerPlan& plan, uint64_t round,

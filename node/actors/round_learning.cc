@@ -296,6 +296,7 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
 void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
                                     absl::StatusOr<std::optional<sharing::LocalContribution>> made,
                                     federation::GossipCore& core, Context& context) {
+  const std::string before = std::string(ReasonOf(refusal_));
   refusal_ = made.status();
   if (made.ok() && !*made) {
     refusal_ =
@@ -310,7 +311,8 @@ void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
   } else if (made.ok()) {
     refusal_ = Offer(round, **made, core, context);
   }
-  if (!refusal_.ok() && !absl::IsCancelled(refusal_)) {
+  // A refusal that lasts is in the status; the log has its begin.
+  if (!refusal_.ok() && !absl::IsCancelled(refusal_) && ReasonOf(refusal_) != before) {
     LogWarning("this node gives nothing to round {}: {} [{}]", round, MessageOf(refusal_),
                ReasonOf(refusal_));
   }

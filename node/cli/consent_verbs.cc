@@ -199,7 +199,7 @@ void AddConsentVerbs(VerbTable& verbs) {
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
       .Option("--tier", *tier,
               "public: signed items without noise. dp: updates with noise, within "
-              "privacy.node_epsilon. masked: noised sums over at least four nodes, within the "
+              "privacy.epsilon. masked: noised sums over at least four nodes, within the "
               "same budget")
       .Required()
       .OneOf({"public", "dp", "masked"});

@@ -45,14 +45,15 @@ std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
              "\n"
-             "{} values of 4 bytes: the sum of the gradients of a secret sample of the lessons, "
+             "{} values: the sum of the gradients of a secret sample of the lessons, "
              "each {} clipped to {:g}, with noise of standard deviation {:.3g} on each value. They "
              "are not shown because they do not exist yet: drawing noise for a preview would be "
              "another release of the same lessons and would cost epsilon. Nothing was charged for "
              "this preview.\n"
-             "payload: {} bytes, namely the bytes below and {} bytes of values, in an envelope "
-             "with the node's certificate and signature\n",
-             preview.value_bytes() / 4, release.unit(), release.clip_norm(),
+             "payload: {} bytes, namely the bytes below and {} bytes of values (twice as many if a "
+             "value does not fit two bytes), in an envelope with the node's certificate and "
+             "signature\n",
+             preview.values(), release.unit(), release.clip_norm(),
              release.noise_multiplier() * release.clip_norm(),
              preview.head().size() + preview.value_bytes(), preview.value_bytes()) +
          HexLines(preview.head());

@@ -57,11 +57,6 @@ absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerP
 absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
                                                       const inference::CoreShape& shape) {
   const auto strategy = federation::StrategyByName(config.federation.strategy);
-  if (strategy == federation::Strategy::kQualityWeighted) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "federation.strategy is quality, but nodes do not tell each other what they "
-                 "measured; set timestep, schedule or hybrid");
-  }
   federation::LearnerPlan plan;
   plan.frame_id = shape.frame_id;
   plan.rank = static_cast<uint32_t>(config.federation.rank);

@@ -11,9 +11,8 @@
 namespace ruvd::node {
 
 // Returns the plan of the cluster's rounds: all nodes whose configuration, model and frame agree
-// get equal plans. experimental.rounds must not be off. Errors, naming the keys: CONFIG_INVALID for
-// a strategy that counts quality, because nodes do not tell each other what they measured;
-// INVALID_ARGUMENT and LIMIT_EXCEEDED for a plan or a grid that LearnerPlan::Check or MakeNoiseGrid
+// get equal plans. Errors, naming the keys: CONFIG_INVALID for
+// rounds that are so long that a week does not hold five; INVALID_ARGUMENT and LIMIT_EXCEEDED for a plan or a grid that LearnerPlan::Check or MakeNoiseGrid
 // refuse.
 absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
                                                       const inference::CoreShape& shape);

@@ -65,7 +65,8 @@ absl::Status AddLayout(const ContributionRequest& request,
                                                     std::vector<int32_t>(values),
                                                     federation::Contribution::Noise::kWhole));
   std::string payload = federation::EncodeContribution(zeros, plan);
-  preview->set_value_bytes(values * sizeof(int32_t));
+  preview->set_values(values);
+  preview->set_value_bytes(values * sizeof(int16_t));  // zeros fit two bytes
   payload.resize(payload.size() - preview->value_bytes());
   preview->set_head(std::move(payload));
   return absl::OkStatus();
@@ -75,6 +76,7 @@ absl::Status AddLayout(const ContributionRequest& request,
 // masked.
 void AddShare(const ContributionRequest& request, admin::v1::PreviewReleaseResponse* preview) {
   const size_t values = federation::LayoutOfSums(*request.plan).Values();
+  preview->set_values(values);
   preview->set_value_bytes(
       federation::EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}}).size());
 }

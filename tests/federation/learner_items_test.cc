@@ -67,7 +67,7 @@ TEST(LearnerItems, AnotherPlanIsRefusedByName) {
   EXPECT_EQ(ReasonOf(Check(PayloadOf(other, now), now, &plan)), reasons::kPlanMismatch);
   const absl::Status none = Check(PayloadOf(plan, now), now, nullptr);
   EXPECT_EQ(ReasonOf(none), reasons::kPlanMismatch);
-  EXPECT_THAT(std::string(MessageOf(none)), HasSubstr("experimental.rounds"));
+  EXPECT_THAT(std::string(MessageOf(none)), HasSubstr("ruvd model frame"));
 }
 
 TEST(LearnerItems, TheEnvelopeMustNameTheRoundOfTheContribution) {

@@ -44,6 +44,7 @@ class LinearTrainer final : public LessonTrainer {
                                 uint64_t seed) override {
     Random random(seed);
     Trained trained{.values = from};
+    steps = local.steps;
     for (uint32_t step = 0; step < local.steps; ++step) {
       trained.loss = 0;
       for (uint32_t i = 0; i < local.batch; ++i) {
@@ -71,6 +72,7 @@ class LinearTrainer final : public LessonTrainer {
     return failure;
   }
 
+  uint32_t steps = 0;  // of the last call of Train
   std::map<size_t, size_t> drawn;
   std::set<uint64_t> seeds;
   absl::Status failure;
@@ -123,7 +125,7 @@ double LossOf(const GlobalState& state, const std::vector<float>& wanted) {
 
 TEST(DeltaContributionTest, IsTheChangeOfWhatWasTrained) {
   LearnerPlan plan = DeltaPlan();
-  plan.local = {.learning_rate = 0.5, .steps = 20, .batch = 4};
+  plan.local = {.learning_rate = 0.5, .steps = 20, .batch = 60};
   GlobalState base = StateBeforeRound(plan);
   base.values[0][1] = 8;
   LinearTrainer trainer({1, 7, -2});
@@ -139,12 +141,24 @@ TEST(DeltaContributionTest, IsTheChangeOfWhatWasTrained) {
   EXPECT_NEAR(contribution.floats[0], 1, 0.01);
   EXPECT_NEAR(contribution.floats[1], -1, 0.01);
   EXPECT_NEAR(contribution.floats[2], -2, 0.02);
-  EXPECT_LT(made->loss, 0.01);
+  EXPECT_LT(made->loss, 0.1);
   const std::string bytes = EncodeContribution(contribution, plan);
   EXPECT_EQ(DecodeContribution(AsBytes(bytes), plan).value(), contribution);
   LinearTrainer again({1, 7, -2});
   EXPECT_EQ(DeltaContribution(plan, kRound, base, again, 3)->contribution, contribution);
   EXPECT_NE(DeltaContribution(plan, kRound, base, again, 4)->contribution, contribution);
+}
+
+// Found by the tour: one lesson of one node, trained twelve steps in every round, brought the loss
+// of general text from 3.7 to 5.7 in two minutes.
+TEST(DeltaContributionTest, FewLessonsAreShownOnceInARound) {
+  LearnerPlan plan = DeltaPlan();
+  plan.local = {.learning_rate = 1e-3, .steps = 5, .batch = 4};
+  for (const auto& [lessons, steps] : {std::pair(1, 1U), {9, 3U}, {20, 5U}, {30, 5U}}) {
+    LinearTrainer trainer(std::vector<float>(static_cast<size_t>(lessons), 1));
+    ASSERT_TRUE(DeltaContribution(plan, kRound, StateBeforeRound(plan), trainer, 3).ok());
+    EXPECT_EQ(trainer.steps, steps) << lessons;
+  }
 }
 
 TEST(DeltaContributionTest, ALocalRoundThatChangedNothingIsNoContribution) {

@@ -34,7 +34,7 @@ constexpr std::streamoff kLogTailBytes = 2000;
 // A demo must run even on a small disk; the default reserve is for permanent nodes.
 constexpr uint64_t kDemoReserve = 128ULL << 20;
 // A user watches the demo, so its rounds are much shorter than those of a real cluster.
-constexpr int kDemoRoundSeconds = 2;
+constexpr int kDemoRoundSeconds = 10;
 
 absl::StatusOr<std::string> MakeThrowAwayFolder() {
   std::error_code error;

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "node/learning/evaluation_lessons.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
@@ -138,11 +139,20 @@ class FederatedNodeTest : public NodeTest {
     }
     return true;
   }
+  // Returns a completion that may teach: some are kept for evaluation, chosen by their ids.
+  Completion GenerateLesson(const inference::v1::GenerateRequest& request) {
+    Completion completion = Generate(request);
+    while (completion.status.ok() &&
+           learning::IsEvaluationLesson(completion.finished.response_id())) {
+      completion = Generate(request);
+    }
+    return completion;
+  }
   // Corrects a completion and waits until a pattern has learned it.
   void Teach(const std::string& user, const std::string& wanted) {
     auto generate = Request("The lighthouse keeper", 8);
     generate.set_user_id(user);
-    const Completion completion = Generate(generate);
+    const Completion completion = GenerateLesson(generate);
     ASSERT_TRUE(completion.status.ok()) << completion.status;
     learning::v1::SubmitFeedbackRequest request;
     request.set_response_id(completion.finished.response_id());

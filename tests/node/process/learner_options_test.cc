@@ -22,9 +22,9 @@ inference::CoreShape SomeShape() {
   return shape;
 }
 
-config::NodeConfig Config(const std::string& rounds) {
+config::NodeConfig Config(const std::string& kind) {
   config::NodeConfig config;
-  config.experimental.rounds = rounds;
+  config.federation.contributions = kind;
   return config;
 }
 
@@ -41,7 +41,7 @@ TEST(LearnerPlanOf, EqualConfigurationsHaveOnePlanAndOthersAnother) {
 
 TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
   config::NodeConfig config = Config("gradient");
-  config.experimental.round_noise = 2;
+  config.privacy.noise = 2;
   config.privacy.unit = "user";
   const auto plan = LearnerPlanOf(config, SomeShape());
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -62,14 +62,6 @@ TEST(LearnerPlanOf, LongRoundsHaveAShortWindow) {
   const absl::Status refused = LearnerPlanOf(config, SomeShape()).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid);
   EXPECT_THAT(std::string(MessageOf(refused)), HasSubstr("120960"));
-}
-
-TEST(LearnerPlanOf, QualityIsRefusedBecauseNodesDoNotTellIt) {
-  config::NodeConfig config = Config("delta");
-  config.federation.strategy = "quality";
-  EXPECT_EQ(ReasonOf(LearnerPlanOf(config, SomeShape()).status()), reasons::kConfigInvalid);
-  config.federation.strategy = "hybrid";
-  EXPECT_TRUE(LearnerPlanOf(config, SomeShape()).ok());
 }
 
 }  // namespace

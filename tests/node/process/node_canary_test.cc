@@ -33,7 +33,7 @@ class NodeCanaryTest : public FederatedNodeTest {
   void TeachCanary() {
     auto generate = Request(kCanaryPrompt, 8);
     generate.set_session_id("canary-session-5107");
-    const Completion completion = Generate(generate);
+    const Completion completion = GenerateLesson(generate);
     ASSERT_TRUE(completion.status.ok()) << completion.status;
     completion_ = completion.text;
     learning::v1::SubmitFeedbackRequest request;

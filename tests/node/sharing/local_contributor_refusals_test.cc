@@ -115,7 +115,7 @@ TEST_F(LocalContributorTest, RefusalsSayWhatToDo) {
   EXPECT_EQ(Refusal(ConsentTier::kMasked), reasons::kInvalidArgument);
   plan_ = PlanOf(ContributionKind::kDelta);
   EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kInvalidArgument);
-  EXPECT_THAT(message_, HasSubstr("`experimental.rounds`"));
+  EXPECT_THAT(message_, HasSubstr("`federation.contributions`"));
   EXPECT_THAT(message_, HasSubstr("\"gradient\""));
   plan_ = PlanOf(ContributionKind::kGradient);
   plan_.unit = PrivacyUnit::kNode;
