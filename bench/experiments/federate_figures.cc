@@ -109,6 +109,10 @@ Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed) {
   return share;
 }
 
+std::string SignedText(const Interval& interval) {
+  return fmt::format("{:+.4f} ({:+.4f} to {:+.4f})", interval.mean, interval.low, interval.high);
+}
+
 Verdict Judge(const Expectation& expectation, const Interval& figure) {
   if (std::isnan(figure.mean)) {
     return Verdict::kUndecided;

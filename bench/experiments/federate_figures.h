@@ -30,6 +30,9 @@ struct PairedPieces {
 // bootstraps or a domain has fewer than kMinDocuments documents.
 Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
 
+// "+0.0123 (-0.0100 to +0.0346)", as for changes in nats per token
+std::string SignedText(const Interval& interval);
+
 // What is expected of a figure.
 struct Expectation {
   std::string what;

@@ -4,29 +4,46 @@
 #include "bench/experiments/federate_guards.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
-#include <array>
-#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/random.h"
-#include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/seal/seal.h"
-#include "privacy/sodium.h"
 
 namespace ruvd::bench {
 namespace {
 
 constexpr int64_t kNowMs = 1000;
-constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
+constexpr char kWriter[] = "writer";
+
+privacy::NodeId IdOf(size_t number) {
+  privacy::KeySeed seed{};
+  seed[0] = static_cast<uint8_t>(number + 1);
+  return privacy::NodeKey::FromSeed(seed).id();
+}
+
+privacy::SitePolicy PolicyOf(privacy::ConsentTier tier) {
+  return privacy::SitePolicy::Parse(
+             fmt::format("version = 1\n[scope.{}]\ntiers = [\"{}\"]\npurposes = [\"training\", "
+                         "\"sharing\"]\n",
+                         kExperimentScope, TierName(tier)))
+      .value();
+}
+
+privacy::ConsentRegister ConsentsTo(privacy::ConsentTier tier) {
+  privacy::ConsentRegister consents;
+  RUVD_CHECK(consents
+                 .Put({.subject = {.id = kWriter},
+                       .purposes = privacy::consent_purposes::kAll,
+                       .widest = tier,
+                       .granted_ms = 1,
+                       .expires_ms = 2 * kNowMs})
+                 .ok());
+  return consents;
+}
 
 privacy::dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
-  if (seed == 0) {
-    privacy::InitSodium();
-    return &privacy::SecureRandomBytes;
-  }
   const auto random = std::make_shared<Random>(seed * 64 + number);
   return [random](std::span<uint8_t> out) {
     for (uint8_t& byte : out) {
@@ -37,78 +54,37 @@ privacy::dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create() {
-  std::error_code error;
-  std::string path = (std::filesystem::temp_directory_path(error) / "federate-XXXXXX").string();
-  if (error || mkdtemp(path.data()) == nullptr) {
-    return Error(absl::StatusCode::kInternal, reasons::kFileUnwritable,
-                 "no folder for the ledgers can be made at {}; set TMPDIR", path);
-  }
-  return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
+absl::StatusOr<uint64_t> LessonLedger::Reserve(const privacy::LedgerCharge& charge) {
+  RETURN_IF_ERROR(cohorts_.Check(charge.round, charge.oldest_joined, charge.curve));
+  RETURN_IF_ERROR(cohorts_.Add(charge.round, charge.oldest_joined, charge.curve));
+  return ++last_;
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
+absl::Status LessonLedger::Spend(uint64_t /*reservation*/) {
+  return absl::OkStatus();
 }
 
-privacy::NodeKey ExperimentKey(size_t number) {
-  privacy::KeySeed seed{};
-  seed[0] = static_cast<uint8_t>(number + 1);
-  return privacy::NodeKey::FromSeed(seed);
+absl::Status LessonLedger::Release(uint64_t /*reservation*/) {
+  return absl::OkStatus();
 }
 
-GuardedNode::GuardedNode(privacy::NodeKey key, const Terms& terms)
-    : key_(std::move(key)), terms_(terms), contributors_({{.user = "writer", .session = ""}}) {}
-
-absl::StatusOr<std::unique_ptr<GuardedNode>> GuardedNode::Create(const std::string& folder,
-                                                                 size_t number,
-                                                                 const Terms& terms) {
-  std::unique_ptr<GuardedNode> node(new GuardedNode(ExperimentKey(number), terms));
-  const std::string policy = fmt::format(
-      "version = 1\n[scope.{}]\ntiers = [\"{}\"]\npurposes = [\"training\", "
-      "\"sharing\"]\n",
-      kExperimentScope, TierName(terms.tier));
-  ASSIGN_OR_RETURN(node->policy_, privacy::SitePolicy::Parse(policy));
-  RETURN_IF_ERROR(node->consents_.Put({.subject = {.id = "writer"},
-                                       .purposes = privacy::consent_purposes::kAll,
-                                       .widest = terms.tier,
-                                       .granted_ms = 1,
-                                       .expires_ms = 2 * kNowMs}));
-  node->random_ = RandomnessOf(terms.noise_seed, number);
-  if (terms.tier == privacy::ConsentTier::kPublic) {
-    return node;
-  }
-  const std::string path =
-      (std::filesystem::path(folder) / fmt::format("node-{}", number)).string();
-  ASSIGN_OR_RETURN(node->database_,
-                   storage::Database::Open({.path = path,
-                                            .seal_key = privacy::SealKey::Generate(),
-                                            .soft_reserve_bytes = 0,
-                                            .hard_reserve_bytes = 0}));
-  ASSIGN_OR_RETURN(node->ledger_,
-                   storage::PrivacyLedgerStore::Open(
-                       *node->database_, {.budgets = {terms.budget}, .key = &node->key_}));
-  return node;
-}
+GuardedNode::GuardedNode(size_t number, privacy::ConsentTier tier,
+                         const privacy::UnitBudget& budget, uint64_t seed)
+    : id_(IdOf(number)),
+      tier_(tier),
+      policy_(PolicyOf(tier)),
+      consents_(ConsentsTo(tier)),
+      contributors_({{.user = kWriter, .session = ""}}),
+      random_(RandomnessOf(seed, number)),
+      ledger_(budget) {}
 
 privacy::ReleaseGuards GuardedNode::Guards() {
   return {.policy = policy_,
           .consents = consents_,
-          .node_tier = terms_.tier,
-          .ledger = *ledger_,
+          .node_tier = tier_,
+          .ledger = ledger_,
           .random = random_,
           .now_ms = kNowMs};
-}
-
-absl::Status GuardedNode::RequireAllowed(privacy::ShareableKind kind) {
-  RETURN_IF_ERROR(policy_.Require(kExperimentScope, kUse, terms_.tier));
-  RETURN_IF_ERROR(privacy::RequireConsent(terms_.tier, kind));
-  return consents_.RequireAll(contributors_, kUse, terms_.tier, kNowMs);
-}
-
-absl::StatusOr<double> GuardedNode::Spent() const {
-  return ledger_->LargestEpsilon(terms_.budget.unit, terms_.budget.delta);
 }
 
 }  // namespace ruvd::bench

@@ -5,9 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,68 +16,65 @@
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/identity/node_key.h"
+#include "privacy/ledger/cohort_ledger.h"
+#include "privacy/ledger/release_ledger.h"
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/release/update_release.h"
-#include "storage/db/database.h"
-#include "storage/ledger/privacy_ledger_store.h"
 
 namespace ruvd::bench {
 
 inline constexpr char kExperimentScope[] = "experiment";
 
-// A folder that is removed with the object.
-class TemporaryFolder {
- public:
-  // Fails with FILE_UNWRITABLE.
-  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+// What a sequence of a node spent in all rounds, as the node's ledger counts, and how much of what
+// left was predicted to be signal.
+struct PrivacySpent {
+  double epsilon = std::numeric_limits<double>::infinity();  // infinite: no guarantee
+  double delta = 0;
+  double snr = std::numeric_limits<double>::infinity();  // infinite: no noise
+  double sigma = 0;
 };
 
-// What stands between a node's update and the others: its key, its site policy, the operator's
-// tier, the consent of the user who wrote its texts, and its ledger on disk. Not movable, because
-// guards borrow from it.
-class GuardedNode {
+// A ledger of lessons that lasts as long as the experiment.
+class LessonLedger final : public privacy::ReleaseLedger {
  public:
-  struct Terms {
-    privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
-    privacy::UnitBudget budget;  // of tiers with noise
-    uint64_t noise_seed = 0;     // 0: the operating system's randomness
-  };
-  // Makes the key from `number`. Fails as the database and the ledger do.
-  static absl::StatusOr<std::unique_ptr<GuardedNode>> Create(const std::string& folder,
-                                                             size_t number, const Terms& terms);
-
-  const privacy::NodeId& id() const { return key_.id(); }
-  privacy::ReleaseGuards Guards();
-  std::span<const privacy::Contributor> contributors() const { return contributors_; }
-  storage::PrivacyLedgerStore& ledger() { return *ledger_; }
-  const privacy::dp::RandomBytes& random() const { return random_; }
-  // Checks policy, operator's tier and consent for an update that carries no noise of its own when
-  // it leaves.
-  absl::Status RequireAllowed(privacy::ShareableKind kind);
-  // Returns the epsilon, at the budget's delta, of everything that the ledger was charged.
-  absl::StatusOr<double> Spent() const;
+  explicit LessonLedger(const privacy::UnitBudget& budget) : cohorts_(budget) {}
+  absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
+  absl::Status Spend(uint64_t reservation) override;
+  absl::Status Release(uint64_t reservation) override;
+  // Returns the epsilon at `delta` of everything that was charged.
+  absl::StatusOr<double> Spent(double delta) const { return cohorts_.LargestEpsilon(delta); }
 
  private:
-  GuardedNode(privacy::NodeKey key, const Terms& terms);
-  privacy::NodeKey key_;
-  Terms terms_;
+  privacy::CohortLedger cohorts_;
+  uint64_t last_ = 0;
+};
+
+// What stands between a node's sums and its peers: its site policy, the operator's tier, the
+// consent of the user who wrote its texts, and a ledger. Not movable, because guards borrow from
+// it; not thread-safe.
+class GuardedNode {
+ public:
+  // `number` gives the node's key, and with `seed` its samples and noise, so that a run can be
+  // repeated.
+  GuardedNode(size_t number, privacy::ConsentTier tier, const privacy::UnitBudget& budget,
+              uint64_t seed);
+  GuardedNode(const GuardedNode&) = delete;
+  GuardedNode& operator=(const GuardedNode&) = delete;
+
+  const privacy::NodeId& id() const { return id_; }
+  privacy::ReleaseGuards Guards();
+  std::span<const privacy::Contributor> contributors() const { return contributors_; }
+  const privacy::dp::RandomBytes& random() const { return random_; }
+  const LessonLedger& ledger() const { return ledger_; }
+
+ private:
+  privacy::NodeId id_;
+  privacy::ConsentTier tier_;
   privacy::SitePolicy policy_;
   privacy::ConsentRegister consents_;
   std::vector<privacy::Contributor> contributors_;
   privacy::dp::RandomBytes random_;
-  std::unique_ptr<storage::Database> database_;
-  std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
+  LessonLedger ledger_;
 };
-
-// Node keys of the experiment, by number from 0.
-privacy::NodeKey ExperimentKey(size_t number);
 
 }  // namespace ruvd::bench

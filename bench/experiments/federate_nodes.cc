@@ -7,12 +7,10 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -50,8 +48,6 @@ constexpr char kDescription[] =
     "Exit status: 0 done, 1 failed, 2 bad flags or files.\n"
     "\n"
     "Small: federate_nodes --quick --domains DOMAINS";
-
-constexpr int kBadInput = 2;
 
 // A folder for the nodes, which is removed with this object unless it is kept.
 class WorkFolder {
@@ -93,14 +89,6 @@ struct Workshop {
   size_t payload_bytes = 0;
 };
 
-// Returns the path of general text, or "" if none was named and none lies beside the domains.
-std::string GeneralText(const FederateNodesSettings& settings, const DomainFiles& domain) {
-  CommonArguments found;
-  found.corpus = std::filesystem::path(domain.train).parent_path().string();
-  found.eval = settings.eval;
-  return FindTexts({.eval = "general text", .needs_eval = true}, &found).ok() ? found.eval : "";
-}
-
 // Bytes of the values of one contribution: a core of the plan's rank for every linear layer.
 size_t PayloadBytes(const inference::Model& model) {
   const size_t rank = federation::LearnerPlan().rank;
@@ -116,10 +104,10 @@ absl::Status Prepare(FederateNodesSettings* settings, Workshop* shop) {
                    ResolveDomains(settings->domains, settings->nodes));
   ASSIGN_OR_RETURN(shop->results, ResultsFile::Create(settings->json));
   ASSIGN_OR_RETURN(const auto model, inference::Model::Load(settings->model));
-  ASSIGN_OR_RETURN(
-      shop->texts,
-      ReadNodeTexts(domains, GeneralText(*settings, domains.front()), model->tokenizer(),
-                    {.lessons = settings->lessons, .pieces = settings->pieces}));
+  ASSIGN_OR_RETURN(shop->texts,
+                   ReadNodeTexts(domains, GeneralText(settings->eval, domains.front()).value_or(""),
+                                 model->tokenizer(),
+                                 {.lessons = settings->lessons, .pieces = settings->pieces}));
   shop->payload_bytes = PayloadBytes(*model);
   ASSIGN_OR_RETURN(shop->folder, WorkFolder::Make(settings->keep));
   settings->model = AbsolutePath(settings->model);
@@ -220,32 +208,15 @@ absl::Status Run(const FederateNodesSettings& settings, const Workshop& shop) {
   return shop.results->Write(json);
 }
 
-int Fail(const absl::Status& status, int exit_status) {
-  fmt::print(stderr, "{}\n", MessageOf(status));
-  return exit_status;
-}
-
 int Main(int argc, char** argv) {
-  const bool quick = std::any_of(argv, argv + argc, [](const char* argument) {
-    return std::string_view(argument) == "--quick";
-  });
-  FederateNodesSettings settings = quick ? QuickSettings() : FederateNodesSettings();
+  FederateNodesSettings settings =
+      HasFlag(argc, argv, "--quick") ? QuickSettings() : FederateNodesSettings();
   CLI::App app(kDescription);
   AddFederateNodesFlags(&app, &settings);
-  constexpr int kGoOn = -1;
-  const int parsed = [&] {
-    CLI11_PARSE(app, argc, argv);
-    return kGoOn;
-  }();
-  if (parsed != kGoOn) {
-    return parsed == 0 ? 0 : kBadInput;
-  }
   Workshop shop;
-  if (const absl::Status status = Prepare(&settings, &shop); !status.ok()) {
-    return Fail(status, kBadInput);
-  }
-  const absl::Status status = Run(settings, shop);
-  return status.ok() ? 0 : Fail(status, 1);
+  return RunPrepared(
+      app, argc, argv, [&] { return Prepare(&settings, &shop); },
+      [&] { return Run(settings, shop); });
 }
 
 }  // namespace

@@ -20,10 +20,6 @@ constexpr size_t kMaxPayloadBytes = 64 << 10;  // a target of the project
 // A change of zero is no gain.
 constexpr double kBelowZero = -1e-6;
 
-std::string Signed(const Interval& interval) {
-  return fmt::format("{:+.4f} ({:+.4f} to {:+.4f})", interval.mean, interval.low, interval.high);
-}
-
 Interval Exactly(double value) {
   return {.mean = value, .low = value, .high = value};
 }
@@ -77,12 +73,12 @@ nlohmann::json ReportDomains(const NodesOutcome& outcome, const NodeTexts& texts
       const auto own = MeanChange(outcome.base, named.arms, domain, text.documents,
                                   [&](size_t node) { return !own_and_others || node == domain; });
       json[text.name][named.name]["own_node"] = ToJson(own);
-      std::vector<std::string> row = {std::exchange(name, ""), named.name, Signed(own), ""};
+      std::vector<std::string> row = {std::exchange(name, ""), named.name, SignedText(own), ""};
       if (own_and_others) {
         const auto others = MeanChange(outcome.base, named.arms, domain, text.documents,
                                        [&](size_t node) { return node != domain; });
         json[text.name][named.name]["other_nodes"] = ToJson(others);
-        row.back() = Signed(others);
+        row.back() = SignedText(others);
       }
       rows.push_back(std::move(row));
     }
@@ -191,16 +187,9 @@ void JudgeGains(const NodesOutcome& outcome, std::span<const DomainText> texts,
                    .at_least = false},
                   others);
   }
-  const Worst own = WorstOf(federated.size(), [&](size_t node) {
-    return Change(federated[node].domains[node], outcome.base.domains[node],
-                  texts[node].valid.documents);
-  });
-  verdicts->Add("own_domain",
-                {.what = fmt::format("change on the own domain, the worst node ({}), nats/token",
-                                     texts[own.node].name),
-                 .bound = 0,
-                 .at_least = false},
-                own.change);
+  JudgeOwnDomains(
+      "own_domain", "change", [&](size_t node) -> const ArmScores& { return federated[node]; },
+      [&](size_t) -> const ArmScores& { return outcome.base; }, texts, verdicts);
 }
 
 void JudgeGeneral(const NodesOutcome& outcome, const NodeTexts& texts, Verdicts* verdicts) {
@@ -232,17 +221,10 @@ void JudgeArms(const NodesOutcome& outcome, std::span<const DomainText> texts,
                            "domains",
                    .bound = 0.85},
                   GapShare(scores, texts));
-    const Worst worst = WorstOf(scores.nodes.size(), [&](size_t node) {
-      return Change(scores.nodes[node].federated.domains[node],
-                    scores.nodes[node].local.domains[node], texts[node].valid.documents);
-    });
-    verdicts->Add("own_against_local",
-                  {.what = fmt::format("federated against local-only on the own domain, the worst "
-                                       "node ({}), nats/token",
-                                       texts[worst.node].name),
-                   .bound = 0,
-                   .at_least = false},
-                  worst.change);
+    JudgeOwnDomains(
+        "own_against_local", "federated against local-only",
+        [&](size_t node) -> const ArmScores& { return scores.nodes[node].federated; },
+        [&](size_t node) -> const ArmScores& { return scores.nodes[node].local; }, texts, verdicts);
   }
   if (!scores.reference.empty()) {
     constexpr double kStrict = 3;  // epsilon up to which the target of masked rounds is lower

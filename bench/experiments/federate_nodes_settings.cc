@@ -60,8 +60,7 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
   app->add_option("--epsilon", s->epsilon, "budget of a lesson under masked and dp")
       ->check(CLI::Range(0.01, 100.0));
   app->add_option("--delta", s->delta)->check(CLI::Range(1e-12, 1e-2));
-  app->add_option("--rounds", s->rounds, "0: none, which shows that scores change by nothing else")
-      ->check(CLI::Range(0, 1000));
+  app->add_option("--rounds", s->rounds)->check(CLI::Range(1, 1000));
   app->add_option("--round-seconds", s->round_seconds,
                   "a node must train within this time, beside the others on this machine")
       ->check(CLI::Range(1, 86'400));
@@ -122,11 +121,9 @@ absl::Status Complete(FederateNodesSettings* s) {
 absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& settings,
                                             const std::string& kind) {
   NodeSettings all = {{"federation.round_seconds", std::to_string(settings.round_seconds)},
+                      {"federation.contributions", kind},
                       {"inference.threads", std::to_string(settings.threads)}};
-  if (settings.rounds > 0) {
-    all.emplace_back("federation.contributions", kind);
-  }
-  if (settings.rounds > 0 && kind == "gradient") {
+  if (kind == "gradient") {
     all.emplace_back("privacy.epsilon", fmt::format("{:g}", settings.epsilon));
     all.emplace_back("privacy.delta", fmt::format("{:g}", settings.delta));
     all.emplace_back("privacy.rounds", std::to_string(settings.rounds));

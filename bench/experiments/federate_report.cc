@@ -27,10 +27,6 @@ std::vector<NamedArm> ArmsOf(const ExperimentScores& scores, size_t node) {
   return arms;
 }
 
-std::string Signed(const Interval& interval) {
-  return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", interval.mean, interval.low, interval.high);
-}
-
 nlohmann::json DomainJson(const ArmScores& arm, const ArmScores& base, const DomainText& text,
                           size_t domain) {
   return {
@@ -48,8 +44,8 @@ void PrintDomain(const std::vector<NamedArm>& arms, const ArmScores& base, const
       continue;  // a private adapter alone is scored on its own domain
     }
     fmt::print(
-        "    {:<20} {:.4f} {:<28} by t:", name, scores.Mean(),
-        arm == &base ? "" : Signed(Change(scores, base.domains[domain], text.valid.documents)));
+        "    {:<20} {:.4f} {:<30} by t:", name, scores.Mean(),
+        arm == &base ? "" : SignedText(Change(scores, base.domains[domain], text.valid.documents)));
     for (const double nats : scores.by_t) {
       fmt::print(" {}", nats > 0 ? fmt::format("{:.3f}", nats) : "-");
     }
@@ -63,16 +59,14 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
   const std::vector<NamedArm> arms = ArmsOf(scores, node);
   nlohmann::json json = {{"domain", texts[node].name}, {"epsilon", own.spent.epsilon},
                          {"delta", own.spent.delta},   {"snr", own.spent.snr},
-                         {"sigma", own.spent.sigma},   {"bytes", own.bytes},
-                         {"committed", own.committed}};
+                         {"sigma", own.spent.sigma},   {"bytes", own.bytes}};
   fmt::print(
-      "\nnode {}, {}: epsilon {} at delta {:g}, predicted SNR {}, {} bytes to each receiver, {} of "
-      "{} rounds committed\n",
+      "\nnode {}, {}: epsilon {} at delta {:g}, predicted SNR {}, {} bytes to each receiver\n",
       node, texts[node].name,
       std::isfinite(own.spent.epsilon) ? fmt::format("{:.3f}", own.spent.epsilon) : "unbounded",
       own.spent.delta,
       std::isfinite(own.spent.snr) ? fmt::format("{:.2f}", own.spent.snr) : "without noise",
-      own.bytes, own.committed, options.rounds);
+      own.bytes);
   for (size_t domain = 0; domain < texts.size(); ++domain) {
     PrintDomain(arms, scores.base, texts[domain], domain, domain == node);
     for (const auto& [name, arm] : arms) {
@@ -89,7 +83,7 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
     }
     const Interval change = Change(arm->general, scores.base.general, options.general->documents);
     json["general"][name] = ToJson(change);
-    fmt::print("; {} {}", name, Signed(change));
+    fmt::print("; {} {}", name, SignedText(change));
   }
   fmt::print("\n");
   return json;
@@ -97,22 +91,14 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
 
 void JudgeOverlay(const ExperimentScores& scores, std::span<const DomainText> texts,
                   Verdicts* verdicts) {
-  const auto against = [&](const char* key, const char* name, const auto& other) {
-    const Worst worst = WorstOf(scores.nodes.size(), [&](size_t node) {
-      return Change(scores.nodes[node].overlay.domains[node], other(node).domains[node],
-                    texts[node].valid.documents);
-    });
-    verdicts->Add(key,
-                  {.what = fmt::format("federated + private against {} on the own domain, the "
-                                       "worst node ({}), nats/token",
-                                       name, texts[worst.node].name),
-                   .bound = 0,
-                   .at_least = false},
-                  worst.change);
-  };
-  against("overlay", "local-only", [&](size_t node) { return scores.nodes[node].local; });
-  against("overlay_lora", "the same LoRA alone",
-          [&](size_t node) { return scores.nodes[node].local_lora; });
+  const auto overlay = [&](size_t node) -> const ArmScores& { return scores.nodes[node].overlay; };
+  JudgeOwnDomains(
+      "overlay", "federated + private against local-only", overlay,
+      [&](size_t node) -> const ArmScores& { return scores.nodes[node].local; }, texts, verdicts);
+  JudgeOwnDomains(
+      "overlay_lora", "federated + private against the same LoRA alone", overlay,
+      [&](size_t node) -> const ArmScores& { return scores.nodes[node].local_lora; }, texts,
+      verdicts);
 }
 
 std::vector<ArmScores> FederatedOf(const ExperimentScores& scores) {
@@ -127,6 +113,20 @@ std::vector<ArmScores> FederatedOf(const ExperimentScores& scores) {
 
 Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents) {
   return BootstrapDocuments(Minus(arm.nats, other.nats), documents);
+}
+
+void JudgeOwnDomains(const std::string& key, std::string_view what, const ArmOfNode& arm,
+                     const ArmOfNode& other, std::span<const DomainText> texts,
+                     Verdicts* verdicts) {
+  const Worst worst = WorstOf(texts.size(), [&](size_t node) {
+    return Change(arm(node).domains[node], other(node).domains[node], texts[node].valid.documents);
+  });
+  verdicts->Add(key,
+                {.what = fmt::format("{} on the own domain, the worst node ({}), nats/token", what,
+                                     texts[worst.node].name),
+                 .bound = 0,
+                 .at_least = false},
+                worst.change);
 }
 
 Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts) {

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/experiments/federate_figures.h"
-#include "bench/experiments/federate_release.h"
+#include "bench/experiments/federate_guards.h"
 #include "bench/experiments/federate_scores.h"
 #include "bench/experiments/federate_texts.h"
 
@@ -26,14 +27,13 @@ struct ArmScores {
 // All arms of one node; those that were left out have no domains.
 struct NodeScores {
   ArmScores local;      // R-cores of its own text
-  ArmScores federated;  // the global adapter and the node's private LoRA
+  ArmScores federated;  // the global adapter
   ArmScores overlay;    // that and its private LoRA
   // It is the LoRA of the overlay without the global adapter beneath. It is scored on its own
   // domain alone: its scores on the other domains and on general text are empty.
   ArmScores local_lora;
   PrivacySpent spent;
-  size_t bytes = 0;      // to one receiver
-  size_t committed = 0;  // rounds
+  size_t bytes = 0;  // to one receiver
 };
 
 struct ExperimentScores {
@@ -55,9 +55,14 @@ Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
 // The arm's change from another one on a text, nats per token; below zero is better.
 Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents);
 
+// Adds the verdict that an arm changes nothing for the worse on any node's own domain. Both
+// functions return the scores of a node; `what` says what is compared.
+using ArmOfNode = std::function<const ArmScores&(size_t node)>;
+void JudgeOwnDomains(const std::string& key, std::string_view what, const ArmOfNode& arm,
+                     const ArmOfNode& other, std::span<const DomainText> texts, Verdicts* verdicts);
+
 // What the run is judged by.
 struct ReportOptions {
-  size_t rounds = 1;
   bool attacked = false;
   bool noised = false;
   const Crops* general = nullptr;

@@ -8,38 +8,37 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/experiments/federate_release.h"
+#include "bench/experiments/federate_guards.h"
 #include "bench/experiments/federate_settings.h"
 #include "bench/experiments/federate_world.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/learner/global_state.h"
+#include "federation/learner/plan.h"
+#include "privacy/consent/consent.h"
 
 namespace ruvd::bench {
 
 // How one federation runs.
-struct FederationPlan {
+struct FederationRun {
   FederateSettings settings;
+  federation::ContributionKind kind = federation::ContributionKind::kDelta;
+  // kPublic adds no noise; the other tiers need kGradient
+  privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
   size_t honest = 0;     // nodes that train, the first ones
   size_t attackers = 0;  // behind them
-  bool noise = true;     // tier dp: false means that updates are only clipped
-};
-
-// The outcome of one honest node.
-struct NodeOutcome {
-  federation::BankedValues values;  // of its global adapter
-  size_t committed = 0;             // rounds
-  size_t bytes = 0;                 // sent to one receiver, all rounds
 };
 
 struct FederationOutcome {
-  std::vector<NodeOutcome> nodes;
-  PrivacySpent spent;
-  nlohmann::json rounds;  // what happened, for the results
+  federation::BankedValues values;  // of the global adapter
+  std::vector<PrivacySpent> spent;  // by honest node
+  std::vector<size_t> bytes;        // that an honest node sent to one receiver, all rounds
+  nlohmann::json rounds;            // what happened, for the results
 };
 
-// Trains, releases, attacks, aggregates and gates, round by round. The result is cached under
-// everything it depends on. Noise of the operating system makes each run a different one, which is
-// cached as well.
+// Runs rounds as nodes do: every honest node makes its contribution by federation/learner and
+// privacy/release, attackers answer in the same format, and the learner applies the set. All nodes
+// hold equal sets, so there is one global adapter. The result is cached under everything it depends
+// on. Fails as these do, above all with SIGNAL_TOO_WEAK.
 absl::StatusOr<FederationOutcome> RunFederation(const FederateWorld& world,
-                                                const FederationPlan& plan);
+                                                const FederationRun& run);
 
 }  // namespace ruvd::bench

@@ -116,23 +116,4 @@ std::vector<double> Minus(const std::vector<double>& a, const std::vector<double
   return difference;
 }
 
-federation::BankScore GainOf(const Scores& current, const Scores& candidate,
-                             std::span<const size_t> documents) {
-  const std::vector<double> gains = Minus(current.nats, candidate.nats);
-  const auto count = static_cast<double>(gains.size());
-  federation::BankScore score{.gain = std::accumulate(gains.begin(), gains.end(), 0.0) / count};
-  std::map<size_t, double> by_document;  // difference of its pieces from the mean
-  for (size_t i = 0; i < gains.size(); ++i) {
-    by_document[documents[i]] += gains[i] - score.gain;
-  }
-  double squares = 0;
-  for (const auto& [document, off] : by_document) {
-    squares += off * off;
-  }
-  score.documents = by_document.size();
-  const auto clusters = static_cast<double>(score.documents);
-  score.standard_error = std::sqrt(squares * clusters / std::max(1.0, clusters - 1)) / count;
-  return score;
-}
-
 }  // namespace ruvd::bench

@@ -17,7 +17,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/experiments/crops.h"
-#include "federation/daf/bank_gate.h"
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "inference/transformer/transformer.h"
@@ -70,10 +69,5 @@ class Scorer {
 
 // Returns a - b, piece by piece.
 std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b);
-
-// Returns by how much `candidate` is better than `current` on a text, with the standard error over
-// its documents.
-federation::BankScore GainOf(const Scores& current, const Scores& candidate,
-                             std::span<const size_t> documents);
 
 }  // namespace ruvd::bench

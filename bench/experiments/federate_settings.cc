@@ -3,27 +3,22 @@
 
 #include "bench/experiments/federate_settings.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <set>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/sessions.h"
-#include "federation/daf/robust_rules.h"
 #include "inference/limits.h"
+#include "node/config/config.h"
+#include "node/process/learner_options.h"
+#include "node/process/limits.h"
 #include "privacy/limits.h"
 
 namespace ruvd::bench {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, federation::Strategy>, 4> kStrategies = {
-    {{"timestep", federation::Strategy::kTimestepAligned},
-     {"quality", federation::Strategy::kQualityWeighted},
-     {"schedule", federation::Strategy::kScheduleSimilarity},
-     {"hybrid", federation::Strategy::kHybrid}}};
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
@@ -39,41 +34,28 @@ void AddTexts(CLI::App* app, FederateSettings* s) {
       ->delimiter(',')
       ->required();
   app->add_option("--model", s->model, "GGUF file")->capture_default_str();
-  app->add_option(
-      "--frame", s->frame,
-      "frame.gguf of the cores; made where there is none. Default: of --cache, or not kept");
-  app->add_option("--make-frame", s->make_frame,
-                  "public text that a frame is made of; default: base-00.jsonl.zst beside the "
-                  "domains or in the folder around them");
+  app->add_option("--frame", s->frame,
+                  "frame.gguf of the cores; default: the one that is shipped with the model");
   app->add_option("--eval", s->eval,
-                  "general text: what adapters do to it, and half of the gate; default: "
-                  "general.valid.jsonl.zst in the same places");
+                  "general text, to see what adapters do to it; default: general.valid.jsonl.zst "
+                  "beside the domains or in the folder around them");
   app->add_option("--json", s->json, "file of the results");
   app->add_option("--cache", s->cache,
                   "folder where trained adapters and scores are kept between runs");
 }
 
 void AddPrivacy(CLI::App* app, FederateSettings* s) {
-  app->add_option("--tier", s->tier, "how updates leave the nodes")
+  app->add_option("--tier", s->tier,
+                  "how contributions leave the nodes: changes of the adapter by several steps; "
+                  "gradients with noise in each node's sum (dp); or with one noise in the sum of "
+                  "all, of which each node adds a share and a third may collude (masked; the masks "
+                  "are left out, because they cancel)")
       ->check(CLI::IsMember({"public", "dp", "masked"}))
       ->capture_default_str();
-  app->add_option("--unit", s->unit, "tier dp: whose presence the noise hides")
-      ->check(CLI::IsMember({"example", "node"}))
-      ->capture_default_str();
-  app->add_option("--epsilon", s->epsilon, "of the whole run")
+  app->add_option("--epsilon", s->epsilon, "of a sequence, all rounds together")
       ->check(CLI::Range(1e-3, 1e4))
       ->capture_default_str();
   app->add_option("--delta", s->delta)->check(CLI::Range(1e-12, 0.1))->capture_default_str();
-  app->add_option("--clip", s->clip, "clip norm; 0: 2 for gradients of examples, 0.4 for updates")
-      ->check(CLI::Range(0.0, 1e3));
-  app->add_option("--signal", s->signal,
-                  "norm of the mean clipped contribution over the clip norm, for the predicted "
-                  "SNR; 0: 0.09 for examples, 0.5 for updates, as measured in the pilot")
-      ->check(CLI::Range(0.0, 1.0));
-  app->add_option("--colluders", s->colluders, "tier masked: members whose noise does not count")
-      ->check(CLI::Range(0, 15))
-      ->capture_default_str();
-  app->add_option("--noise-seed", s->noise_seed, "0: noise from the operating system");
 }
 
 void AddFederation(CLI::App* app, FederateSettings* s) {
@@ -82,59 +64,40 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
       ->capture_default_str();
   app->add_option("--attackers", s->attackers, "the last nodes")->capture_default_str();
   app->add_option("--strategy", s->strategy)
-      ->check(CLI::IsMember({"timestep", "quality", "schedule", "hybrid"}))
+      ->check(CLI::IsMember({"timestep", "schedule", "hybrid"}))
       ->capture_default_str();
-  app->add_option("--rule", s->rule,
-                  "default: nearest neighbours and trimmed mean from five updates on, else "
-                  "self-centred clipping")
-      ->check(CLI::IsMember(
-          {"default", "mean", "median", "trimmed", "krum", "geometric", "nnm", "self-clip"}))
+  app->add_option(
+         "--rule", s->rule,
+         "default: that of a node; mean, median, trimmed_mean, multi_krum, geometric_median, "
+         "nearest_neighbour_trimmed, self_clip")
       ->capture_default_str();
   app->add_option("--outer", s->outer,
-                  "optimiser of the global adapter; default: adam for noised gradients, else plain")
+                  "optimiser of the global adapter; default: adam for gradients, else plain")
       ->check(CLI::IsMember({"plain", "momentum", "adam"}));
-  app->add_option("--outer-step", s->outer_step, "default: 2.5e-3 for adam, else 1")
+  app->add_option("--outer-step", s->outer_step, "default: that of a node, or 1")
       ->check(CLI::Range(1e-6, 1.0));
   app->add_option("--outer-momentum", s->outer_momentum,
                   "of what the rounds before moved; --outer momentum")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
-  app->add_option("--gate", s->gate,
-                  "on a node's held-out text: every round, once after the last one, or not at all")
-      ->check(CLI::IsMember({"each", "last", "off"}))
-      ->capture_default_str();
-  app->add_option("--gate-errors", s->gate_errors, "standard errors that a gain must be above")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
 }
 
 void AddTraining(CLI::App* app, FederateSettings* s) {
-  app->add_option("--rounds", s->budget.rounds, "default: the baseline's; noised gradients: 8")
-      ->check(CLI::Range(1, 200));
-  app->add_option("--steps", s->budget.steps,
-                  "of a node in a round; default: the baseline's; noised gradients: 1")
+  app->add_option("--rounds", s->rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  app->add_option("--steps", s->steps,
+                  "of a node in a round of tier public; what is trained without a federation has "
+                  "as many in all; default: that of a node")
       ->check(CLI::Range(1, 1000));
-  app->add_option("--batch", s->budget.batch,
-                  "sequences of a step; default: the baseline's; noised gradients: 128 expected")
+  app->add_option("--batch", s->batch,
+                  "sequences of a step; in private tiers the most that a sample is expected to "
+                  "have; default: that of a node")
       ->check(CLI::Range(1, 4096));
-  app->add_option("--baseline-rounds", s->baseline.rounds,
-                  "of local-only and centralised training and of the noise-free reference of dp")
-      ->check(CLI::Range(1, 200))
-      ->capture_default_str();
-  app->add_option("--baseline-steps", s->baseline.steps)
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app->add_option("--baseline-batch", s->baseline.batch)
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
   app->add_option("--rank", s->rank, "of the cores")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app->add_option("--boundaries", s->boundaries, "of banks of t; none: one bank")->delimiter(',');
-  app->add_option("--learning-rate", s->learning_rate, "0: what suits the rank")
+  app->add_option("--learning-rate", s->learning_rate, "of steps without noise; 0: that of a node")
       ->check(CLI::Range(0.0, 100.0));
-  app->add_option("--keep-state", s->keep_state, "local optimisers go on from round to round")
-      ->capture_default_str();
   app->add_option("--overlay-rank", s->overlay_rank, "of the private LoRA on top")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
@@ -148,25 +111,12 @@ void AddTraining(CLI::App* app, FederateSettings* s) {
   app->add_option("--pieces", s->pieces, "of a domain that are scored")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app->add_option("--held-out", s->held_out, "pieces of a node's gate")
-      ->check(CLI::Range(5, 10'000))
-      ->capture_default_str();
   app->add_option("--draws", s->draws, "maskings of a piece")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app->add_option("--threads", s->threads)->check(CLI::Range(1, 64))->capture_default_str();
-  app->add_option("--seed", s->seed)->capture_default_str();
-}
-
-absl::Status CheckBoundaries(const std::vector<float>& boundaries) {
-  float last = 0;
-  for (const float boundary : boundaries) {
-    if (!(boundary > last) || !(boundary < 1)) {
-      return Invalid("--boundaries must ascend within 0 to 1, as 0.3,0.6");
-    }
-    last = boundary;
-  }
-  return absl::OkStatus();
+  app->add_option("--seed", s->seed, "of batches, samples, noise and attacks")
+      ->capture_default_str();
 }
 
 absl::Status CheckAttackers(const FederateSettings& settings) {
@@ -182,22 +132,27 @@ absl::Status CheckAttackers(const FederateSettings& settings) {
 }
 
 absl::Status CheckTier(const FederateSettings& settings) {
-  if (settings.tier == "masked") {
-    if (settings.nodes < limits::kMinCliqueMembers || settings.nodes > limits::kMaxCliqueMembers) {
-      return Invalid("a masked clique has {} to {} members; give --nodes so",
-                     limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
-    }
-    if (settings.colluders + 1 >= settings.nodes) {
-      return Invalid("--colluders {} of {} nodes leave nobody's noise; give fewer",
-                     settings.colluders, settings.nodes);
-    }
-  }
-  if (settings.tier == "dp" && settings.unit == "example" &&
-      static_cast<size_t>(settings.budget.batch) > settings.sequences) {
-    return Invalid("--batch {} of {} sequences; give a smaller one", settings.budget.batch,
-                   settings.sequences);
+  if (settings.tier == "masked" &&
+      (settings.nodes < limits::kMinCliqueMembers || settings.nodes > limits::kMaxCliqueMembers)) {
+    return Invalid("a masked clique has {} to {} members; give --nodes so",
+                   limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
   }
   return absl::OkStatus();
+}
+
+federation::OuterOptions OuterOf(const FederateSettings& settings,
+                                 const federation::OuterOptions& usual) {
+  using Kind = federation::OuterOptions::Kind;
+  federation::OuterOptions outer = usual;
+  if (settings.outer == "adam") {
+    outer = {
+        .kind = Kind::kAdam, .step = limits::kGradientStep, .epsilon = limits::kGradientEpsilon};
+  } else if (!settings.outer.empty()) {
+    outer = {.kind = settings.outer == "momentum" ? Kind::kMomentum : Kind::kPlain,
+             .momentum = settings.outer_momentum};
+  }
+  outer.step = settings.outer_step > 0 ? settings.outer_step : outer.step;
+  return outer;
 }
 
 absl::Status CheckFile(const std::string& path) {
@@ -212,35 +167,16 @@ absl::Status CheckFile(const std::string& path) {
 
 FederateSettings SmokeSettings() {
   FederateSettings settings;
-  settings.baseline = {.rounds = 2, .steps = 3, .batch = 4};
+  settings.rounds = 2;
+  settings.steps = 3;
   settings.sequences = 400;
   settings.pieces = 5;
-  settings.held_out = 5;
-  settings.draws = 2;
   return settings;
-}
-
-void FillDefaults(FederateSettings* settings) {
-  const bool examples = settings->tier == "dp" && settings->unit == "example";
-  const auto fill = [](int& value, int suits) { value = value > 0 ? value : suits; };
-  constexpr int kExampleRounds = 8;
-  constexpr int kExampleBatch = 128;
-  TrainingBudget& budget = settings->budget;
-  fill(budget.rounds, examples ? kExampleRounds : settings->baseline.rounds);
-  fill(budget.steps, examples ? 1 : settings->baseline.steps);
-  fill(budget.batch, examples ? kExampleBatch : settings->baseline.batch);
-  const auto fill_real = [](double& value, double suits) { value = value > 0 ? value : suits; };
-  fill_real(settings->clip, examples ? 2.0 : 0.4);
-  fill_real(settings->signal, examples ? 0.09 : 0.5);
-  if (settings->outer.empty()) {
-    settings->outer = examples ? "adam" : "plain";
-  }
-  fill_real(settings->outer_step, settings->outer == "adam" ? 2.5e-3 : 1.0);
 }
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
   // This flag was read before the others were added, since it gives their defaults.
-  app->add_flag("--smoke")->description("small defaults, to try everything in about two minutes");
+  app->add_flag("--smoke")->description("small defaults, to try everything within minutes");
   AddTexts(app, settings);
   AddPrivacy(app, settings);
   AddFederation(app, settings);
@@ -248,9 +184,29 @@ void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
 }
 
 absl::Status CheckSettings(const FederateSettings& settings) {
-  RETURN_IF_ERROR(CheckBoundaries(settings.boundaries));
   RETURN_IF_ERROR(CheckAttackers(settings));
   return CheckTier(settings);
+}
+
+absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
+                                               const inference::CoreShape& shape,
+                                               federation::ContributionKind kind) {
+  const bool open = kind == federation::ContributionKind::kDelta;
+  config::NodeConfig config;
+  config.federation.contributions = open ? "delta" : "gradient";
+  config.federation.rank = settings.rank;
+  config.federation.strategy = settings.strategy;
+  ASSIGN_OR_RETURN(federation::LearnerPlan plan, node::LearnerPlanOf(config, shape));
+  plan.rule = settings.rule;
+  plan.outer = OuterOf(settings, plan.outer);
+  const auto given = [](auto value, auto* to) { *to = value > 0 ? value : *to; };
+  given(static_cast<uint32_t>(settings.steps), &plan.local.steps);
+  given(settings.learning_rate, &plan.local.learning_rate);
+  if (settings.tier == "public") {
+    given(static_cast<uint32_t>(settings.batch), &plan.local.batch);
+  }
+  RETURN_IF_ERROR(plan.Check());
+  return plan;
 }
 
 absl::StatusOr<UpdateAttack> AttackOf(std::string_view name) {
@@ -270,42 +226,16 @@ absl::StatusOr<UpdateAttack> AttackOf(std::string_view name) {
   return Invalid("--attack {} is none of {}", name, names);
 }
 
-federation::Strategy StrategyOf(std::string_view name) {
-  const auto* const found =
-      std::ranges::find(kStrategies, name, &decltype(kStrategies)::value_type::first);
-  return found == kStrategies.end() ? federation::Strategy::kTimestepAligned : found->second;
-}
-
-const federation::AggregationRule* RuleOf(std::string_view name) {
-  static const federation::MeanRule kMean;
-  static const federation::MedianRule kMedian;
-  static const federation::TrimmedMean kTrimmed;
-  static const federation::MultiKrumRule kKrum;
-  static const federation::GeometricMedianRule kGeometric;
-  static const federation::NearestNeighbourRule kNearest;
-  static const federation::SelfClipRule kSelfClip;
-  const std::array<std::pair<std::string_view, const federation::AggregationRule*>, 7> rules = {
-      {{"mean", &kMean},
-       {"median", &kMedian},
-       {"trimmed", &kTrimmed},
-       {"krum", &kKrum},
-       {"geometric", &kGeometric},
-       {"nnm", &kNearest},
-       {"self-clip", &kSelfClip}}};
-  const auto* const found = std::ranges::find(rules, name, &decltype(rules)::value_type::first);
-  return found == rules.end() ? nullptr : found->second;
-}
-
-federation::OuterOptions OuterOf(const FederateSettings& settings) {
-  // Deltas of gradients are small: a larger epsilon would dominate the root.
-  federation::OuterOptions options{
-      .step = settings.outer_step, .momentum = settings.outer_momentum, .epsilon = 1e-4};
-  if (settings.outer == "momentum") {
-    options.kind = federation::OuterOptions::Kind::kMomentum;
-  } else if (settings.outer == "adam") {
-    options.kind = federation::OuterOptions::Kind::kAdam;
+privacy::ConsentTier TierOf(const FederateSettings& settings) {
+  if (settings.tier == "public") {
+    return privacy::ConsentTier::kPublic;
   }
-  return options;
+  return settings.tier == "dp" ? privacy::ConsentTier::kDp : privacy::ConsentTier::kMasked;
+}
+
+federation::ContributionKind KindOf(const FederateSettings& settings) {
+  return settings.tier == "public" ? federation::ContributionKind::kDelta
+                                   : federation::ContributionKind::kGradient;
 }
 
 absl::StatusOr<std::vector<DomainFiles>> ResolveDomains(std::span<const std::string> given,
@@ -336,6 +266,14 @@ absl::StatusOr<std::vector<DomainFiles>> ResolveDomains(std::span<const std::str
     }
   }
   return files;
+}
+
+absl::StatusOr<std::string> GeneralText(const std::string& named, const DomainFiles& domain) {
+  CommonArguments found;
+  found.corpus = std::filesystem::path(domain.train).parent_path().string();
+  found.eval = named;
+  RETURN_IF_ERROR(FindTexts({.eval = "general text", .needs_eval = true}, &found));
+  return found.eval;
 }
 
 }  // namespace ruvd::bench

@@ -14,74 +14,54 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/update_attacks.h"
-#include "federation/daf/aggregation_rule.h"
 #include "federation/daf/outer_optimizer.h"
-#include "federation/daf/strategy.h"
+#include "federation/learner/plan.h"
+#include "inference/adapter/core_shape.h"
+#include "privacy/consent/consent.h"
 
 namespace ruvd::bench {
 
-// How much a node trains between two updates.
-struct TrainingBudget {
-  int rounds = 5;
-  int steps = 12;  // of a round
-  int batch = 8;   // sequences of a step; under example-level privacy the expected number
-};
-
-// What `federate` is asked for. The names are those of its flags.
+// What `federate` is asked for. The names are those of its flags; 0 and "" stand for what a node
+// does by default.
 struct FederateSettings {
   size_t nodes = 6;
   std::vector<std::string> domains;  // a folder, or files' common beginnings
   std::string model = "deploy/models/ruvdllm-5m.q8_0.gguf";
-  std::string frame;       // empty: a file of the cache, or of no file
-  std::string make_frame;  // public text that a missing frame is made of
+  std::string frame;  // "": the file that is shipped with the model
   std::string eval;
   std::string json;
   std::string cache;
 
   std::string tier = "public";
-  std::string unit = "example";
   double epsilon = 8;
   double delta = 1e-5;
-  double clip = 0;    // 0: what suits the unit
-  double signal = 0;  // mean clipped norm / clip norm; 0: default of the unit
-  size_t colluders = 1;
-  uint64_t noise_seed = 0;  // 0: the operating system's randomness
 
   std::string attack = "none";
   size_t attackers = 1;
 
   std::string strategy = "timestep";
   std::string rule = "default";
-  std::string outer;      // empty: adam for noised gradients, else plain
-  double outer_step = 0;  // 0: 2.5e-3 for adam, else 1
+  std::string outer;
+  double outer_step = 0;
   double outer_momentum = federation::OuterOptions().momentum;
-  std::string gate = "off";
-  double gate_errors = 1;
 
-  TrainingBudget budget = {.rounds = 0, .steps = 0, .batch = 0};  // 0: what suits the tier
-  // Budget of what is trained without privacy for comparison: local-only, centralised, and under
-  // tier dp a federation without noise.
-  TrainingBudget baseline;
+  int rounds = 20;  // as many as a lesson takes part in by default
+  int steps = 0;    // of a round without noise
+  int batch = 0;    // of a step; in a private tier the most units that a sample is expected to have
   int rank = 8;
   std::vector<float> boundaries;
-  double learning_rate = 0;  // 0: what suits the rank
-  bool keep_state = true;
+  double learning_rate = 0;
   int overlay_rank = 2;
   std::string compare = "all";
   size_t sequences = 2000;
   size_t pieces = 40;
-  size_t held_out = 48;
   int draws = 2;
   int threads = 1;
   uint64_t seed = 1;
 };
 
-// Returns settings that are small enough to try everything in two minutes.
+// Returns settings that are small enough to try everything within minutes.
 FederateSettings SmokeSettings();
-
-// Fills in what was left to the tier and the unit. Tier dp at the level of examples has few large
-// batches, one a round, and an adaptive outer optimiser; all others have the baseline's budget.
-void FillDefaults(FederateSettings* settings);
 
 // Adds all flags; `settings` must outlive the parsing and holds the defaults.
 void AddFederateFlags(CLI::App* app, FederateSettings* settings);
@@ -89,12 +69,17 @@ void AddFederateFlags(CLI::App* app, FederateSettings* settings);
 // Fails with INVALID_ARGUMENT for settings that do not go together; the message names the remedy.
 absl::Status CheckSettings(const FederateSettings& settings);
 
+// Returns the plan with which a node learns if it is configured like this, with what the flags
+// change. Fails as node::LearnerPlanOf and LearnerPlan::Check do.
+absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
+                                               const inference::CoreShape& shape,
+                                               federation::ContributionKind kind);
+
 // "sign-flip" is sign-flip-3, "ipm" is inner-product; else the names of update_attacks.h.
 absl::StatusOr<UpdateAttack> AttackOf(std::string_view name);
-federation::Strategy StrategyOf(std::string_view name);
-// Returns null for "default", which means DefaultRule().
-const federation::AggregationRule* RuleOf(std::string_view name);
-federation::OuterOptions OuterOf(const FederateSettings& settings);
+privacy::ConsentTier TierOf(const FederateSettings& settings);
+// What contributions of the tier hold.
+federation::ContributionKind KindOf(const FederateSettings& settings);
 
 // The two files of a domain.
 struct DomainFiles {
@@ -109,5 +94,9 @@ struct DomainFiles {
 // than `nodes` domains or a name that is given twice.
 absl::StatusOr<std::vector<DomainFiles>> ResolveDomains(std::span<const std::string> given,
                                                         size_t nodes);
+
+// Returns the file of general text that was named, or the one beside the domain or in the folder
+// around it. NOT_FOUND names the flag.
+absl::StatusOr<std::string> GeneralText(const std::string& named, const DomainFiles& domain);
 
 }  // namespace ruvd::bench

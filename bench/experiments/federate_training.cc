@@ -9,17 +9,6 @@
 
 namespace ruvd::bench {
 
-federation::BankedValues Minus(const federation::BankedValues& a,
-                               const federation::BankedValues& b) {
-  federation::BankedValues difference = a;
-  for (size_t bank = 0; bank < a.size(); ++bank) {
-    for (size_t i = 0; i < a[bank].size(); ++i) {
-      difference[bank][i] -= b[bank][i];
-    }
-  }
-  return difference;
-}
-
 std::vector<float> Flattened(const federation::BankedValues& values) {
   std::vector<float> flat;
   for (const std::vector<float>& bank : values) {
@@ -61,10 +50,6 @@ absl::StatusOr<std::unique_ptr<inference::train::Objective>> PooledObjective(
 
 uint64_t SeedOfNode(uint64_t seed, size_t node) {
   return seed * 64 + node;
-}
-
-double CoreRate(int rank) {
-  return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
 }
 
 }  // namespace ruvd::bench

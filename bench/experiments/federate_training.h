@@ -11,20 +11,13 @@
 
 #include "absl/status/statusor.h"
 #include "bench/experiments/federate_texts.h"
-#include "federation/daf/adapter_update.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/learner/global_state.h"
 #include "inference/train/core_trainer.h"
 #include "inference/train/losses.h"
 
 namespace ruvd::bench {
 
-// Counts of maskings, for each tenth of t
-using MaskingCounts = inference::train::ShareCounts;
-static_assert(inference::train::kShareTenths == federation::kScheduleBins);
-
-// Return a - b, bank by bank; and the values of a, one bank behind the other.
-federation::BankedValues Minus(const federation::BankedValues& a,
-                               const federation::BankedValues& b);
+// Returns the values of all banks, one bank behind the other.
 std::vector<float> Flattened(const federation::BankedValues& values);
 // Does the opposite: splits values into `banks` of equal length.
 federation::BankedValues InBanks(std::span<const float> values, size_t banks);
@@ -41,8 +34,6 @@ absl::StatusOr<std::unique_ptr<inference::train::Objective>> ObjectiveOf(
 absl::StatusOr<std::unique_ptr<inference::train::Objective>> PooledObjective(
     const inference::Model& model, std::span<const DomainText> texts, int batch, uint64_t seed);
 
-// Returns a learning rate that suits cores of this rank, as it was measured on the 5M model.
-double CoreRate(int rank);
 inline constexpr double kOverlayRate = 1.25e-3;
 
 }  // namespace ruvd::bench

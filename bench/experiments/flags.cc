@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -32,6 +33,14 @@ absl::Status FindText(std::string_view flag, std::string_view name, const std::s
                                 "neither {} nor the folder around it has {}; name a file of such "
                                 "text with {}",
                                 corpus, name, flag);
+}
+
+// Prints an error. Returns the exit status, which is `failed` for one.
+int StatusOf(const absl::Status& status, int failed) {
+  if (!status.ok()) {
+    fmt::print(stderr, "{}\n", MessageOf(status));
+  }
+  return status.ok() ? 0 : failed;
 }
 
 }  // namespace
@@ -62,13 +71,28 @@ absl::Status FindTexts(const CommonFlags& flags, CommonArguments* arguments) {
                             : FindText("--base", kPublicFile, arguments->corpus, &arguments->base);
 }
 
+bool HasFlag(int argc, const char* const* argv, std::string_view flag) {
+  return std::any_of(argv, argv + argc, [&](const char* argument) { return argument == flag; });
+}
+
 int RunExperiment(CLI::App& app, int argc, char** argv, const std::function<absl::Status()>& run) {
   CLI11_PARSE(app, argc, argv);
-  const absl::Status status = run();
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", MessageOf(status));
+  return StatusOf(run(), 1);
+}
+
+int RunPrepared(CLI::App& app, int argc, char** argv, const std::function<absl::Status()>& prepare,
+                const std::function<absl::Status()>& run) {
+  constexpr int kBadInput = 2;
+  constexpr int kGoOn = -1;
+  const int parsed = [&] {
+    CLI11_PARSE(app, argc, argv);
+    return kGoOn;
+  }();
+  if (parsed != kGoOn) {
+    return parsed == 0 ? 0 : kBadInput;
   }
-  return status.ok() ? 0 : 1;
+  const int prepared = StatusOf(prepare(), kBadInput);
+  return prepared == 0 ? StatusOf(run(), 1) : prepared;
 }
 
 }  // namespace ruvd::bench

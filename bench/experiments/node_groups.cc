@@ -92,11 +92,10 @@ absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
   const nlohmann::json all =
       nlohmann::json::parse(cli::ToJsonLine(status), nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("rounds") || !all["rounds"].is_object()) {
-    return Error(
-        absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
-        "node {} runs no rounds; name a ruvd that knows federation.contributions with --ruvd, "
-        "or ask for --rounds 0",
-        status.name());
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
+                 "node {} runs no rounds; name a ruvd that knows federation.contributions with "
+                 "--ruvd",
+                 status.name());
   }
   const nlohmann::json& rounds = all["rounds"];
   return RoundsView{.plan_id = rounds.value("plan_id", ""),
@@ -244,9 +243,6 @@ absl::Status Group::Consent() {
 }
 
 absl::StatusOr<std::vector<RoundsView>> Group::Rounds() {
-  if (options_.rounds == 0) {
-    return std::vector<RoundsView>(size());
-  }
   std::vector<RoundsView> rounds;
   for (size_t node = 0; node < size(); ++node) {
     ASSIGN_OR_RETURN(rounds.emplace_back(), RoundsOf(client(node)));
@@ -255,9 +251,6 @@ absl::StatusOr<std::vector<RoundsView>> Group::Rounds() {
 }
 
 absl::StatusOr<bool> Group::Passed() {
-  if (options_.rounds == 0) {
-    return true;
-  }
   ASSIGN_OR_RETURN(const std::vector<RoundsView> rounds, Rounds());
   return RoundsPassed(rounds, result_.first_round, options_.rounds);
 }
@@ -272,8 +265,7 @@ absl::Status Group::Settle() {
     ASSIGN_OR_RETURN(rounds, Rounds());
     result_.agreed = Agree(rounds);
     settled = result_.agreed && AllJudged(rounds, result_.first_round + options_.rounds - 1);
-  } while (options_.rounds > 0 && !settled &&
-           Clock::now() - begin < seconds(kRounds * options_.round_seconds));
+  } while (!settled && Clock::now() - begin < seconds(kRounds * options_.round_seconds));
   for (size_t node = 0; node < size(); ++node) {
     NodeResult& to = result_.nodes[node];
     to.rounds = rounds[node];
@@ -287,10 +279,8 @@ absl::Status Group::Settle() {
 absl::Status Group::ScoreNodeAt(size_t node) {
   NodeResult& to = result_.nodes[node];
   ASSIGN_OR_RETURN(to.scores, ScoreNode(client(node), texts_, options_));
-  if (options_.rounds > 0) {
-    ASSIGN_OR_RETURN(const RoundsView after, RoundsOf(client(node)));
-    to.served_at_end = after.served_version;
-  }
+  ASSIGN_OR_RETURN(const RoundsView after, RoundsOf(client(node)));
+  to.served_at_end = after.served_version;
   return absl::OkStatus();
 }
 

@@ -74,7 +74,7 @@ struct GroupOptions {
   std::string program;
   std::string model;
   std::string folder;   // an existing one
-  uint64_t rounds = 1;  // 0: the nodes run none
+  uint64_t rounds = 1;  // at least 1
   int round_seconds = 60;
   uint32_t samples = 8;
   uint64_t seed = 1;

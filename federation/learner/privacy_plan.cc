@@ -12,11 +12,13 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/learner/contribution.h"
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "privacy/release/unit_release.h"
 
 namespace ruvd::federation {
 namespace {
@@ -184,6 +186,34 @@ absl::Status TooWeak(const PrivacyRequest& request, const PrivacyPlan& plan) {
       LeastByDoubling<uint32_t>(request, [](PrivacyRequest* r) { return &r->budget.rounds; }));
 }
 
+// What the prediction for a plan of gradients depends on.
+absl::StatusOr<privacy::dp::SnrParameters> SnrQuestion(const LearnerPlan& plan,
+                                                       const RoundSampling& sampling) {
+  const double batch = sampling.rate * static_cast<double>(sampling.units);
+  const auto rounds = static_cast<double>(sampling.rounds);
+  privacy::dp::SnrParameters question{
+      .place = privacy::dp::NoiseLocation::kSum,
+      .noise_multiplier = plan.grid.NoiseMultiplier(),
+      .dimension = plan.banks() * size_t{plan.values_per_bank},
+      .contributors = batch,
+      .releases = rounds * static_cast<double>(std::max<size_t>(sampling.nodes, 1)),
+      .signal = sampling.signal};
+  if (sampling.masked) {
+    const size_t members =
+        std::clamp(sampling.nodes, limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+    const privacy::masking::MaskLayout layout = LayoutOfSums(plan);
+    ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
+                     privacy::dp::SplitNoise(plan.grid, static_cast<uint32_t>(members),
+                                             layout.ColludersAmong(members), layout.Values()));
+    // With all shares, because a missing one would fail the sum
+    question.noise_multiplier = shares.share_units * std::sqrt(static_cast<double>(members)) /
+                                static_cast<double>(plan.grid.clip_units);
+    question.contributors = batch * static_cast<double>(members);
+    question.releases = rounds;
+  }
+  return question;
+}
+
 }  // namespace
 
 size_t PublicUnits(size_t units) {
@@ -241,6 +271,33 @@ absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget&
     (fits ? low : high) = middle;
   }
   return low;
+}
+
+absl::StatusOr<double> RhoOfRound(const LearnerPlan& plan, bool masked) {
+  return masked ? privacy::LargestShareRho(LayoutOfSums(plan))
+                : absl::StatusOr<double>(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()));
+}
+
+absl::StatusOr<double> PredictSnr(const LearnerPlan& plan, const RoundSampling& sampling) {
+  ASSIGN_OR_RETURN(const privacy::dp::SnrParameters question, SnrQuestion(plan, sampling));
+  return privacy::dp::PredictSnr(question);
+}
+
+absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& sampling, double min_snr) {
+  ASSIGN_OR_RETURN(const privacy::dp::SnrParameters question, SnrQuestion(plan, sampling));
+  ASSIGN_OR_RETURN(const double snr, privacy::dp::PredictSnr(question));
+  if (snr >= min_snr) {
+    return absl::OkStatus();
+  }
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+      "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
+      "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
+      "below {}; nothing was released. Add lessons or nodes, allow a larger epsilon for a "
+      "{}, or choose a smaller rank",
+      sampling.rounds, std::max<size_t>(sampling.nodes, 1), snr, question.dimension, sampling.units,
+      privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier, min_snr,
+      privacy::UnitName(plan.unit));
 }
 
 }  // namespace ruvd::federation

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "federation/learner/plan.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/ledger/unit_budget.h"
@@ -67,5 +70,28 @@ absl::StatusOr<PlanAlternatives> Alternatives(const PrivacyRequest& request);
 // Its relative error is at most 1e-6 and never makes it too large. Fails with INVALID_ARGUMENT for
 // arguments out of range, and if no sampling rate is small enough.
 absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget& budget);
+
+// ---- The noise of a plan of gradients
+
+// Returns the zCDP of what peers see of one round of the plan for one unit that is in the sum: of a
+// node's own sum, or if `masked` of the sum of a clique. The clique is not known before its members
+// agree, so it is the worst one. Fails as privacy::LargestShareRho does.
+absl::StatusOr<double> RhoOfRound(const LearnerPlan& plan, bool masked);
+
+// How a node takes part in rounds of a plan of gradients.
+struct RoundSampling {
+  bool masked = false;
+  size_t nodes = 1;      // that take part, this one included
+  size_t units = 0;      // of this node, as PublicUnits returns them
+  double rate = 1;       // of its sample
+  uint32_t rounds = 20;  // in which a unit takes part
+  double signal = 0.09;  // as in PrivacyRequest
+};
+// Returns the predicted ratio of signal and noise over all rounds of a unit, if all nodes are like
+// this one (privacy/dp/snr.h). Fails as dp::PredictSnr and dp::SplitNoise do.
+absl::StatusOr<double> PredictSnr(const LearnerPlan& plan, const RoundSampling& sampling);
+// Returns SIGNAL_TOO_WEAK, with the figures and the ways out, if that is below `min_snr`; and the
+// errors of PredictSnr.
+absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& sampling, double min_snr);
 
 }  // namespace ruvd::federation

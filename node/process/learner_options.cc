@@ -17,8 +17,7 @@ namespace {
 
 using federation::ContributionKind;
 
-// Measured on the 5M model: larger cores need smaller steps
-// (bench/experiments/federate_training.cc).
+// Measured on the 5M model by bench/experiments/federate: larger cores need smaller steps.
 double LocalRate(int rank) {
   return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
 }

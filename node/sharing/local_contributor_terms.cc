@@ -3,20 +3,12 @@
 //
 // The part of LocalContributor that decides what may leave, and at which cost.
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/privacy_plan.h"
 #include "node/sharing/lesson_trainer.h"
 #include "node/sharing/local_contributor.h"
-#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/rdp_curve.h"
-#include "privacy/dp/snr.h"
-#include "privacy/dp/zcdp.h"
-#include "privacy/ledger/ledger_entry.h"
-#include "privacy/reasons.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -42,38 +34,10 @@ absl::Status UnknownUnit() {
                "nodes; choose another unit");
 }
 
-// Returns the zCDP of what peers see of a round, without sampling. Under `masked` the clique is not
-// known before its members agree, so it is that of the worst one.
+// Returns the zCDP of what peers see of a round, without sampling.
 absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
-  return tier == ConsentTier::kMasked
-             ? privacy::LargestShareRho(federation::LayoutOfSums(plan))
-             : absl::StatusOr<double>(privacy::dp::GaussianRho(plan.grid.NoiseMultiplier()));
+  return federation::RhoOfRound(plan, tier == ConsentTier::kMasked);
 }
-
-// What the noise of a round's sums is, for the predicted signal.
-struct SumOfNodes {
-  double noise_multiplier = 0;  // of one sum, with all shares
-  double nodes = 1;             // that are in one sum
-  double sums = 1;              // of a round
-
-  static absl::StatusOr<SumOfNodes> Of(const ContributionRequest& request) {
-    const privacy::dp::NoiseGrid& grid = request.plan->grid;
-    if (request.tier != ConsentTier::kMasked) {
-      return SumOfNodes{.noise_multiplier = grid.NoiseMultiplier(),
-                        .sums = static_cast<double>(std::max<size_t>(request.nodes, 1))};
-    }
-    const size_t members =
-        std::clamp(request.nodes, limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
-    const privacy::masking::MaskLayout layout = federation::LayoutOfSums(*request.plan);
-    ASSIGN_OR_RETURN(const privacy::dp::NoiseShares shares,
-                     privacy::dp::SplitNoise(grid, static_cast<uint32_t>(members),
-                                             layout.ColludersAmong(members), layout.Values()));
-    return SumOfNodes{.noise_multiplier = shares.share_units *
-                                          std::sqrt(static_cast<double>(members)) /
-                                          static_cast<double>(grid.clip_units),
-                      .nodes = static_cast<double>(members)};
-  }
-};
 
 }  // namespace
 
@@ -138,28 +102,14 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  const size_t units = federation::PublicUnits(sampling.units.size());
-  ASSIGN_OR_RETURN(const SumOfNodes sum, SumOfNodes::Of(request));
-  const privacy::dp::SnrParameters question{
-      .place = privacy::dp::NoiseLocation::kSum,
-      .noise_multiplier = sum.noise_multiplier,
-      .dimension = plan.banks() * size_t{plan.values_per_bank},
-      .contributors = sampling.rate * static_cast<double>(units) * sum.nodes,
-      .releases = static_cast<double>(budget.rounds) * sum.sums,
-      .signal = options_.signal};
-  ASSIGN_OR_RETURN(const double snr, privacy::dp::PredictSnr(question));
-  if (snr >= options_.min_snr) {
-    return absl::OkStatus();
-  }
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-      "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
-      "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
-      "below {}; nothing was released. Add lessons or nodes, allow a larger epsilon for a "
-      "{}, or choose a smaller rank",
-      budget.rounds, std::max<size_t>(request.nodes, 1), snr, question.dimension, units,
-      privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier,
-      options_.min_snr, privacy::UnitName(plan.unit));
+  return federation::RequireSignal(plan,
+                                   {.masked = request.tier == ConsentTier::kMasked,
+                                    .nodes = request.nodes,
+                                    .units = federation::PublicUnits(sampling.units.size()),
+                                    .rate = sampling.rate,
+                                    .rounds = budget.rounds,
+                                    .signal = options_.signal},
+                                   options_.min_snr);
 }
 
 admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan& plan) const {

@@ -87,8 +87,8 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
   const auto settings = NodeSettingsOf(settings_, "delta");
   ASSERT_TRUE(settings.ok()) << settings.status();
   const NodeSettings expected = {{"federation.round_seconds", "7"},
-                                 {"inference.threads", "1"},
                                  {"federation.contributions", "delta"},
+                                 {"inference.threads", "1"},
                                  {"privacy.clip_norm", "2"},
                                  {"privacy.scope", "a=b"}};
   EXPECT_EQ(*settings, expected);

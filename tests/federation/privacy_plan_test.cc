@@ -180,5 +180,54 @@ RC_GTEST_PROP(PrivacyPlanProperty, TheSamplingRateIsTheLargestThatFits, ()) {
   RC_ASSERT(rate == 1 || epsilon(std::min(1.0, 1.01 * rate)) > budget.epsilon);
 }
 
+// ---- The noise of a plan of gradients
+
+class PlanOfGradients : public testing::Test {
+ protected:
+  PlanOfGradients() : request_(Request(8, 20, 2000, 1792)) {
+    request_.max_batch = 512;
+    plan_.kind = ContributionKind::kGradient;
+    plan_.values_per_bank = static_cast<uint32_t>(request_.dimension);
+  }
+  RoundSampling SamplingOf(const PrivacyPlan& privacy) const {
+    return {.masked = request_.masked,
+            .nodes = request_.nodes,
+            .units = request_.units,
+            .rate = privacy.sampling_rate,
+            .rounds = request_.budget.rounds};
+  }
+  PrivacyRequest request_;
+  LearnerPlan plan_;
+};
+
+TEST_F(PlanOfGradients, PredictsWhatThePlanOfItsNoisePredicts) {
+  for (const bool masked : {true, false}) {
+    request_.masked = masked;
+    const PrivacyPlan privacy = MakePrivacyPlan(request_).value();
+    plan_.grid = privacy.grid;
+    EXPECT_NEAR(PredictSnr(plan_, SamplingOf(privacy)).value(), privacy.snr_run, 1e-9);
+  }
+}
+
+TEST_F(PlanOfGradients, SharesOfNoiseCostAsMuchAsTheWorstCliqueAllows) {
+  plan_.grid = MakePrivacyPlan(request_).value().grid;
+  const double alone = RhoOfRound(plan_, false).value();
+  const double masked = RhoOfRound(plan_, true).value();
+  EXPECT_NEAR(alone, privacy::dp::GaussianRho(plan_.grid.NoiseMultiplier()), 1e-12);
+  EXPECT_NEAR(masked, alone, 0.1 * alone) << "without a third, the shares reach the whole noise";
+}
+
+TEST_F(PlanOfGradients, ATooWeakSignalIsRefusedWithTheFigures) {
+  const PrivacyPlan privacy = MakePrivacyPlan(request_).value();
+  plan_.grid = privacy.grid;
+  RoundSampling sampling = SamplingOf(privacy);
+  EXPECT_TRUE(RequireSignal(plan_, sampling, 1).ok());
+  sampling.rate /= 100;
+  const absl::Status refused = RequireSignal(plan_, sampling, 1);
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("2000 lessons"));
+  EXPECT_TRUE(RequireSignal(plan_, sampling, 0).ok()) << "0: any";
+}
+
 }  // namespace
 }  // namespace ruvd::federation
