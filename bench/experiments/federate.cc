@@ -90,7 +90,7 @@ absl::Status Prepare(const FederateSettings& settings, Workshop* shop) {
     shop->texts.push_back(std::move(text));
   }
   ASSIGN_OR_RETURN(shop->shape,
-                   inference::CoreShapeOf(shop->frame, settings.rank, settings.boundaries));
+                   inference::CoreShapeOf(shop->frame, RankOf(settings), settings.boundaries));
   ASSIGN_OR_RETURN(shop->open, PlanOf(settings, shop->shape, ContributionKind::kDelta));
   return PlanOf(settings, shop->shape, KindOf(settings)).status();
 }

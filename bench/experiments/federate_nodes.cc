@@ -25,10 +25,11 @@
 #include "bench/experiments/node_groups.h"
 #include "bench/experiments/node_texts.h"
 #include "bench/experiments/paired.h"
-#include "federation/learner/plan.h"
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/model/model.h"
 #include "node/cli/sharing_tier.h"
+#include "node/config/config.h"
+#include "node/process/learner_options.h"
 
 namespace ruvd::bench {
 namespace {
@@ -89,9 +90,11 @@ struct Workshop {
   size_t payload_bytes = 0;
 };
 
-// Bytes of the values of one contribution: a core of the plan's rank for every linear layer.
-size_t PayloadBytes(const inference::Model& model) {
-  const size_t rank = federation::LearnerPlan().rank;
+// Bytes of the values of one contribution: a core of a node's rank for every linear layer.
+size_t PayloadBytes(const inference::Model& model, const std::string& kind) {
+  config::NodeConfig config;
+  config.federation.contributions = kind;
+  const auto rank = static_cast<size_t>(node::RankOf(config));
   return inference::LinearTargets(model, inference::Modules::kAll).size() * rank * rank *
          sizeof(float);
 }
@@ -108,7 +111,7 @@ absl::Status Prepare(FederateNodesSettings* settings, Workshop* shop) {
                    ReadNodeTexts(domains, GeneralText(settings->eval, domains.front()).value_or(""),
                                  model->tokenizer(),
                                  {.lessons = settings->lessons, .pieces = settings->pieces}));
-  shop->payload_bytes = PayloadBytes(*model);
+  shop->payload_bytes = PayloadBytes(*model, settings->kind);
   ASSIGN_OR_RETURN(shop->folder, WorkFolder::Make(settings->keep));
   settings->model = AbsolutePath(settings->model);
   return absl::OkStatus();

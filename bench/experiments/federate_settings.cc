@@ -92,9 +92,8 @@ void AddTraining(CLI::App* app, FederateSettings* s) {
                   "sequences of a step; in private tiers the most that a sample is expected to "
                   "have; default: that of a node")
       ->check(CLI::Range(1, 4096));
-  app->add_option("--rank", s->rank, "of the cores")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  app->add_option("--rank", s->rank, "of the cores; default: that of a node")
+      ->check(CLI::Range(1, 64));
   app->add_option("--boundaries", s->boundaries, "of banks of t; none: one bank")->delimiter(',');
   app->add_option("--learning-rate", s->learning_rate, "of steps without noise; 0: that of a node")
       ->check(CLI::Range(0.0, 100.0));
@@ -188,13 +187,21 @@ absl::Status CheckSettings(const FederateSettings& settings) {
   return CheckTier(settings);
 }
 
+int RankOf(const FederateSettings& settings) {
+  config::NodeConfig config;
+  config.federation.contributions =
+      KindOf(settings) == federation::ContributionKind::kDelta ? "delta" : "gradient";
+  config.federation.rank = settings.rank;
+  return node::RankOf(config);
+}
+
 absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
                                                const inference::CoreShape& shape,
                                                federation::ContributionKind kind) {
   const bool open = kind == federation::ContributionKind::kDelta;
   config::NodeConfig config;
   config.federation.contributions = open ? "delta" : "gradient";
-  config.federation.rank = settings.rank;
+  config.federation.rank = RankOf(settings);
   config.federation.strategy = settings.strategy;
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, node::LearnerPlanOf(config, shape));
   plan.rule = settings.rule;

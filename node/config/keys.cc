@@ -159,8 +159,9 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, federation.contributions), 0, 0, TextRule::kOneOf,
               kContributions},
     ConfigKey{"federation", "rank",
-              "Rank of the global adapter's cores. All nodes need the same value.",
-              RUVD_FIELD(int, federation.rank), 1, kMaxRoundRank},
+              "Rank of the global adapter's cores; 0 means 32 for delta and 8 for gradient. All "
+              "nodes need the same value.",
+              RUVD_FIELD(int, federation.rank), 0, kMaxRoundRank},
     ConfigKey{"federation", "strategy",
               "Weight of a node's contribution in each bank: by how much of the bank it covers "
               "(timestep), by how similar the nodes' schedules are (schedule), or by both "

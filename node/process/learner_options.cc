@@ -54,12 +54,22 @@ absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerP
 
 }  // namespace
 
+// bench/experiments/round_arms.py: with noise, a higher rank pays only for many lessons.
+int RankOf(const config::NodeConfig& config) {
+  constexpr int kOfDeltas = 32;
+  constexpr int kOfGradients = 8;
+  if (config.federation.rank > 0) {
+    return config.federation.rank;
+  }
+  return config.federation.contributions == "gradient" ? kOfGradients : kOfDeltas;
+}
+
 absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& config,
                                                       const inference::CoreShape& shape) {
   const auto strategy = federation::StrategyByName(config.federation.strategy);
   federation::LearnerPlan plan;
   plan.frame_id = shape.frame_id;
-  plan.rank = static_cast<uint32_t>(config.federation.rank);
+  plan.rank = static_cast<uint32_t>(RankOf(config));
   plan.boundaries = shape.boundaries;
   plan.values_per_bank = static_cast<uint32_t>(shape.values_per_bank());
   plan.kind = federation::ContributionKindByName(config.federation.contributions)
@@ -67,7 +77,7 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
   RETURN_IF_ERROR(SetRounds(config.federation.round_seconds, &plan));
   plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
   plan.strategy.quality_weight = 0;
-  plan.local.learning_rate = LocalRate(config.federation.rank);
+  plan.local.learning_rate = LocalRate(RankOf(config));
   if (plan.kind == ContributionKind::kGradient) {
     RETURN_IF_ERROR(SetGradients(config, &plan));
   }

@@ -10,6 +10,9 @@
 
 namespace ruvd::node {
 
+// Returns the rank of the global adapter's cores.
+int RankOf(const config::NodeConfig& config);
+
 // Returns the plan of the cluster's rounds: all nodes whose configuration, model and frame agree
 // get equal plans. Errors, naming the keys: CONFIG_INVALID for
 // rounds that are so long that a week does not hold five; INVALID_ARGUMENT and LIMIT_EXCEEDED for a

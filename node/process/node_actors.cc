@@ -210,7 +210,7 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   }
   ASSIGN_OR_RETURN(
       inference::CoreShape shape,
-      inference::CoreShapeOf(*frame_set_, config_.federation.rank,
+      inference::CoreShapeOf(*frame_set_, RankOf(config_),
                              learning::DeepBanks(config_.experimental.banks).boundaries));
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(config_, shape));
   global_gate_ = std::make_unique<sharing::GlobalGate>(sharing::GlobalGateOptions{

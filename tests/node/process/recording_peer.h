@@ -43,7 +43,7 @@ inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
   const inference::ProjectionFrame frame =
       RandomFrame(*package.model, limits::kPatternCoreRank, limits::kFrameSeed).value();
   const inference::CoreShape shape =
-      inference::CoreShapeOf(*package.frame, node.federation.rank, {}).value();
+      inference::CoreShapeOf(*package.frame, RankOf(node), {}).value();
   federation::GossipConfig config;
   config.certificate = std::move(certificate);
   config.model_hash = package.id;
