@@ -273,16 +273,11 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("private"), HasSubstr("not signed by this node's key")));
 }
 
-// The defaults refuse every update of one node, so the status must say what would not be refused.
-TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
+TEST_F(CliPrivacyTest, StatusSaysWhatALessonMaySpend) {
   Put("a", "1");
-  const json status = RunJson({"privacy", "status"});
-  const double snr = status["next_snr_of_one"];
-  EXPECT_LT(snr, 1);
-  EXPECT_NEAR(status["needed_nodes"].get<double>(), std::ceil(1 / (snr * snr)), 1);
-  EXPECT_GT(status["needed_epsilon"], status["next_epsilon"]);
+  EXPECT_EQ(RunJson({"privacy", "status"})["config_epsilon"], 8);
   EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("node(s) reach together"), HasSubstr("an epsilon of")));
+  EXPECT_THAT(out_.str(), HasSubstr("epsilon 8.000 by any one lesson"));
 }
 
 TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {

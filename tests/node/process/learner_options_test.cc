@@ -39,6 +39,14 @@ TEST(LearnerPlanOf, EqualConfigurationsHaveOnePlanAndOthersAnother) {
   EXPECT_NE(plan->Id(), LearnerPlanOf(other, SomeShape())->Id());
 }
 
+TEST(LearnerPlanOf, TheRankSuitsTheKindUnlessItIsGiven) {
+  EXPECT_EQ(LearnerPlanOf(Config("delta"), SomeShape())->rank, 32U);
+  config::NodeConfig config = Config("gradient");
+  EXPECT_EQ(LearnerPlanOf(config, SomeShape())->rank, 8U);
+  config.federation.rank = 4;
+  EXPECT_EQ(LearnerPlanOf(config, SomeShape())->rank, 4U);
+}
+
 TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
   config::NodeConfig config = Config("gradient");
   config.privacy.noise = 2;
