@@ -293,6 +293,7 @@ TEST(LearnerPlan, IdHoldsEveryFieldButTheNumberOfValues) {
       [](auto* p) { ++p->local.steps; },
       [](auto* p) { ++p->local.batch; },
       [](auto* p) { p->local.prox = 0.1; },
+      [](auto* p) { p->local.hold = 60; },
       [](auto* p) { p->clip_norm = 1; },
       [](auto* p) { --p->grid.exponent; },
       [](auto* p) { ++p->grid.clip_units; },
@@ -346,6 +347,11 @@ TEST(LearnerPlan, CheckNamesTheFieldThatIsOutOfRange) {
   LearnerPlan local = DeltaPlan();
   local.local.steps = 0;
   EXPECT_FALSE(local.Check().ok());
+  for (const double hold : {-1.0, double{NAN}, double{INFINITY}}) {
+    local = DeltaPlan();
+    local.local.hold = hold;
+    EXPECT_NE(MessageOf(local.Check()).find("hold"), std::string::npos) << hold;
+  }
 }
 
 TEST(LearnerPlan, PrivateTiersHaveNoQuality) {
