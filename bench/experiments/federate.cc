@@ -235,7 +235,8 @@ nlohmann::json PlanJson(const federation::LearnerPlan& plan) {
     json["local"] = {{"learning_rate", plan.local.learning_rate},
                      {"steps", plan.local.steps},
                      {"batch", plan.local.batch},
-                     {"prox", plan.local.prox}};
+                     {"prox", plan.local.prox},
+                     {"hold", plan.local.hold}};
   } else {
     json["clip_norm"] = plan.clip_norm;
     json["noise_multiplier"] = plan.grid.NoiseMultiplier();

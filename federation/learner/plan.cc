@@ -99,10 +99,10 @@ absl::Status CheckRounds(const LearnerPlan& plan) {
 absl::Status CheckLocal(const LearnerPlan::Local& local) {
   if (!IsPositive(local.learning_rate) || !IsIn(local.steps, 1, limits::kMaxLocalSteps) ||
       !IsIn(local.batch, 1, limits::kMaxNominalBatch) || !(local.prox >= 0) ||
-      !std::isfinite(local.prox)) {
+      !std::isfinite(local.prox) || !(local.hold >= 0) || !std::isfinite(local.hold)) {
     return Invalid(
-        "local steps need a learning rate above 0, at least one step and text, and prox of at "
-        "least 0");
+        "local steps need a learning rate above 0, at least one step and text, and prox and hold "
+        "of at least 0");
   }
   return absl::OkStatus();
 }
@@ -177,6 +177,7 @@ Digest LearnerPlan::Id() const {
     writer.Write(share);
   }
   writer.Write(local.learning_rate).Write(local.steps).Write(local.batch).Write(local.prox);
+  writer.Write(local.hold);
   writer.Write(clip_norm).Write(int32_t{grid.exponent}).Write(grid.clip_units);
   writer.Write(grid.sigma_units).Write(nominal_batch).Write(static_cast<uint8_t>(unit));
   return Sha256(writer.str());

@@ -56,12 +56,15 @@ struct LearnerPlan {
   TimestepHistogram schedule = EvenHistogram();
 
   // kDelta: what a node does in a round. FedProx (Li et al. 2020, "Federated optimization in
-  // heterogeneous networks") is prox above 0: it adds prox * (w - w_begin) to the gradient.
+  // heterogeneous networks") is prox above 0: it adds prox * (w - w_begin) to the gradient. Elastic
+  // weight consolidation (arXiv 1612.00796) is hold above 0: it adds hold * F * w, where F is the
+  // frame's Fisher information, and needs a frame that has it.
   struct Local {
     double learning_rate = 3e-3;
     uint32_t steps = 12;
     uint32_t batch = 8;
     double prox = 0;
+    double hold = 0;
   } local;
 
   // kGradient: the norm to which every unit is clipped, and the grid and noise of a whole sum. A

@@ -81,7 +81,8 @@ absl::StatusOr<CoreShape> CoreShapeOf(const FrameSet& frame, int rank,
   CoreShape shape{.frame_id = frame.id,
                   .model_hash = frame.model_hash,
                   .boundaries = std::move(boundaries),
-                  .modules = {}};
+                  .modules = {},
+                  .has_fisher = frame.has_fisher()};
   for (const auto& [target, module] : frame.modules) {
     shape.modules.push_back({.target = target, .rank = std::min(rank, module.rank)});
   }

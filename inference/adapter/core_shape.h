@@ -33,6 +33,7 @@ struct CoreShape {
   Digest model_hash{};            // as in the frame
   std::vector<float> boundaries;  // of the banks (BankSchedule); empty: one bank for all t
   std::vector<Module> modules;    // in ascending order of targets, which is the order of values
+  bool has_fisher = false;        // as in the frame
 
   size_t banks() const { return boundaries.size() + 1; }
   size_t values_per_bank() const;

@@ -3,6 +3,7 @@
 
 // Reads and writes frames as GGUF files.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -25,6 +26,7 @@ constexpr char kModelHashKey[] = "ruvd.frame.model_hash";
 constexpr char kIdKey[] = "ruvd.frame.id";
 constexpr std::string_view kSuffixP = ".frame_p";
 constexpr std::string_view kSuffixQ = ".frame_q";
+constexpr std::string_view kSuffixFisher = ".frame_fisher";
 // Largest error of inner products between vectors that were rounded to float32.
 constexpr double kSkewLimit = 1e-3;
 
@@ -62,6 +64,13 @@ bool Orthonormal(const std::vector<float>& rows, size_t rank) {
   return true;
 }
 
+std::vector<float> FloatsOf(const GgufReader& gguf, const TensorInfo& tensor) {
+  const std::span<const uint8_t> data = gguf.Data(tensor);
+  std::vector<float> values(data.size() / sizeof(float));
+  std::memcpy(values.data(), data.data(), values.size() * sizeof(float));
+  return values;
+}
+
 absl::StatusOr<std::vector<float>> ReadFactor(const GgufReader& gguf, const TensorInfo& tensor) {
   if (tensor.type != TensorType::kF32 || tensor.dimensions > 2 || tensor.shape[1] == 0 ||
       tensor.shape[1] > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
@@ -69,39 +78,73 @@ absl::StatusOr<std::vector<float>> ReadFactor(const GgufReader& gguf, const Tens
     return Broken("tensor {} is not a float32 factor of rank 1 to {}",
                   SanitizeForDisplay(tensor.name), limits::kMaxAdapterRank);
   }
-  const std::span<const uint8_t> data = gguf.Data(tensor);
-  std::vector<float> values(data.size() / sizeof(float));
-  std::memcpy(values.data(), data.data(), values.size() * sizeof(float));
+  std::vector<float> values = FloatsOf(gguf, tensor);
   if (!Orthonormal(values, tensor.shape[1])) {
     return Broken("the rows of tensor {} are not orthonormal", SanitizeForDisplay(tensor.name));
   }
   return values;
 }
 
-absl::Status ReadModules(const GgufReader& gguf, FrameSet* frame) {
-  if (gguf.tensors().empty() || gguf.tensors().size() % 2 != 0 ||
-      gguf.tensors().size() > 2 * limits::kMaxAdapterTargets) {
-    return Broken("it has {} tensors, not two for each of 1 to {} layers", gguf.tensors().size(),
-                  limits::kMaxAdapterTargets);
+absl::StatusOr<std::vector<float>> ReadFisher(const GgufReader& gguf, const std::string& target,
+                                              uint64_t rank) {
+  const TensorInfo* const tensor = gguf.Find(target + std::string(kSuffixFisher));
+  if (tensor == nullptr) {
+    return Broken("{} has no tensor {}, but other layers do", SanitizeForDisplay(target),
+                  kSuffixFisher);
   }
-  for (const TensorInfo& p : gguf.tensors()) {
-    const std::string_view name = p.name;
-    if (name.ends_with(kSuffixQ)) {
-      continue;  // read together with its P; the count of tensors has been checked
+  if (tensor->type != TensorType::kF32 || tensor->dimensions > 2 || tensor->shape[0] != rank ||
+      tensor->shape[1] != rank) {
+    return Broken("tensor {} is not a float32 matrix of {} x {}", SanitizeForDisplay(tensor->name),
+                  rank, rank);
+  }
+  std::vector<float> values = FloatsOf(gguf, *tensor);
+  if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v) && v >= 0; })) {
+    return Broken("tensor {} has a value that is below 0 or not finite",
+                  SanitizeForDisplay(tensor->name));
+  }
+  return values;
+}
+
+absl::StatusOr<ModuleFrame> ReadModule(const GgufReader& gguf, const TensorInfo& p,
+                                       const std::string& target, bool fisher) {
+  const TensorInfo* q = gguf.Find(target + std::string(kSuffixQ));
+  if (target.empty() || q == nullptr || q->shape[1] != p.shape[1]) {
+    return Broken("tensor {} is not half of a pair {} and {} of one rank",
+                  SanitizeForDisplay(p.name), kSuffixP, kSuffixQ);
+  }
+  ModuleFrame module;
+  ASSIGN_OR_RETURN(module.p, ReadFactor(gguf, p));
+  ASSIGN_OR_RETURN(module.q, ReadFactor(gguf, *q));
+  if (fisher) {
+    ASSIGN_OR_RETURN(module.fisher, ReadFisher(gguf, target, p.shape[1]));
+  }
+  module.rank = static_cast<int>(p.shape[1]);
+  module.in = static_cast<int>(q->shape[0]);
+  module.out = static_cast<int>(p.shape[0]);
+  return module;
+}
+
+absl::Status ReadModules(const GgufReader& gguf, FrameSet* frame) {
+  const auto ends_with = [](std::string_view suffix) {
+    return [suffix](const TensorInfo& tensor) { return tensor.name.ends_with(suffix); };
+  };
+  const bool fisher = std::ranges::any_of(gguf.tensors(), ends_with(kSuffixFisher));
+  const size_t each = fisher ? 3 : 2;
+  const size_t layers =
+      static_cast<size_t>(std::ranges::count_if(gguf.tensors(), ends_with(kSuffixP)));
+  // Each layer's P finds its other tensors, so that this count leaves no others.
+  if (layers == 0 || layers > limits::kMaxAdapterTargets ||
+      layers * each != gguf.tensors().size()) {
+    return Broken("it has {} tensors, not {} for each of 1 to {} layers", gguf.tensors().size(),
+                  each, limits::kMaxAdapterTargets);
+  }
+  for (const TensorInfo& tensor : gguf.tensors()) {
+    const std::string_view name = tensor.name;
+    if (name.ends_with(kSuffixP)) {
+      const std::string target(name.substr(0, name.size() - kSuffixP.size()));
+      ASSIGN_OR_RETURN(ModuleFrame module, ReadModule(gguf, tensor, target, fisher));
+      frame->modules.emplace(target, std::move(module));
     }
-    const std::string target(name.substr(0, name.size() - std::min(name.size(), kSuffixP.size())));
-    const TensorInfo* q = gguf.Find(target + std::string(kSuffixQ));
-    if (!name.ends_with(kSuffixP) || target.empty() || q == nullptr || q->shape[1] != p.shape[1]) {
-      return Broken("tensor {} is not half of a pair {} and {} of one rank",
-                    SanitizeForDisplay(name), kSuffixP, kSuffixQ);
-    }
-    ModuleFrame module;
-    ASSIGN_OR_RETURN(module.p, ReadFactor(gguf, p));
-    ASSIGN_OR_RETURN(module.q, ReadFactor(gguf, *q));
-    module.rank = static_cast<int>(p.shape[1]);
-    module.in = static_cast<int>(q->shape[0]);
-    module.out = static_cast<int>(p.shape[0]);
-    frame->modules.emplace(target, std::move(module));
   }
   return absl::OkStatus();
 }
@@ -124,6 +167,9 @@ GgufWriter WriterOf(const FrameSet& frame) {
   for (const auto& [target, module] : frame.modules) {
     AddFactor(&out, target + std::string(kSuffixP), module.out, module.rank, module.p);
     AddFactor(&out, target + std::string(kSuffixQ), module.in, module.rank, module.q);
+    if (!module.fisher.empty()) {
+      AddFactor(&out, target + std::string(kSuffixFisher), module.rank, module.rank, module.fisher);
+    }
   }
   return out;
 }

@@ -68,7 +68,8 @@ absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::stri
                     .in = matrix.columns,
                     .out = matrix.rows,
                     .p = {},
-                    .q = {}};
+                    .q = {},
+                    .fisher = {}};
       make(targets[i], matrix, &modules[i]);
     }
   });
@@ -97,9 +98,16 @@ std::optional<FrameKind> FrameKindByName(std::string_view name) {
   return std::nullopt;
 }
 
+bool FrameSet::has_fisher() const {
+  return !modules.empty() && std::ranges::none_of(modules, [](const auto& entry) {
+    return entry.second.fisher.empty();
+  });
+}
+
 Digest ContentId(const FrameSet& frame) {
+  const bool fisher = frame.has_fisher();
   ByteWriter out;
-  out.WriteText("ruvd-frame-1").WriteBytes(frame.model_hash);
+  out.WriteText(fisher ? "ruvd-frame-2" : "ruvd-frame-1").WriteBytes(frame.model_hash);
   out.Write(static_cast<uint8_t>(frame.kind)).Write(static_cast<uint32_t>(frame.modules.size()));
   for (const auto& [target, module] : frame.modules) {
     out.Write(static_cast<uint16_t>(target.size())).WriteText(target);
@@ -108,6 +116,9 @@ Digest ContentId(const FrameSet& frame) {
     }
     // Each factor enters as a digest, so that the factors are not copied.
     out.WriteBytes(Sha256(FloatBytes(module.p))).WriteBytes(Sha256(FloatBytes(module.q)));
+    if (fisher) {
+      out.WriteBytes(Sha256(FloatBytes(module.fisher)));
+    }
   }
   return Sha256(out.str());
 }

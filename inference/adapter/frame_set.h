@@ -37,6 +37,11 @@ struct ModuleFrame {
   int out = 0;
   std::vector<float> p;  // rank x out: row i is column i of P; orthonormal
   std::vector<float> q;  // rank x in: rows of Q; orthonormal
+  // rank x rank, row major like R: the diagonal of the Fisher information of the values of R at R =
+  // 0, which is the mean over texts of the squared derivative of the training loss of one masking,
+  // in (nats per token)^2. It is finite and at least 0; that of a lower rank r is the leading r x r
+  // block. Empty: unknown.
+  std::vector<float> fisher;
 };
 
 // The frames of a model's linear layers, computed once and shared by all nodes of a cluster.
@@ -47,6 +52,9 @@ struct FrameSet {
   Digest model_hash{};
   FrameKind kind = FrameKind::kRandom;
   std::map<std::string, ModuleFrame> modules;  // by base tensor name
+
+  // Whether the Fisher information is known, which is so for all modules or for none.
+  bool has_fisher() const;
 };
 
 // Returns a SHA-256 of everything except the id.
@@ -69,14 +77,16 @@ absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std:
 absl::Status CheckFrameSet(const FrameSet& frame, const Model& model);
 
 // Returns the frame as a GGUF file: general.type "frame", ruvd.frame.kind, ruvd.frame.model_hash,
-// ruvd.frame.id, and for each target the float32 tensors <target>.frame_p (out, rank) and
-// <target>.frame_q (in, rank). Equal frames give equal bytes.
+// ruvd.frame.id, and for each target the float32 tensors <target>.frame_p (out, rank),
+// <target>.frame_q (in, rank) and, if it is known, <target>.frame_fisher (rank, rank). Equal frames
+// give equal bytes.
 absl::StatusOr<std::string> SerializeFrameSet(const FrameSet& frame);
 // Writes the file, replacing an existing one atomically.
 absl::Status SaveFrameSet(const FrameSet& frame, const std::string& path);
 
 // Reads what SerializeFrameSet wrote. Limits are checked before memory is allocated. The content
-// must have the id that the file states, and the factors must be orthonormal. Otherwise
+// must have the id that the file states, the factors must be orthonormal, and the Fisher
+// information must be finite, at least 0, and there for all targets or for none. Otherwise
 // FRAME_MISMATCH, saying what is wrong.
 absl::StatusOr<FrameSet> ParseFrameSet(std::span<const uint8_t> bytes);
 // Reads a file. Further errors, naming the file: FILE_NOT_FOUND and FILE_UNREADABLE.

@@ -25,11 +25,12 @@ absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
 
 absl::Status CheckSteps(const CoreSteps& steps, const Objective& objective) {
   if (!(steps.learning_rate > 0) || !std::isfinite(steps.learning_rate) || !(steps.clip_norm > 0) ||
-      !(steps.prox >= 0) || !std::isfinite(steps.prox)) {
+      !(steps.prox >= 0) || !std::isfinite(steps.prox) || !(steps.hold >= 0) ||
+      !std::isfinite(steps.hold)) {
     return Invalid(
-        "learning rate {}, clip norm {} and proximal weight {}: the first two must be above 0 and "
-        "the last at least 0",
-        steps.learning_rate, steps.clip_norm, steps.prox);
+        "learning rate {}, clip norm {}, proximal weight {} and hold {}: the first two must be "
+        "above 0 and the others at least 0",
+        steps.learning_rate, steps.clip_norm, steps.prox, steps.hold);
   }
   return objective.compares()
              ? Invalid("cores cannot be trained by preferences; give an objective of texts")
@@ -57,6 +58,15 @@ void AddProximalGradient(double prox, std::span<const float> at, std::span<const
   for (size_t i = 0; prox > 0 && i < gradient.size(); ++i) {
     gradient[i] +=
         static_cast<float>(prox * (static_cast<double>(at[i]) - static_cast<double>(from[i])));
+  }
+}
+
+// Adds the derivative of hold/2 sum fisher at^2.
+void AddHoldGradient(double hold, std::span<const float> at, std::span<const float> fisher,
+                     std::span<float> gradient) {
+  for (size_t i = 0; hold > 0 && i < gradient.size(); ++i) {
+    gradient[i] +=
+        static_cast<float>(hold * static_cast<double>(fisher[i]) * static_cast<double>(at[i]));
   }
 }
 
@@ -99,7 +109,26 @@ absl::StatusOr<std::unique_ptr<CoreTrainer>> CoreTrainer::Create(const Parts& pa
     ASSIGN_OR_RETURN(trainer->sites_.emplace_back(), SiteOf(parts.model->config(), module.target));
   }
   RETURN_IF_ERROR(trainer->AddCoresTo(&trainer->cores_));
+  trainer->fisher_ = trainer->FisherOfShape();
   return trainer;
+}
+
+std::vector<float> CoreTrainer::FisherOfShape() const {
+  std::vector<float> fisher;
+  for (size_t bank = 0; bank < shape_.banks() && parts_.frame->has_fisher(); ++bank) {
+    // A bank has the maskings of its share of t only, so that its mean over all t is smaller.
+    const float begin = bank == 0 ? 0.0F : shape_.boundaries[bank - 1];
+    const float end = bank + 1 == shape_.banks() ? 1.0F : shape_.boundaries[bank];
+    for (const CoreShape::Module& module : shape_.modules) {
+      const ModuleFrame& frame = parts_.frame->modules.at(module.target);
+      const auto stride = static_cast<size_t>(frame.rank);
+      for (size_t i = 0; i < module.values(); ++i) {
+        const auto rank = static_cast<size_t>(module.rank);
+        fisher.push_back((end - begin) * frame.fisher[i / rank * stride + i % rank]);
+      }
+    }
+  }
+  return fisher;
 }
 
 absl::Status CoreTrainer::AddCoresTo(ChangeSet<float>* changes) const {
@@ -142,8 +171,9 @@ absl::Status CoreTrainer::RunPass(std::span<const TrainingSequence> batch,
   RETURN_IF_ERROR(CheckBatch(batch, trainee.changes));
   const std::vector<float*> places(batch.size(), gradient.data());
   pass_.Begin(batch, {.changes = &trainee.changes, .gradients = places});
-  // Parameters, where they began, their gradient, and the optimiser's two means
-  return FinishPass(between_slices, gradient.size() * (3 * sizeof(float) + 2 * sizeof(double)));
+  // Parameters, where they began, their gradient, the optimiser's two means, and what holds them
+  return FinishPass(between_slices, gradient.size() * (3 * sizeof(float) + 2 * sizeof(double)) +
+                                        fisher_.size() * sizeof(float));
 }
 
 absl::Status CoreTrainer::FinishPass(const BetweenSlices& between_slices, uint64_t state) {
@@ -160,6 +190,12 @@ absl::StatusOr<CoreTrainer::Progress> CoreTrainer::TakeSteps(const Objective& ob
                                                              const BetweenSlices& between_slices,
                                                              const Trainee& trainee) {
   RETURN_IF_ERROR(CheckSteps(steps, objective));
+  if (steps.hold > 0 && trainee.fisher.empty()) {
+    return Invalid(
+        "hold is {}, but there is no Fisher information of what is trained; set it to 0, or train "
+        "cores in a frame that `ruvd model frame` made of text",
+        steps.hold);
+  }
   std::vector<float>& parameters = trainee.changes.parameters();
   const std::span<float> trained = std::span(parameters).subspan(trainee.frozen);
   const std::vector<float> from(trained.begin(), trained.end());
@@ -171,6 +207,7 @@ absl::StatusOr<CoreTrainer::Progress> CoreTrainer::TakeSteps(const Objective& ob
     RETURN_IF_ERROR(RunPass(batch, gradient, between_slices, trainee));
     const std::span<float> own = std::span(gradient).subspan(trainee.frozen);
     AddProximalGradient(steps.prox, trained, from, own);
+    AddHoldGradient(steps.hold, trained, trainee.fisher, own);
     if (!std::isfinite(ClipNorm(own, steps.clip_norm))) {
       return Error(absl::StatusCode::kInternal, reasons::kInternal,
                    "the gradient of step {} is not finite; lower the learning rate", step);
@@ -195,8 +232,9 @@ absl::StatusOr<CoreTrainer::Trained> CoreTrainer::Train(std::span<const std::vec
     return Invalid("the optimiser's state has {} values, not {}; begin with an empty state",
                    state->first.size(), shape_.values());
   }
-  ASSIGN_OR_RETURN(const Progress progress, TakeSteps(objective, steps, between_slices,
-                                                      {.changes = cores_, .optimizer = optimizer}));
+  ASSIGN_OR_RETURN(const Progress progress,
+                   TakeSteps(objective, steps, between_slices,
+                             {.changes = cores_, .optimizer = optimizer, .fisher = fisher_}));
   if (state != nullptr) {
     *state = optimizer.state();
   }
@@ -239,9 +277,10 @@ absl::StatusOr<std::shared_ptr<const Talora>> CoreTrainer::TrainOverlay(
   const size_t frozen = both.parameters().size();
   RETURN_IF_ERROR(AddLoras(*parts_.model, sites, overlay.rank, false, overlay.seed, &both));
   Optimizer optimizer(lora.parameters().size(), {});
-  RETURN_IF_ERROR(TakeSteps(objective, steps, between_slices,
-                            {.changes = both, .frozen = frozen, .optimizer = optimizer})
-                      .status());
+  RETURN_IF_ERROR(
+      TakeSteps(objective, steps, between_slices,
+                {.changes = both, .frozen = frozen, .optimizer = optimizer, .fisher = {}})
+          .status());
   std::ranges::copy(std::span(both.parameters()).subspan(frozen), lora.parameters().begin());
   return TaloraOf(*parts_.model, lora, overlay.labels, {});
 }

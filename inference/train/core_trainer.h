@@ -46,6 +46,10 @@ struct CoreSteps {
   // Weight of the proximal term of FedProx (arXiv 1812.06127), prox/2 |w - w0|^2, where w0 are the
   // values from which the call began; at least 0
   double prox = 0;
+  // Weight of what holds the cores near the frozen model by the frame's Fisher information F, so
+  // that they change little on general text: hold/2 sum F R^2 (elastic weight consolidation, arXiv
+  // 1612.00796); at least 0. In a timestep bank, F counts with the bank's share of t.
+  double hold = 0;
 };
 
 // Trains R-cores in a frame, and a LoRA above frozen cores, in one frozen model. Values are by
@@ -75,15 +79,16 @@ class CoreTrainer {
   struct Trained {
     std::vector<std::vector<float>> values;
     ShareCounts maskings{};  // of the sequences of all steps
-    double loss = 0;         // of the last step's batch before the step, without the proximal term
+    double loss = 0;         // of the last step's batch before the step, without `prox` and `hold`
   };
   // Trains the cores from `from`. `state` holds the optimiser's state after the step before, in the
   // order of values, or is empty if there was none; on success it holds the state after the last
   // step. With it, training in several calls is equal bit for bit to training in one, as long as
   // there is no proximal term. Null: the optimiser begins anew and is forgotten. Errors:
-  // INVALID_ARGUMENT for values or a state of another size, an option out of range, and objectives
-  // that compare, that follow the frozen network, or that mask by blocks while there are several
-  // banks; INTERNAL for a gradient that is not finite; those of `between_slices`.
+  // INVALID_ARGUMENT for values or a state of another size, an option out of range, a hold in a
+  // frame without Fisher information, and objectives that compare, that follow the frozen network,
+  // or that mask by blocks while there are several banks; INTERNAL for a gradient that is not
+  // finite; those of `between_slices`.
   absl::StatusOr<Trained> Train(std::span<const std::vector<float>> from,
                                 const Objective& objective, const CoreSteps& steps,
                                 OptimizerState* state,
@@ -112,7 +117,8 @@ class CoreTrainer {
     AdapterLabels labels;
   };
   // Trains a LoRA for all t on the linear layers of the shape, on top of cores that stay as they
-  // are. Returns the LoRA alone. Errors: those of Train and AddLoras.
+  // are. Returns the LoRA alone. Errors: those of Train and AddLoras, and INVALID_ARGUMENT for a
+  // hold, which is for cores.
   absl::StatusOr<std::shared_ptr<const Talora>> TrainOverlay(
       std::span<const std::vector<float>> beneath, const Objective& objective,
       const CoreSteps& steps, const Overlay& overlay,
@@ -123,7 +129,8 @@ class CoreTrainer {
   struct Trainee {
     ChangeSet<float>& changes;
     size_t frozen = 0;
-    Optimizer& optimizer;  // of the others
+    Optimizer& optimizer;           // of the others
+    std::span<const float> fisher;  // of the others; empty: unknown
   };
   struct Progress {
     ShareCounts maskings{};
@@ -137,6 +144,8 @@ class CoreTrainer {
   absl::Status SetCores(std::span<const std::vector<float>> values,
                         ChangeSet<float>* changes) const;
   std::vector<std::vector<float>> Cores() const;
+  // Returns the Fisher information of all values, each bank's share of it; empty: unknown.
+  std::vector<float> FisherOfShape() const;
   absl::StatusOr<Progress> TakeSteps(const Objective& objective, const CoreSteps& steps,
                                      const BetweenSlices& between_slices, const Trainee& trainee);
   absl::Status RunPass(std::span<const TrainingSequence> batch, std::span<float> gradient,
@@ -149,6 +158,7 @@ class CoreTrainer {
   std::vector<Site> sites_;  // of the modules, in their order
   NetworkPass<float> pass_;
   ChangeSet<float> cores_;
+  std::vector<float> fisher_;  // in the order of values, or empty
 };
 
 }  // namespace ruvd::inference::train

@@ -170,8 +170,12 @@ ModuleFrame FrameStatistics::Frame(const Site& site, int rank) const {
   const auto count = static_cast<size_t>(rank);
   const size_t in = shape_.In(site.linear);
   const size_t out = shape_.Out(site.linear);
-  ModuleFrame frame{
-      .rank = rank, .in = static_cast<int>(in), .out = static_cast<int>(out), .p = {}, .q = {}};
+  ModuleFrame frame{.rank = rank,
+                    .in = static_cast<int>(in),
+                    .out = static_cast<int>(out),
+                    .p = {},
+                    .q = {},
+                    .fisher = {}};
   if (kind_ == FrameKind::kGradient) {
     const SvdFactors top =
         TopSvd(DenseMatrix(out, in, sums_.at({site, Part::kBoth}).values), count);

@@ -85,7 +85,10 @@ absl::StatusOr<federation::LessonTrainer::Trained> CoreLessonTrainer::Train(
       inference::train::CoreTrainer::Trained trained,
       trainer_->Train(
           from, *objective,
-          {.learning_rate = local.learning_rate, .count = local.steps, .prox = local.prox},
+          {.learning_rate = local.learning_rate,
+           .count = local.steps,
+           .prox = local.prox,
+           .hold = local.hold},
           /*state=*/nullptr, [this](uint64_t bytes) { return BetweenSlices(bytes); }));
   return Trained{
       .values = std::move(trained.values), .maskings = trained.maskings, .loss = trained.loss};

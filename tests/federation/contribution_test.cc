@@ -32,14 +32,14 @@ constexpr uint64_t kAnyRound = std::numeric_limits<uint64_t>::max();
 
 // The worked examples of docs/wire-format.md; the bytes and the ids come from Python's struct.
 constexpr char kDeltaExample[] =
-    "01000101006111f0d1565909373793e092eef842ee88fa03a9819b1a6725b35e"
-    "dd52b299a3090000000000000008000000000000003333333333333333333333"
+    "0100010100692ebfd36a5b00905fd66195b516e817e3b54bfbf1ef8d38a5b1fa"
+    "8cc26509e2090000000000000008000000000000003333333333333333333333"
     "3333333333333333333333333333333333333333339a199a199a199a199a1999"
     "19991999199919991901000100000001010000803f00000000000000bf000080"
     "3e";
 constexpr char kSumExample[] =
-    "01000203028015a99bbaeecc00992a2d9035dbe536a237aa2d4767a77d55b687"
-    "3c19bb4b24090000000000000008000000000000000000000000000000000000"
+    "0100020302cfe3e7fdf2aed53ffd6208314c56b0c3b25862717d48d47fcb0555"
+    "b6523b8c5c090000000000000008000000000000000000000000000000000000"
     "0000000000000000000000000000000000000000009a199a199a199a199a1999"
     "19991999199919991904f70002000002000105000000fbffffff00000000409c"
     "0000010000000200000003000000fcffffff";
@@ -66,7 +66,7 @@ LearnerPlan ExamplePlan(ContributionKind kind) {
 
 TEST(Contribution, OfADeltaIsTheWorkedExample) {
   const LearnerPlan plan = ExamplePlan(ContributionKind::kDelta);
-  EXPECT_EQ(ToHex(plan.Id()), "6111f0d1565909373793e092eef842ee88fa03a9819b1a6725b35edd52b299a3");
+  EXPECT_EQ(ToHex(plan.Id()), "692ebfd36a5b00905fd66195b516e817e3b54bfbf1ef8d38a5b1fa8cc26509e2");
   Contribution delta{.plan = plan.Id(),
                      .round = 9,
                      .base_round = 8,
@@ -84,7 +84,7 @@ TEST(Contribution, OfADeltaIsTheWorkedExample) {
 
 TEST(Contribution, OfASumIsTheWorkedExample) {
   const LearnerPlan plan = ExamplePlan(ContributionKind::kGradient);
-  EXPECT_EQ(ToHex(plan.Id()), "8015a99bbaeecc00992a2d9035dbe536a237aa2d4767a77d55b6873c19bb4b24");
+  EXPECT_EQ(ToHex(plan.Id()), "cfe3e7fdf2aed53ffd6208314c56b0c3b25862717d48d47fcb0555b6523b8c5c");
   const std::vector<int32_t> units = {5, -5, 0, 40'000, 1, 2, 3, -4};
   const auto sum = ContributionOfSum(plan, 9, units, 4);
   ASSERT_TRUE(sum.ok()) << sum.status();
@@ -293,6 +293,7 @@ TEST(LearnerPlan, IdHoldsEveryFieldButTheNumberOfValues) {
       [](auto* p) { ++p->local.steps; },
       [](auto* p) { ++p->local.batch; },
       [](auto* p) { p->local.prox = 0.1; },
+      [](auto* p) { p->local.hold = 60; },
       [](auto* p) { p->clip_norm = 1; },
       [](auto* p) { --p->grid.exponent; },
       [](auto* p) { ++p->grid.clip_units; },
@@ -346,6 +347,11 @@ TEST(LearnerPlan, CheckNamesTheFieldThatIsOutOfRange) {
   LearnerPlan local = DeltaPlan();
   local.local.steps = 0;
   EXPECT_FALSE(local.Check().ok());
+  for (const double hold : {-1.0, double{NAN}, double{INFINITY}}) {
+    local = DeltaPlan();
+    local.local.hold = hold;
+    EXPECT_NE(MessageOf(local.Check()).find("hold"), std::string::npos) << hold;
+  }
 }
 
 TEST(LearnerPlan, PrivateTiersHaveNoQuality) {

@@ -276,6 +276,8 @@ TEST_F(CoreRefusalTest, OptionsOutOfRange) {
   EXPECT_EQ(Reason({.clip_norm = 0}, *objective_), reasons::kInvalidArgument);
   EXPECT_EQ(Reason({.prox = -1}, *objective_), reasons::kInvalidArgument);
   EXPECT_EQ(Reason({.prox = NAN}, *objective_), reasons::kInvalidArgument);
+  EXPECT_EQ(Reason({.hold = -1}, *objective_), reasons::kInvalidArgument);
+  EXPECT_EQ(Reason({.hold = NAN}, *objective_), reasons::kInvalidArgument);
 }
 
 TEST_F(CoreRefusalTest, ObjectivesThatNeedMoreThanOnePass) {

@@ -3,9 +3,11 @@
 
 #include "inference/adapter/frame_set.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -14,6 +16,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
+#include "inference/gguf/writer.h"
 #include "inference/numerics/dense.h"
 #include "tests/inference/text_model.h"
 #include "tests/paths.h"
@@ -119,8 +122,89 @@ TEST(FrameSetTest, FilesRoundTrip) {
   EXPECT_TRUE(CheckFrameSet(*parsed, test::TextModel()).ok());
 }
 
+// Returns a frame with some Fisher information, and the id of what it has.
+FrameSet FrameWithFisher(int rank = 4) {
+  FrameSet frame = RandomFrame(rank);
+  float next = 0;
+  for (auto& [target, module] : frame.modules) {
+    for (int i = 0; i < module.rank * module.rank; ++i) {
+      module.fisher.push_back(next);
+      next += 0.25F;
+    }
+  }
+  frame.id = ContentId(frame);
+  return frame;
+}
+
+TEST(FrameSetTest, FilesHoldFisherInformation) {
+  const FrameSet frame = FrameWithFisher();
+  EXPECT_TRUE(frame.has_fisher());
+  EXPECT_FALSE(RandomFrame().has_fisher());
+  EXPECT_FALSE(FrameSet().has_fisher());
+  const std::string bytes = SerializeFrameSet(frame).value();
+  const auto parsed = ParseFrameSet(AsBytes(bytes));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->id, frame.id);
+  EXPECT_EQ(parsed->modules.at(kTarget).fisher, frame.modules.at(kTarget).fisher);
+  EXPECT_EQ(parsed->modules.at(kTarget).q, frame.modules.at(kTarget).q);
+  EXPECT_EQ(SerializeFrameSet(*parsed).value(), bytes);
+}
+
+TEST(FrameSetTest, RefusesFisherInformationThatCannotBe) {
+  const auto refusal = [](const auto& change) {
+    FrameSet frame = FrameWithFisher();
+    change(frame.modules.at(kTarget).fisher);
+    frame.id = ContentId(frame);
+    const absl::Status status = ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).status();
+    EXPECT_EQ(ReasonOf(status), reasons::kFrameMismatch);
+    return std::string(MessageOf(status));
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal([](auto& fisher) { fisher[3] = -1e-9F; }), HasSubstr("below 0"));
+  for (const float wrong :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    EXPECT_THAT(refusal([&](auto& fisher) { fisher[3] = wrong; }), HasSubstr("not finite"));
+  }
+  EXPECT_THAT(refusal([](auto& fisher) { fisher.clear(); }), HasSubstr("3 for each"))
+      << "one layer has none";
+}
+
+TEST(FrameSetTest, RefusesFisherInformationOfAnotherRankOrLayer) {
+  FrameSet frame = RandomFrame();
+  const auto write = [&](const std::string& target, uint64_t rank) {
+    GgufWriter out;
+    out.SetString("general.type", "frame");
+    out.SetString("ruvd.frame.kind", "random");
+    out.SetString("ruvd.frame.model_hash", ToHex(frame.model_hash));
+    out.SetString("ruvd.frame.id", ToHex(frame.id));
+    const ModuleFrame& module = frame.modules.at(kTarget);
+    const auto add = [&](const std::string& name, uint64_t columns, uint64_t rows,
+                         const std::vector<float>& values) {
+      const std::array<uint64_t, 2> shape = {columns, rows};
+      out.AddTensor(
+          name, TensorType::kF32, shape,
+          std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+    };
+    add(kTarget + std::string(".frame_p"), 96, 4, module.p);
+    add(kTarget + std::string(".frame_q"), 64, 4, module.q);
+    add(target + ".frame_fisher", rank, rank, std::vector<float>(rank * rank, 1));
+    return ParseFrameSet(AsBytes(out.Serialize().value())).status();
+  };
+  std::erase_if(frame.modules, [](const auto& entry) { return entry.first != kTarget; });
+  frame.modules.at(kTarget).fisher.assign(16, 1);
+  frame.id = ContentId(frame);
+  EXPECT_TRUE(write(kTarget, 4).ok()) << write(kTarget, 4);
+  EXPECT_EQ(ReasonOf(write(kTarget, 3)), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(write(kTarget, 5)), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(write("blk.1.ffn_up.weight", 4)), reasons::kFrameMismatch);
+}
+
 TEST(FrameSetTest, IdsSeeEveryPart) {
   const FrameSet frame = RandomFrame();
+  EXPECT_NE(FrameWithFisher().id, frame.id);
+  FrameSet fisher = FrameWithFisher();
+  fisher.modules.at(kTarget).fisher[3] += 1;
+  EXPECT_NE(ContentId(fisher), FrameWithFisher().id);
   FrameSet changed = frame;
   changed.modules.at(kTarget).p[3] += 1e-6F;
   EXPECT_NE(ContentId(changed), frame.id);
@@ -136,8 +220,8 @@ TEST(FrameSetTest, IdsSeeEveryPart) {
 }
 
 RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
-  static const std::string intact = SerializeFrameSet(RandomFrame(2)).value();
-  static const Digest id = RandomFrame(2).id;
+  static const std::string intact = SerializeFrameSet(FrameWithFisher(2)).value();
+  static const Digest id = FrameWithFisher(2).id;
   ruvd::Random random(seed);
   std::string bytes = intact;
   if (random.Bernoulli(0.3)) {

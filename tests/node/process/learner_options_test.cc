@@ -58,6 +58,20 @@ TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
   EXPECT_EQ(plan->outer.kind, federation::OuterOptions::Kind::kAdam);
 }
 
+TEST(LearnerPlanOf, LargeCoresTakeSmallStepsAndFisherInformationHoldsThem) {
+  config::NodeConfig config = Config("delta");
+  const auto local = [&](int rank, bool has_fisher) {
+    config.federation.rank = rank;
+    inference::CoreShape shape = SomeShape();
+    shape.has_fisher = has_fisher;
+    return LearnerPlanOf(config, shape).value().local;
+  };
+  EXPECT_EQ(local(16, false).hold, 0);
+  EXPECT_GT(local(16, true).hold, 0);
+  EXPECT_LT(local(17, true).learning_rate, local(16, true).learning_rate);
+  EXPECT_EQ(local(32, true).steps, local(8, false).steps);
+}
+
 // Contributions live for two windows and three rounds, and gossip keeps items for a week.
 TEST(LearnerPlanOf, LongRoundsHaveAShortWindow) {
   config::NodeConfig config = Config("delta");

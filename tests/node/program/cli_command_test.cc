@@ -463,6 +463,12 @@ TEST_F(CliCommandTest, ModelFrameReadsATextForCovariances) {
   ASSERT_TRUE(frame.ok()) << frame.status();
   EXPECT_EQ(frame->kind, inference::FrameKind::kCovariance) << "the default";
   EXPECT_EQ(frame->modules.size(), 8U);
+  EXPECT_TRUE(frame->has_fisher());
+  ASSERT_EQ(Run(with({"--text", text, "--fisher", "0"})), 0) << err_.str();
+  const auto bare = inference::LoadFrameSet(out);
+  ASSERT_TRUE(bare.ok()) << bare.status();
+  EXPECT_FALSE(bare->has_fisher());
+  EXPECT_EQ(bare->modules.at("blk.0.attn_q.weight").p, frame->modules.at("blk.0.attn_q.weight").p);
   ASSERT_EQ(Run(with({"--text", text, "--kind", "grad"})), 0) << err_.str();
   EXPECT_EQ(inference::LoadFrameSet(out)->kind, inference::FrameKind::kGradient);
   EXPECT_NE(Run(with({})), 0);
