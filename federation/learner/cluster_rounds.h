@@ -137,7 +137,7 @@ class ClusterRounds {
   uint64_t now_round_ = 0;
   std::map<Digest, Item> live_;               // contributions, also settled ones
   std::map<Digest, RoundContribution> sums_;  // also settled ones
-  // Of every member the newest vote and the one for the newest boundary: gossip keeps only the
+  // The newest vote of every member and its vote for the newest boundary: gossip keeps only the
   // newest, and members whose clocks are ahead offer the next one earlier.
   std::map<Digest, Vote> votes_;
   std::set<privacy::NodeId> expelled_;

@@ -76,9 +76,9 @@ class Audit {
   void Signed(size_t node, const Digest& id, const std::string& payload,
               int64_t expires_ms = std::numeric_limits<int64_t>::max());
   void Acknowledged(const Digest& id);
-  // The node durably said that it takes an item back: nobody may keep it.
+  // The node durably said that it takes an item back: no node may keep it.
   void Withdrawn(const Digest& id);
-  // The node has a newer item in place of this one, if it is its own: nobody need keep it.
+  // The node has a newer item in place of this one, if it is its own: no node need keep it.
   void Replaced(size_t node, const Digest& id);
   // The node lets a contribution leave. `charged`: its disk has the charge, whatever happens.
   void Released(size_t node, const Digest& id, bool charged);
@@ -98,7 +98,7 @@ class Audit {
   void CheckMembers(size_t node, const std::vector<federation::Member>& members,
                     const std::vector<size_t>& honest);
   void Violate(std::string invariant, std::string detail);
-  // Returns "at ... s on node ...".
+  // Returns a text with the time and the node.
   std::string Where(size_t node) const;
 
   const std::vector<Violation>& violations() const { return violations_; }

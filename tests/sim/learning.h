@@ -31,7 +31,7 @@ class Learning {
   // Only the first nodes of a world run rounds; the others pass the items on.
   static constexpr size_t kNodes = 64;
   // In each round that many of them have something to say, in turns.
-  static constexpr size_t kContributors = 24;
+  static constexpr size_t kContributors = 16;
   // Each node trains at its own time within a round; liars wait for the others.
   static constexpr Duration kTrainingSpread = std::chrono::seconds(2);
   static constexpr Duration kLiarsWait = std::chrono::seconds(3);

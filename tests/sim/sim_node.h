@@ -81,7 +81,7 @@ class SimNode final : public NetworkEndpoint {
   // These are inputs of the node's owner. Every contribution is charged in the ledger.
   absl::Status OfferContribution(const federation::Contribution& contribution);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
-  // Takes back one of the newest own contributions. NOT_FOUND if there is none.
+  // Takes back one of the newest own contributions. Returns NOT_FOUND if it has no contribution.
   absl::Status WithdrawContribution();
   absl::Status SetRevocations(const privacy::RevocationList& list);
 

@@ -160,7 +160,7 @@ void World::MakeNodes() {
     setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (revoked_ == i) {
-      adversary = std::make_unique<Adversary>();  // nobody owes it anything once it is revoked
+      adversary = std::make_unique<Adversary>();  // no node owes it anything once it is revoked
     }
     if (i < Learning::kNodes && (!kinds[i] || LiesAboutLearning(*kinds[i]))) {
       setup.learning = learning_.get();

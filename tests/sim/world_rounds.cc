@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kWithdrawalPeriod = seconds(3);
+constexpr Duration kWithdrawalPeriod = seconds(4);
 // The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
 // learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
 // what liars can do within the spread of honest contributions adds to it.
