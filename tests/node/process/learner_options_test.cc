@@ -69,7 +69,7 @@ TEST(LearnerPlanOf, LargeCoresTakeSmallStepsAndFisherInformationHoldsThem) {
   EXPECT_EQ(local(16, false).hold, 0);
   EXPECT_GT(local(16, true).hold, 0);
   EXPECT_LT(local(17, true).learning_rate, local(16, true).learning_rate);
-  EXPECT_EQ(local(32, true).steps, local(8, false).steps);
+  EXPECT_GT(local(32, true).steps, local(32, false).steps) << "what is not held harms with many";
 }
 
 // Contributions live for two windows and three rounds, and gossip keeps items for a week.
