@@ -44,6 +44,12 @@ absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationLis
   RETURN_IF_ERROR(certificates.Revoke(list));
   outbox.Emit(RevocationsChanged{list});
   ExpelRevoked(former);
+  for (const privacy::NodeId& id : members.EndSuspicionsOfRevoked()) {
+    const RecordPtr* record = members.records().Find(id);
+    if (IsLinked(id) || (record != nullptr && !NeedsRelay(**record))) {
+      detector.Check(id, members.alive(), now.now);
+    }
+  }
   std::vector<LinkId> revoked;
   for (const auto& [peer, link] : link_of) {
     if (list.Revokes(peer)) {

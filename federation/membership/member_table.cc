@@ -268,6 +268,16 @@ absl::StatusOr<MemberTable::AccusationResult> MemberTable::ApplyAccusation(
   return first ? AccusationResult::kFirst : AccusationResult::kFurther;
 }
 
+std::vector<privacy::NodeId> MemberTable::EndSuspicionsOfRevoked() {
+  std::vector<privacy::NodeId> suspects = suspicions_.EndOf(
+      [this](const privacy::NodeId& id) { return certificates_->revocations().Revokes(id); });
+  for (const privacy::NodeId& id : suspects) {
+    gone_.erase(id);  // no member that left is suspected
+    Emit(id);
+  }
+  return suspects;
+}
+
 std::shared_ptr<const privacy::Envelope> MemberTable::Accuse(const privacy::NodeId& id,
                                                              Instant now) {
   const RecordPtr* known = records_.Find(id);

@@ -66,6 +66,9 @@ class MemberTable {
   absl::StatusOr<AccusationResult> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
   // Signs that a member did not answer. Returns nullptr if that is not new.
   std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);
+  // Ends the suspicions that revoked members began, and returns their suspects, which should be
+  // checked again.
+  std::vector<privacy::NodeId> EndSuspicionsOfRevoked();
   // Returns open accusations, for a new neighbour.
   std::vector<std::shared_ptr<const privacy::Envelope>> Evidence(size_t count) {
     return suspicions_.Evidence(count);

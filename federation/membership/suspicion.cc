@@ -102,6 +102,20 @@ bool SuspicionTable::Add(const Accusation& accusation,
   return true;
 }
 
+std::vector<privacy::NodeId> SuspicionTable::EndOf(
+    const std::function<bool(const privacy::NodeId&)>& accuser) {
+  std::vector<privacy::NodeId> ended;
+  for (auto it = suspects_.begin(); it != suspects_.end();) {
+    if (accuser(it->second.accusers.front())) {
+      ended.push_back(it->first);
+      it = suspects_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return ended;
+}
+
 bool SuspicionTable::Dead(const privacy::NodeId& suspect) const {
   const auto found = suspects_.find(suspect);
   return found != suspects_.end() && found->second.dead;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -68,6 +69,9 @@ class SuspicionTable {
   // and the expected confirmations.
   bool Add(const Accusation& accusation, std::shared_ptr<const privacy::Envelope> envelope,
            size_t members, TimePoint now);
+  // Ends the suspicions that began with an accusation of such an accuser, because a suspect that
+  // does not accept the accusation cannot refute it. Returns their suspects.
+  std::vector<privacy::NodeId> EndOf(const std::function<bool(const privacy::NodeId&)>& accuser);
   // The suspect refuted the suspicion, or was forgotten.
   void Clear(const privacy::NodeId& suspect) { suspects_.erase(suspect); }
   bool IsSuspected(const privacy::NodeId& suspect) const { return suspects_.contains(suspect); }

@@ -62,6 +62,12 @@ class Rumour {
     frame.mutable_suspicions()->mutable_accusations(0)->mutable_header()->append(padding, 'x');
     peer_.Send(frame);
   }
+  void RevokeAccuser() {
+    const auto list =
+        privacy::RevokeNodes({}, {peer_.key().id()}, target_.now().wall_ms,
+                             privacy::SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
+    ASSERT_TRUE(target_.core().SetRevocations(*list, target_.now()).ok());
+  }
   uint64_t Refused(const std::string& reason) { return target_.Refused(reason); }
   // Sends records of the neighbour until the core checks no more of its signatures.
   void UseUpChecks() {
@@ -148,6 +154,22 @@ TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
   rumour.Run(milliseconds(500));
   EXPECT_EQ(rumour.StateOfSuspect(), federation::MemberState::kSuspect);
   EXPECT_EQ(rumour.ScoreOfPeer(), 0);
+}
+
+// Found by `world --nodes 20 --seeds 35..35`: a suspect refuses the accusation of a revoked member,
+// so it never refuted what others had believed before the revocation.
+TEST(RumourTest, WhatARevokedMemberSaidOfOthersCountsNoMore) {
+  for (const bool dead : {false, true}) {
+    Rumour rumour("");
+    rumour.Accuse();
+    if (dead) {
+      rumour.Run(std::chrono::minutes(1));
+    }
+    EXPECT_EQ(rumour.StateOfSuspect(),
+              dead ? federation::MemberState::kDead : federation::MemberState::kSuspect);
+    rumour.RevokeAccuser();
+    EXPECT_EQ(rumour.StateOfSuspect(), federation::MemberState::kAlive);
+  }
 }
 
 // Regression test: a waiting accusation could have any length, since only its body had been
