@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "federation/daf/adapter_update.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/daf/banked_values.h"
 #include "federation/learner/plan.h"
 #include "privacy/masking/clique.h"
 

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/daf/bank_gate.h"
+#include "federation/daf/banked_values.h"
 #include "federation/daf/outer_optimizer.h"
 #include "federation/learner/plan.h"
 #include "privacy/identity/node_key.h"

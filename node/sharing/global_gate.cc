@@ -83,11 +83,9 @@ absl::StatusOr<double> LossOf(const learning::LearningServices& services,
   return table->nats.front();
 }
 
-bool Harms(const learning::PairedGain& gain, size_t lessons, const federation::GateOptions& gate) {
+bool Harms(const learning::PairedGain& gain, double standard_errors) {
   return !std::isfinite(gain.mean) ||
-         federation::ShowsHarm(
-             {.gain = gain.mean, .standard_error = gain.standard_error, .documents = lessons},
-             gate);
+         (gain.mean < 0 && -gain.mean > standard_errors * gain.standard_error);
 }
 
 }  // namespace
@@ -152,7 +150,7 @@ absl::Status GlobalGate::JudgeByGeneralText(
   verdict->general_after = learning::MeanLoss(after);
   // False for a loss that is not a number.
   verdict->serve =
-      verdict->general_after <= verdict->general_before * (1 + options_.gate.max_general_loss);
+      verdict->general_after <= verdict->general_before * (1 + options_.max_general_loss);
   return absl::OkStatus();
 }
 
@@ -165,7 +163,7 @@ absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& servic
   ASSIGN_OR_RETURN(const std::vector<Document> lessons,
                    DocumentsOfTexts(services, std::move(texts), /*whole=*/false));
   verdict->lessons = lessons.size();
-  verdict->judged_by_lessons = !lessons.empty() && lessons.size() >= options_.gate.least_documents;
+  verdict->judged_by_lessons = !lessons.empty() && lessons.size() >= options_.least_documents;
   if (!verdict->judged_by_lessons) {
     return absl::OkStatus();
   }
@@ -181,8 +179,8 @@ absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& servic
   verdict->standard_error = gain.standard_error;
   verdict->gain_over_none = over_none.mean;
   verdict->standard_error_over_none = over_none.standard_error;
-  verdict->serve = verdict->serve && !Harms(gain, lessons.size(), options_.gate) &&
-                   !Harms(over_none, lessons.size(), options_.gate);
+  verdict->serve = verdict->serve && !Harms(gain, options_.standard_errors) &&
+                   !Harms(over_none, options_.standard_errors);
   return absl::OkStatus();
 }
 

@@ -12,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/daf/bank_gate.h"
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "node/learning/learning_services.h"
@@ -22,10 +21,13 @@ namespace ruvd::sharing {
 
 struct GlobalGateOptions {
   float min_rating = 0.7F;  // lowest rating of a lesson that judges
-  // With fewer lessons than least_documents, general text decides alone. Lessons may lose up to
-  // standard_errors, because peers learn from other texts than this node, and general text may lose
-  // up to max_general_loss. The other options are not used.
-  federation::GateOptions gate = {.standard_errors = 2};
+  // With fewer lessons than this, general text decides alone
+  size_t least_documents = 5;
+  // Lessons may lose up to so many standard errors, because peers learn from other texts than this
+  // node
+  double standard_errors = 2;
+  // General text may lose up to this share of its loss
+  double max_general_loss = 0.005;
   // General text that no round is trained on, in passages of at least two tokens that fit the
   // context; empty: the built-in passages.
   std::vector<std::vector<inference::TokenId>> general;
