@@ -36,6 +36,9 @@ constexpr size_t kMaxItemsPerWorld = 40;
 constexpr double kLearningShare = 0.25;
 // Rounds with contributions after the last fault.
 constexpr uint64_t kCalmRounds = 2;
+// While votes are split, honest nodes take false states and train from them: then the adapter needs
+// more rounds, each of which halves its error.
+constexpr uint64_t kCalmRoundsAfterLies = 6;
 // Half of the greatest difference of clocks that drift: 50 s is far below a round of real nodes,
 // and half a round of a world that learns.
 constexpr int64_t kClockSpreadMillis = 50'000;
@@ -250,7 +253,10 @@ void World::PlanRounds(TimePoint begin, TimePoint end) {
   const auto round_at = [&](TimePoint time) {
     return RoundAt(*plan_, At(time.time_since_epoch()).wall_ms);
   };
-  learning_->Open(round_at(begin) + 1, round_at(end) + kCalmRounds);
+  const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
+    return entry.kind == AdversaryKind::kFalseState;
+  });
+  learning_->Open(round_at(begin) + 1, round_at(end) + (lies ? kCalmRoundsAfterLies : kCalmRounds));
 }
 
 void World::RunUntil(TimePoint end) {
