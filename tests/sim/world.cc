@@ -338,7 +338,9 @@ void World::Settle() {
     if (Settled()) {
       settled_after_ = queue_.now() - begin;
       RunUntil(queue_.now() + kQuiet);
-      while (learning_ && !BetweenCheckpoints()) {
+      // Checkpoints are offered for ever. Through relays one may wait for anti-entropy.
+      const TimePoint latest = queue_.now() + kSettleLimit;
+      while (learning_ && !(BetweenCheckpoints() && ItemsEqual()) && queue_.now() < latest) {
         RunUntil(queue_.now() + milliseconds(500));
       }
       return;
