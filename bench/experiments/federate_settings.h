@@ -48,7 +48,7 @@ struct FederateSettings {
   int rounds = 20;  // as many as a lesson takes part in by default
   int steps = 0;    // of a round without noise
   int batch = 0;    // of a step; in a private tier the most units that a sample is expected to have
-  int rank = 0;  // 0: that of a node
+  int rank = 0;     // 0: that of a node
   std::vector<float> boundaries;
   double learning_rate = 0;
   int overlay_rank = 2;

@@ -90,8 +90,8 @@ struct NodeConfig {
     // gradient (clipped gradients, noised under dp and masked). All nodes of a cluster need equal
     // values of this, `rank`, `round_seconds` and `strategy`.
     std::string contributions = "delta";
-    // Rank of the global adapter's cores; 0: what did best, 32 for deltas and 8 for gradients, whose
-    // noise grows with the rank
+    // Rank of the global adapter's cores; 0: what did best, 32 for deltas and 8 for gradients,
+    // whose noise grows with the rank
     int rank = 0;
     // Weighting of contributions: timestep, schedule, or hybrid, which is the mean of both
     std::string strategy = "timestep";

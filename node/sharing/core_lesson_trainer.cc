@@ -83,13 +83,12 @@ absl::StatusOr<federation::LessonTrainer::Trained> CoreLessonTrainer::Train(
                                       {.batch = static_cast<int>(local.batch), .seed = seed}));
   ASSIGN_OR_RETURN(
       inference::train::CoreTrainer::Trained trained,
-      trainer_->Train(
-          from, *objective,
-          {.learning_rate = local.learning_rate,
-           .count = local.steps,
-           .prox = local.prox,
-           .hold = local.hold},
-          /*state=*/nullptr, [this](uint64_t bytes) { return BetweenSlices(bytes); }));
+      trainer_->Train(from, *objective,
+                      {.learning_rate = local.learning_rate,
+                       .count = local.steps,
+                       .prox = local.prox,
+                       .hold = local.hold},
+                      /*state=*/nullptr, [this](uint64_t bytes) { return BetweenSlices(bytes); }));
   return Trained{
       .values = std::move(trained.values), .maskings = trained.maskings, .loss = trained.loss};
 }
