@@ -9,6 +9,9 @@
 #include <grpcpp/impl/client_unary_call.h>
 #include <grpcpp/impl/rpc_method.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -92,7 +95,24 @@ absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
   return absl::OkStatus();
 }
 
+// The node ends a call a little after its answer, and files of other clients may arrive, too.
 absl::StatusOr<learning::v1::AddLessonsResponse> NodeClient::AddLessons(
+    const learning::v1::LessonFile& file, std::string_view bytes) {
+  constexpr std::chrono::milliseconds kLongestWait(2000);
+  const auto end = std::chrono::steady_clock::now() + timeout_;
+  std::chrono::milliseconds wait(50);
+  while (true) {
+    auto added = SendLessons(file, bytes);
+    if (ReasonOf(added.status()) != reasons::kMailboxFull ||
+        std::chrono::steady_clock::now() + wait > end) {
+      return added;
+    }
+    std::this_thread::sleep_for(wait);
+    wait = std::min(2 * wait, kLongestWait);
+  }
+}
+
+absl::StatusOr<learning::v1::AddLessonsResponse> NodeClient::SendLessons(
     const learning::v1::LessonFile& file, std::string_view bytes) {
   constexpr size_t kPieceBytes = 256 << 10;
   RETURN_IF_ERROR(stubs_->problem);

@@ -54,7 +54,8 @@ class NodeClient {
 
   using OnEvent = std::function<void(const inference::v1::GenerateResponse&)>;
   absl::Status Generate(const inference::v1::GenerateRequest& request, const OnEvent& on_event);
-  // Sends a file whose lessons the node stores. `file.bytes` must be the size of `bytes`.
+  // Sends a file whose lessons the node stores. `file.bytes` must be the size of `bytes`. Waits
+  // while the node takes no more files, until the timeout.
   absl::StatusOr<learning::v1::AddLessonsResponse> AddLessons(const learning::v1::LessonFile& file,
                                                               std::string_view bytes);
   // Starts the call and does not wait: `done` is called once, on a gRPC thread or before this
@@ -73,6 +74,8 @@ class NodeClient {
  private:
   struct Stubs;
 
+  absl::StatusOr<learning::v1::AddLessonsResponse> SendLessons(const learning::v1::LessonFile& file,
+                                                               std::string_view bytes);
   absl::Status CallUnary(const google::protobuf::Message& request,
                          google::protobuf::Message* response);
 
