@@ -20,6 +20,7 @@
 #include "node/sharing/own_patterns.h"
 #include "node/sharing/own_withdrawals.h"
 #include "node/sharing/peer_patterns.h"
+#include "node/sharing/refusal.h"
 #include "node/sharing/release_preview.h"
 #include "node/sharing/shared_item_log.h"
 #include "node/sharing/shared_items.h"
@@ -167,10 +168,9 @@ class GossipActor final : public runtime::Actor<Message> {
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
     view.plain_shared = shared_items_.plain();
-    view.federates = true;
+    view.release = options_.contributor->View(options_.gossip.plan.get());
     if (rounds_) {
       view.rounds = rounds_->View();
-      view.release = options_.contributor->View(*options_.rounds->plan);
     }
     view.certificate_expires_ms = core_->certificate().not_after_ms;
     if (options_.centroids != nullptr) {
@@ -432,9 +432,16 @@ class GossipActor final : public runtime::Actor<Message> {
                                   .now = Now()});
     if (preview.ok() && preview->refusal().empty() && rounds_) {
       rounds_->Preview(*core_, request.tier, *std::move(preview), request.reply, context);
-    } else {
-      request.reply.Send(std::move(preview));
+      return;
     }
+    if (preview.ok() && preview->refusal().empty()) {
+      sharing::WriteRefusal(
+          Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                "this node takes part in no rounds, because its model has no frame; make one with "
+                "`ruvd model frame`"),
+          &*preview);
+    }
+    request.reply.Send(std::move(preview));
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {

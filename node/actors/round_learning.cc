@@ -15,8 +15,8 @@
 #include "federation/learner/contribution.h"
 #include "federation/reasons.h"
 #include "inference/adapter/core_shape.h"
+#include "node/actors/throttled_learning.h"
 #include "node/log/log.h"
-#include "node/sharing/release_preview.h"
 #include "node/sharing/shared_items.h"
 #include "privacy/identity/admission.h"
 #include "privacy/sodium.h"
@@ -34,31 +34,6 @@ void LogFailure(std::string_view what, const absl::Status& status) {
     LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
   }
 }
-
-// Learning beside serving, for as long as this object lives.
-class Throttled {
- public:
-  Throttled(learning::LearningThrottle* throttle, learning::LearningServices* services)
-      : throttle_(throttle) {
-    if (throttle_ != nullptr) {
-      services->between_slices = [throttle, cancelled = services->cancelled](uint64_t bytes) {
-        return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);
-      };
-      working_.emplace(*throttle_);
-    }
-  }
-  ~Throttled() {
-    if (throttle_ != nullptr) {
-      throttle_->RoundEnded(storage::LearningLoop::kBackground);
-    }
-  }
-  Throttled(const Throttled&) = delete;
-  Throttled& operator=(const Throttled&) = delete;
-
- private:
-  learning::LearningThrottle* const throttle_;
-  std::optional<learning::LearningThrottle::ScopedLearning> working_;
-};
 
 }  // namespace
 
@@ -217,7 +192,7 @@ bool RoundLearning::WorkForSum(Context& context) {
       *options_.learning_pool,
       [contributor = options_.contributor, services = options_.learning,
        throttle = options_.throttle, plan = learner_.plan, base, work = *work, made]() mutable {
-        const Throttled throttled(throttle, &services);
+        const ThrottledLearning throttled(throttle, &services);
         const sharing::ContributionRequest request{.plan = plan.get(),
                                                    .round = work.round,
                                                    .base = base.get(),
@@ -279,7 +254,7 @@ void RoundLearning::Contribute(federation::GossipCore& core, Context& context) {
       [contributor = options_.contributor, services = options_.learning,
        throttle = options_.throttle, plan = learner_.plan, round, base, tier = core.consent(),
        nodes = Contributors(core), made]() mutable {
-        const Throttled throttled(throttle, &services);
+        const ThrottledLearning throttled(throttle, &services);
         *made = contributor->Make(
             services,
             {.plan = plan.get(), .round = round, .base = base.get(), .tier = tier, .nodes = nodes});
@@ -367,33 +342,6 @@ size_t RoundLearning::Contributors(const federation::GossipCore& core) {
   return static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
 }
 
-void RoundLearning::Preview(const federation::GossipCore& core, privacy::ConsentTier tier,
-                            admin::v1::PreviewReleaseResponse preview,
-                            const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply,
-                            Context& context) {
-  const uint64_t round = rounds_->now_round();
-  auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(round));
-  auto made = std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(preview);
-  const absl::Status started = context.Offload(
-      *options_.learning_pool,
-      [contributor = options_.contributor, services = options_.learning,
-       throttle = options_.throttle, plan = learner_.plan, round, base, tier,
-       nodes = Contributors(core), made]() mutable {
-        const Throttled throttled(throttle, &services);
-        sharing::AddContribution(
-            *contributor, services,
-            {.plan = plan.get(), .round = round, .base = base.get(), .tier = tier, .nodes = nodes},
-            &**made);
-      },
-      [reply, made](Context&) {
-        reply.Send(*std::move(made));
-        return absl::OkStatus();
-      });
-  if (!started.ok()) {
-    reply.Send(started);
-  }
-}
-
 absl::StatusOr<std::shared_ptr<const inference::Talora>> RoundLearning::Candidate() {
   const federation::GlobalState& state = rounds_->StateBefore(rounds_->now_round());
   if (state.last_part.empty()) {
@@ -427,7 +375,7 @@ void RoundLearning::Judge(Context& context) {
       *options_.learning_pool,
       [gate = learner_.gate, services = options_.learning, throttle = options_.throttle,
        served = served_, candidate = *candidate, verdict]() mutable {
-        const Throttled throttled(throttle, &services);
+        const ThrottledLearning throttled(throttle, &services);
         *verdict = gate->Judge(services, served, candidate);
       },
       [this, candidate = *candidate, verdict](Context&) {
@@ -466,40 +414,6 @@ void RoundLearning::EndJudgement(const std::shared_ptr<const inference::Talora>&
 void RoundLearning::Serve(std::shared_ptr<const inference::Talora> adapter) {
   served_ = std::move(adapter);
   learner_.catalog->SetGlobal(served_);
-}
-
-admin::v1::RoundsStatus RoundLearning::View() {
-  admin::v1::RoundsStatus view;
-  const federation::LearnerPlan& plan = rounds_->plan();
-  view.set_plan_id(ToHex(plan.Id()));
-  view.set_frame_id(ToHex(plan.frame_id));
-  view.set_round(rounds_->now_round());
-  const federation::GlobalState& state = rounds_->StateBefore(rounds_->now_round());
-  view.set_state_round(state.round);
-  view.set_state_digest(ToHex(state.DigestOf(plan)));
-  view.set_contributions(rounds_->contributions());
-  view.set_own_contributions(rounds_->own_contributions());
-  view.set_served_version(served_ == nullptr ? 0 : served_->version);
-  view.set_last_round(last_round_);
-  view.set_last_lessons(last_lessons_);
-  view.set_last_epsilon(last_epsilon_);
-  view.set_payload_bytes(payload_bytes_);
-  if (verdict_) {
-    view.set_held_back(!verdict_->serve);
-    view.set_judged_lessons(static_cast<uint32_t>(verdict_->lessons));
-    view.set_gain(verdict_->gain_over_none);
-    view.set_standard_error(verdict_->standard_error_over_none);
-    view.set_general_before(verdict_->general_before);
-    view.set_general_after(verdict_->general_after);
-  }
-  if (!refusal_.ok() && !absl::IsCancelled(refusal_)) {
-    view.set_refusal(MessageOf(refusal_));
-    view.set_refusal_reason(ReasonOf(refusal_));
-  }
-  if (masked_) {
-    masked_->Write(&view);
-  }
-  return view;
 }
 
 }  // namespace ruvd::actors

@@ -200,7 +200,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
           }
           node_.federation->View(
               [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
-                if (view.ok() && view->federates) {
+                if (view.ok() && view->release) {
                   response->set_residual(ResidualText(*view));
                 }
                 reactor->Finish(grpc::Status::OK);
@@ -391,7 +391,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                 admin::v1::SetUserConsentResponse* response) {
     const auto finish = [this, reactor, stored,
                          response](const absl::StatusOr<sharing::FederationView>& view) {
-      if (view.ok() && view->federates && !response->consent().sharing()) {
+      if (view.ok() && view->release && !response->consent().sharing()) {
         response->set_residual(ResidualText(*view));
       }
       lane_.Leave();

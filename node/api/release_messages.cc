@@ -5,33 +5,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/limits.h"
 
 namespace ruvd::api {
+// The ledger counts contributions and noised centroids together.
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
-  privacy::ResidualPrivacy residual{.plain = view.plain_shared};
-  if (view.release) {
-    residual.releases = view.release->releases();
-    residual.epsilon = view.release->spent_epsilon();
-    residual.delta = view.release->delta();
-    residual.sums = view.release->sums();
-  }
-  if (view.centroids && view.centroids->releases() > 0) {
-    residual.releases += view.centroids->releases();
-    // Both kinds of releases of one lesson count together.
-    residual.epsilon = std::max(residual.epsilon, view.centroids->spent_epsilon());
-    residual.delta = view.centroids->delta();
-  }
-  return residual;
+  return {.releases = view.release->releases(),
+          .epsilon = view.release->spent_epsilon(),
+          .delta = view.release->delta(),
+          .plain = view.plain_shared,
+          .sums = view.release->sums()};
 }
 
 std::string ResidualText(const sharing::FederationView& view) {
   const privacy::ResidualPrivacy residual = ResidualOf(view);
-  if (!view.release || view.release->unknown().empty()) {
+  if (view.release->unknown().empty()) {
     return ResidualStatement(residual);
   }
   return fmt::format("It is not known what left this node with noise: {} [{}].{}",

@@ -16,7 +16,8 @@ namespace ruvd::api {
 
 void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);
 
-// Returns the privacy loss that remains from everything that ever left this node.
+// Returns the privacy loss that remains from everything that ever left this node. `view` must have
+// a release.
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view);
 // Describes that remaining loss for a user or operator who withdraws a consent, even if the ledger
 // cannot be read.

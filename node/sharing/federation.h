@@ -44,10 +44,9 @@ struct FederationView {
   uint64_t bytes_shared = 0;  // in the node's whole life
   bool plain_shared = false;  // items without noise left this node, or may have left it, under this
                               // or an earlier consent
-  bool federates = false;
   // nullopt: the node takes part in no rounds
   std::optional<admin::v1::RoundsStatus> rounds;
-  std::optional<admin::v1::ReleaseStatus> release;  // of its contributions
+  std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
   std::optional<admin::v1::CentroidStatus> centroids;
   int64_t certificate_expires_ms = 0;  // 0: the node does not federate
 };

@@ -143,8 +143,9 @@ class LocalContributor {
   // the round is charged already.
   absl::StatusOr<LessonSampling> Plan(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
-  // Returns what noised contributions of this plan cost and have cost.
-  admin::v1::ReleaseStatus View(const federation::LearnerPlan& plan) const;
+  // Returns what everything with noise has cost, noised centroids too, and the noise of this plan;
+  // null: this node takes part in no rounds.
+  admin::v1::ReleaseStatus View(const federation::LearnerPlan* plan) const;
 
   // Makes the contribution. Nullopt if there is nothing to offer: no lesson may leave under the
   // tier, or the round is charged already. INVALID_ARGUMENT for the tier `masked`, under which only
@@ -186,6 +187,7 @@ class LocalContributor {
 
   // Returns the number of a round in the ledger.
   static uint64_t SecondOf(const federation::LearnerPlan& plan, uint64_t round);
+  void WriteSpent(admin::v1::ReleaseStatus* view) const;
   absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
   absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan,

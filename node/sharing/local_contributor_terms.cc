@@ -3,6 +3,8 @@
 //
 // The part of LocalContributor that decides what may leave, and at which cost.
 
+#include <algorithm>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/privacy_plan.h"
@@ -112,32 +114,41 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
                                    options_.min_snr);
 }
 
-admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan& plan) const {
+// A cluster may have changed its unit, so what left under another one counts, too.
+void LocalContributor::WriteSpent(admin::v1::ReleaseStatus* view) const {
+  absl::Status known;
+  for (const privacy::UnitBudget& budget : options_.budgets) {
+    const storage::LedgerTotals totals = options_.ledger->totals(budget.unit);
+    const auto spent = options_.ledger->LargestEpsilon(budget.unit, budget.delta);
+    known.Update(spent.status());
+    view->set_releases(view->releases() + totals.reservations);
+    view->set_sums(view->sums() || totals.shares > 0);
+    view->set_spent_epsilon(std::max(view->spent_epsilon(), spent.value_or(0)));
+  }
+  if (!known.ok()) {
+    view->set_unknown(MessageOf(known));
+    view->set_unknown_reason(ReasonOf(known));
+  }
+}
+
+admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan* plan) const {
+  const PrivacyUnit unit = plan == nullptr ? PrivacyUnit::kLesson : plan->unit;
   admin::v1::ReleaseStatus view;
   view.set_scope(options_.scope);
-  view.set_unit(std::string(privacy::UnitName(plan.unit)));
-  view.set_clip_norm(plan.clip_norm);
-  view.set_noise_multiplier(plan.kind == ContributionKind::kGradient ? plan.grid.NoiseMultiplier()
-                                                                     : 0);
-  absl::Status known = options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
-  const auto budget = privacy::BudgetOf(options_.budgets, plan.unit);
-  if (budget.ok()) {
+  view.set_unit(std::string(privacy::UnitName(unit)));
+  if (plan != nullptr && plan->kind == ContributionKind::kGradient) {
+    view.set_clip_norm(plan->clip_norm);
+    view.set_noise_multiplier(plan->grid.NoiseMultiplier());
+  }
+  if (const auto budget = privacy::BudgetOf(options_.budgets, unit); budget.ok()) {
     view.set_budget_epsilon(budget->epsilon);
     view.set_delta(budget->delta);
   }
   if (options_.ledger != nullptr) {
-    const storage::LedgerTotals totals = options_.ledger->totals(plan.unit);
-    view.set_releases(totals.reservations);
-    view.set_sums(totals.shares > 0);
-    if (budget.ok()) {
-      const auto spent = options_.ledger->LargestEpsilon(plan.unit, budget->delta);
-      view.set_spent_epsilon(spent.value_or(0));
-      known = spent.status();
-    }
-  }
-  if (!known.ok()) {
-    view.set_unknown(MessageOf(known));
-    view.set_unknown_reason(ReasonOf(known));
+    WriteSpent(&view);
+  } else if (!options_.unavailable.ok()) {
+    view.set_unknown(MessageOf(options_.unavailable));
+    view.set_unknown_reason(ReasonOf(options_.unavailable));
   }
   return view;
 }

@@ -109,7 +109,7 @@ absl::Status AddNoised(const LocalContributor& contributor,
                        const learning::LearningServices& services,
                        const ContributionRequest& request,
                        admin::v1::PreviewReleaseResponse* preview) {
-  *preview->mutable_release() = contributor.View(*request.plan);
+  *preview->mutable_release() = contributor.View(request.plan);
   ASSIGN_OR_RETURN(const LessonSampling sampling, contributor.Plan(services, request));
   preview->set_lessons(sampling.names.size());
   preview->set_contributors(sampling.contributors.size());

@@ -28,7 +28,8 @@ struct PreviewInput {
 absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question);
 
 // Adds the contribution to the round of `request` under its tier, or why there would be none. Under
-// `public` it is the first payload, byte for byte. Under `dp` it is the payload without its values:
+// `public` it is the first payload: byte for byte if the plan is of deltas, else of another sample.
+// Under `dp` it is the payload without its values:
 // drawing noise to show them would be another release of the same lessons and would cost epsilon.
 // Under `masked` it is the size of a share in bytes. Belongs on the learning thread.
 void AddContribution(const LocalContributor& contributor,

@@ -16,6 +16,8 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "tests/federation/fixture.h"
@@ -34,13 +36,19 @@ class GossipActorTest : public JudgingTest {
     consent_ = std::make_unique<storage::ConsentStore>(*database_);
     item_store_ = std::make_unique<storage::ItemStore>(*database_);
     catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions{});
-    ledger_ = storage::PrivacyLedgerStore::Open(*database_, {.key = &node_key_}).value();
+    std::vector<privacy::UnitBudget> budgets;
+    for (const auto unit : {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
+      budgets.push_back(privacy::UnitBudget::Within(unit, 8, 1e-6).value());
+    }
+    ledger_ = storage::PrivacyLedgerStore::Open(*database_, {.budgets = budgets, .key = &node_key_})
+                  .value();
     contributor_ = std::make_unique<sharing::LocalContributor>(sharing::LocalContributorOptions{
         .policy =
             privacy::SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\", \"masked\"]\n"
                                        "purposes = [\"training\", \"sharing\"]\n")
                 .value(),
         .scope = "lab",
+        .budgets = budgets,
         .ledger = ledger_.get()});
     start_.gossip = test::ConfigFor(node_key_, 0);
     start_.gossip.frame_id = frame_.id;
@@ -147,6 +155,40 @@ TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
   Start();
   EXPECT_EQ(lives_, 2u);
   EXPECT_EQ(View().certificate_expires_ms, newest_ms);
+}
+
+// Found by review: after a change of privacy.unit a user who withdrew was told that nothing had
+// left.
+TEST_F(GossipActorTest, WhatLeftUnderAnotherUnitIsStillSaid) {
+  privacy::LedgerCharge charge{.unit = privacy::PrivacyUnit::kUser,
+                               .mechanism = privacy::PrivacyMechanism::kDistributedGaussian,
+                               .sigma = 2,
+                               .sampling_rate = 1,
+                               .delta = 1e-6,
+                               .round = 7};
+  charge.curve = privacy::dp::ZcdpCurve(0.1).value();
+  charge.epsilon = privacy::dp::EpsilonOf(charge.curve, charge.delta)->value;
+  ASSERT_TRUE(ledger_->Reserve(charge).ok());
+  Start();
+  const sharing::FederationView view = View();
+  ASSERT_TRUE(view.release.has_value());
+  EXPECT_EQ(view.release->unit(), "lesson");
+  EXPECT_EQ(view.release->releases(), 1U);
+  EXPECT_TRUE(view.release->sums());
+  EXPECT_NEAR(view.release->spent_epsilon(), charge.epsilon, 1e-9);
+}
+
+TEST_F(GossipActorTest, APreviewWithoutAFrameSaysThatNoContributionWouldLeave) {
+  start_.rounds.reset();
+  Start();
+  absl::StatusOr<admin::v1::PreviewReleaseResponse> preview = absl::UnknownError("no answer");
+  federation_->Preview(privacy::ConsentTier::kDp,
+                       [&preview](absl::StatusOr<admin::v1::PreviewReleaseResponse> answer) {
+                         preview = std::move(answer);
+                       });
+  executor_.RunFor(std::chrono::seconds(1));
+  ASSERT_TRUE(preview.ok()) << preview.status();
+  EXPECT_NE(preview->refusal(), "");
 }
 
 // Under the tier masked the plan must have noise, and the policy must allow the tier.

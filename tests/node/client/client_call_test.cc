@@ -6,17 +6,21 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "node/client/client.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/admission/v1/admission.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
-#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
 
@@ -99,6 +103,33 @@ class OneStream final : public inference::v1::InferenceService::Service {
   const bool finishes_;
 };
 
+// Takes no file at first, as a node does while four others arrive.
+class BusyLessons final : public learning::v1::LearningService::Service {
+ public:
+  explicit BusyLessons(int refusals) : refusals_(refusals) {}
+  grpc::Status AddLessons(grpc::ServerContext*,
+                          grpc::ServerReader<learning::v1::AddLessonsRequest>* reader,
+                          learning::v1::AddLessonsResponse* response) override {
+    if (++calls <= refusals_) {
+      google::rpc::ErrorInfo info;
+      info.set_reason(reasons::kMailboxFull);
+      google::rpc::Status rich;
+      rich.add_details()->PackFrom(info);
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "busy", rich.SerializeAsString()};
+    }
+    learning::v1::AddLessonsRequest request;
+    while (reader->Read(&request)) {
+    }
+    response->set_added(7);
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int> calls = 0;
+
+ private:
+  const int refusals_;
+};
+
 absl::Status GenerateFrom(OneStream& service) {
   grpc::ServerBuilder builder;
   int port = 0;
@@ -129,6 +160,28 @@ TEST(NodeClientTest, AnAnswerThatCannotBeReadIsAnError) {
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   NodeClient client("127.0.0.1:" + std::to_string(port));
   EXPECT_FALSE(client.Call<GetStatusResponse>(GetStatusRequest()).ok());
+  server->Shutdown();
+}
+
+// Found by federate_nodes on a busy machine: a folder of many small files was refused in the
+// middle, because the node had not ended the calls before.
+TEST(NodeClientTest, AFileWaitsWhileTheNodeTakesNoMore) {
+  BusyLessons service(2);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  NodeClient client("127.0.0.1:" + std::to_string(port));
+  learning::v1::LessonFile file;
+  file.set_bytes(4);
+  const auto added = client.AddLessons(file, "text");
+  ASSERT_TRUE(added.ok()) << added.status();
+  EXPECT_EQ(added->added(), 7U);
+  EXPECT_EQ(service.calls, 3);
+  client.set_timeout(std::chrono::milliseconds(0));
+  service.calls = 0;
+  EXPECT_FALSE(client.AddLessons(file, "text").ok()) << "it does not wait beyond the timeout";
   server->Shutdown();
 }
 
