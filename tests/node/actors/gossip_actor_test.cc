@@ -188,7 +188,7 @@ TEST_F(GossipActorTest, APreviewWithoutAFrameSaysThatNoContributionWouldLeave) {
                        });
   executor_.RunFor(std::chrono::seconds(1));
   ASSERT_TRUE(preview.ok()) << preview.status();
-  EXPECT_NE(preview->refusal(), "");
+  EXPECT_EQ(preview->refusal_reason(), reasons::kFrameMismatch);
 }
 
 // Under the tier masked the plan must have noise, and the policy must allow the tier.
