@@ -127,6 +127,13 @@ class FederatedNodeTest : public NodeTest {
     AddText(address, kDocument, 37'000, tier, user);
     AddText(address, "wire-format.md", 35'000, tier, user);
   }
+  // Does so on the first node, and waits until a round has begun since. Otherwise a round that
+  // begins between two texts takes only some of them, and the next one takes the rest.
+  void AddManyTexts(pattern::v1::SharingTier tier, const std::string& user = "") {
+    AddManyTexts(node_->api_address(), tier, user);
+    const uint64_t running = Status().rounds().round();
+    ASSERT_TRUE(WaitUntil([&] { return Status().rounds().round() > running; }));
+  }
   // Waits for running nodes, which follow the clock; false if it takes too long.
   static bool WaitUntil(const std::function<bool()>& holds) {
     constexpr auto kPatience = std::chrono::minutes(3);

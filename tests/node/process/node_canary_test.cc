@@ -93,7 +93,7 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
   AllowReleases();
   Restart();
   TeachCanary();
-  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(pattern::v1::SHARING_TIER_DP);
   Grant(pattern::v1::SHARING_TIER_DP);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),

@@ -42,7 +42,7 @@ class NodeReleaseTest : public FederatedNodeTest {
 TEST_F(NodeReleaseTest, AReleaseIsChargedOnceAndTheChargeOutlivesTheNode) {
   AllowReleases();
   Start();
-  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(pattern::v1::SHARING_TIER_DP);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << err_.str();
   ASSERT_TRUE(WaitUntil([&] { return Status().rounds().own_contributions() == 1; }))
       << Status().rounds().DebugString();
@@ -82,7 +82,7 @@ TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedInThePreviewAndThe
 TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndNothingIsCharged) {
   AllowReleases();
   Start();
-  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_MASKED);
+  AddManyTexts(pattern::v1::SHARING_TIER_MASKED);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "masked"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("tier masked: 0 items"));
   ASSERT_TRUE(WaitUntil([&] {
@@ -142,7 +142,7 @@ TEST_F(NodeReleaseTest, AScopeThatThePolicyDoesNotListSharesNothing) {
 TEST_F(NodeReleaseTest, APreviewOfANoisedContributionHasAllButItsValues) {
   AllowReleases();
   Start();
-  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(pattern::v1::SHARING_TIER_DP);
   ASSERT_EQ(Run({"privacy", "preview"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("under tier private nothing leaves"));
   ASSERT_TRUE(WaitUntil([&] {

@@ -68,7 +68,7 @@ class NodeWithdrawalTest : public FederatedNodeTest {
     AllowReleases();
     Start();
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
-    AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_DP, "alice");
+    AddManyTexts(pattern::v1::SHARING_TIER_DP, "alice");
     ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
   }
   void ExpectPlainItemsAreSaidToRemain() const {
