@@ -11,11 +11,14 @@
 
 namespace ruvd::actors {
 
-// Learning beside serving, for as long as this object lives.
+// Learning beside serving, for as long as this object lives. A pause cancels it.
 class ThrottledLearning {
  public:
   ThrottledLearning(learning::LearningThrottle* throttle, learning::LearningServices* services)
       : throttle_(throttle) {
+    services->cancelled = [changes = services->changes, stopped = services->cancelled] {
+      return (stopped && stopped()) || (changes != nullptr && changes->IsPaused().value_or(false));
+    };
     if (throttle_ != nullptr) {
       services->between_slices = [throttle, cancelled = services->cancelled](uint64_t bytes) {
         return throttle->Wait(storage::LearningLoop::kBackground, bytes, cancelled);

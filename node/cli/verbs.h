@@ -11,7 +11,8 @@ class VerbTable;
 void AddRunVerb(VerbTable& verbs);        // run
 void AddRateVerb(VerbTable& verbs);       // rate
 void AddLearningVerbs(VerbTable& verbs);  // undo, learn status, pause, resume, run-background, ...
-void AddLessonVerbs(VerbTable& verbs);    // learn add, sources, lessons, withdraw
+void AddLessonAddVerb(VerbTable& verbs);  // learn add
+void AddLessonVerbs(VerbTable& verbs);    // learn sources, lessons, withdraw
 void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
 void AddClusterVerbs(VerbTable& verbs);   // status, members, health
 void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm

@@ -156,6 +156,14 @@ struct NodeConfig {
     // Number of timestep banks of the global adapter and of patterns' cores; 1: one bank for all t.
     // All nodes of a cluster need equal values.
     int banks = 1;
+    // How the contributions of a round become a step of the global adapter; all nodes of a cluster
+    // need equal values. The rule that combines them: default (nearest_neighbour_trimmed from five
+    // contributions on, otherwise self_clip) or the name of a rule in federation/daf/robust_rules.h
+    std::string aggregation = "default";
+    // The optimiser that takes the step: auto (plain for deltas, adam for gradients), plain,
+    // momentum or adam
+    std::string outer = "auto";
+    float prox = 0;  // FedProx: strength with which local steps stay near the global adapter
   } experimental;
 };
 

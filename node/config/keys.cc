@@ -28,6 +28,15 @@ constexpr std::string_view kUnits[] = {"lesson", "user"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
 constexpr std::string_view kStrategies[] = {"timestep", "schedule", "hybrid"};
+constexpr std::string_view kAggregations[] = {"default",
+                                              "mean",
+                                              "median",
+                                              "trimmed_mean",
+                                              "multi_krum",
+                                              "geometric_median",
+                                              "nearest_neighbour_trimmed",
+                                              "self_clip"};
+constexpr std::string_view kOuterOptimizers[] = {"auto", "plain", "momentum", "adam"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // Upper limits that only catch typing errors: more cores than a machine has, more waiting requests
@@ -36,6 +45,7 @@ constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxRoundRank = 32;  // that of the frames beside the models
+constexpr double kMaxProx = 1000;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
@@ -104,7 +114,8 @@ const std::array kKeys = {
               RUVD_FIELD(uint64_t, inference.adapter_bytes), 1 << 20, kMaxBytes},
 
     ConfigKey{"learning", "enabled",
-              "Train on feedback. Session memory has its own switch, experimental.session_memory.",
+              "Train on feedback and texts, for this node and for rounds with peers. Session "
+              "memory has its own switch, experimental.session_memory.",
               RUVD_FIELD(bool, learning.enabled)},
     ConfigKey{"learning", "min_rating", "Lowest rating of a completion that is learned from.",
               RUVD_FIELD(float, learning.min_rating), 0, 1},
@@ -269,6 +280,22 @@ const std::array kKeys = {
         "Timestep banks of the global adapter and of patterns' cores; 1 means one bank for all "
         "t. All nodes need the same value.",
         RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
+    ConfigKey{"experimental", "aggregation",
+              "Rule that combines the contributions of a round. It sees each node's contribution; "
+              "under tier masked it sees only the sum of each clique. All nodes need the same "
+              "value.",
+              RUVD_FIELD(std::string, experimental.aggregation), 0, 0, TextRule::kOneOf,
+              kAggregations},
+    ConfigKey{"experimental", "outer",
+              "Optimiser that moves the global adapter by what a round gave: plain, momentum, or "
+              "adam (FedAdam); auto is plain for deltas and adam for gradients. All nodes need the "
+              "same value.",
+              RUVD_FIELD(std::string, experimental.outer), 0, 0, TextRule::kOneOf,
+              kOuterOptimizers},
+    ConfigKey{"experimental", "prox",
+              "FedProx: strength with which the local steps of a delta stay near the global "
+              "adapter; 0 is off. All nodes need the same value.",
+              RUVD_FIELD(float, experimental.prox), 0, kMaxProx},
 };
 
 #undef RUVD_FIELD

@@ -44,6 +44,18 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
   return absl::OkStatus();
 }
 
+// Adam brings noised gradients, whose size says little, to a step that is known; deltas are added
+// as they are.
+federation::OuterOptions OuterOf(const config::NodeConfig& config, ContributionKind kind) {
+  using Kind = federation::OuterOptions::Kind;
+  const std::string& name = config.experimental.outer;
+  if (name == "adam" || (name == "auto" && kind == ContributionKind::kGradient)) {
+    return {
+        .kind = Kind::kAdam, .step = limits::kGradientStep, .epsilon = limits::kGradientEpsilon};
+  }
+  return {.kind = name == "momentum" ? Kind::kMomentum : Kind::kPlain};
+}
+
 absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
   plan->clip_norm = double{config.privacy.clip_norm};
   ASSIGN_OR_RETURN(plan->grid,
@@ -51,10 +63,6 @@ absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerP
                                               plan->banks() * plan->values_per_bank));
   plan->unit =
       config.privacy.unit == "user" ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
-  // Adam brings noised gradients, whose size says little, to a step that is known.
-  plan->outer = {.kind = federation::OuterOptions::Kind::kAdam,
-                 .step = limits::kGradientStep,
-                 .epsilon = limits::kGradientEpsilon};
   return absl::OkStatus();
 }
 
@@ -83,7 +91,10 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
   RETURN_IF_ERROR(SetRounds(config.federation.round_seconds, &plan));
   plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
   plan.strategy.quality_weight = 0;
+  plan.rule = config.experimental.aggregation;
+  plan.outer = OuterOf(config, plan.kind);
   SetLocalSteps(RankOf(config), shape.has_fisher, &plan);
+  plan.local.prox = double{config.experimental.prox};
   if (plan.kind == ContributionKind::kGradient) {
     RETURN_IF_ERROR(SetGradients(config, &plan));
   }

@@ -47,7 +47,8 @@ void NodeImpl::PrepareReleases() {
   sharing::LocalContributorOptions options{.frame = frame_set_,
                                            .scope = privacy.scope,
                                            .random = privacy::SecureRandomBytes,
-                                           .min_rating = config_.learning.min_rating};
+                                           .min_rating = config_.learning.min_rating,
+                                           .learns = config_.learning.enabled};
   absl::StatusOr<privacy::SitePolicy> policy = ReadPolicy(privacy.policy);
   if (policy.ok()) {
     options.policy = *std::move(policy);

@@ -19,6 +19,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddRunVerb(verbs);
   cli::AddRateVerb(verbs);
   cli::AddLearningVerbs(verbs);
+  cli::AddLessonAddVerb(verbs);
   cli::AddLessonVerbs(verbs);
   cli::AddConvertVerb(verbs);
   cli::AddTextVerbs(verbs);

@@ -118,6 +118,18 @@ class UnitCollector {
   std::set<size_t> contributors_;
 };
 
+absl::Status RequireLearning(const learning::LearningServices& services, bool learns) {
+  bool paused = false;
+  if (services.changes != nullptr) {
+    ASSIGN_OR_RETURN(paused, services.changes->IsPaused());
+  }
+  return learns && !paused ? absl::OkStatus()
+                           : Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
+                                   "this node gives nothing to rounds, because learning is {}; {}",
+                                   learns ? "paused" : "off",
+                                   learns ? "run `ruvd learn resume`" : "set learning.enabled");
+}
+
 }  // namespace
 
 // The rate depends on the number of units in public steps only.
@@ -188,6 +200,7 @@ absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningSe
   if (request.tier == ConsentTier::kPrivate) {
     return LessonSampling();
   }
+  RETURN_IF_ERROR(RequireLearning(services, options_.learns));
   if (request.tier != ConsentTier::kPublic) {
     ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
     if (charged) {

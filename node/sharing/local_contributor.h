@@ -48,6 +48,7 @@ struct LocalContributorOptions {
   absl::Status unavailable;
   privacy::dp::RandomBytes random;  // SecureRandomBytes, except in tests
   float min_rating = 0.7F;          // of a completion that teaches
+  bool learns = true;               // false: the operator switched learning off
   // Most units that are expected in a sample, which bounds the time of a gradient
   size_t max_batch = 512;
   // Expected norm of the mean clipped gradient over the clip norm, 0 to 1; 0.08 to 0.1 was measured
@@ -140,7 +141,7 @@ class LocalContributor {
 
   // Returns the lessons that would take part in the round, none under `private`. Returns the errors
   // that Make or MakeSum would return before it computes a gradient, and PRIVACY_BUDGET_SPENT if
-  // the round is charged already.
+  // the round is charged already. LEARNING_PAUSED while learning is paused or off.
   absl::StatusOr<LessonSampling> Plan(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
   // Returns what everything with noise has cost, noised centroids too, and the noise of this plan;

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
@@ -56,6 +59,38 @@ TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
   EXPECT_GE(plan->grid.NoiseMultiplier(), 2.0);
   EXPECT_EQ(plan->unit, privacy::PrivacyUnit::kUser);
   EXPECT_EQ(plan->outer.kind, federation::OuterOptions::Kind::kAdam);
+}
+
+// Nodes that combine, step or train differently must not be in one cluster's rounds.
+TEST(LearnerPlanOf, EachKeyOfHowRoundsAreCombinedMakesAnotherPlan) {
+  const config::NodeConfig usual = Config("delta");
+  std::set<Digest> ids = {LearnerPlanOf(usual, SomeShape()).value().Id()};
+  const auto add = [&](const std::function<void(config::NodeConfig&)>& change) {
+    config::NodeConfig other = usual;
+    change(other);
+    const auto plan = LearnerPlanOf(other, SomeShape());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_TRUE(ids.insert(plan->Id()).second);
+  };
+  for (const char* rule : {"mean", "median", "trimmed_mean", "multi_krum", "geometric_median",
+                           "nearest_neighbour_trimmed", "self_clip"}) {
+    add([&](config::NodeConfig& c) { c.experimental.aggregation = rule; });
+  }
+  for (const char* outer : {"momentum", "adam"}) {
+    add([&](config::NodeConfig& c) { c.experimental.outer = outer; });
+  }
+  for (const char* strategy : {"schedule", "hybrid"}) {
+    add([&](config::NodeConfig& c) { c.federation.strategy = strategy; });
+  }
+  add([](config::NodeConfig& c) { c.experimental.prox = 0.5; });
+}
+
+TEST(LearnerPlanOf, GradientsAreSteppedByAdamUnlessAnotherOptimizerIsChosen) {
+  config::NodeConfig config = Config("gradient");
+  config.experimental.outer = "plain";
+  const auto plan = LearnerPlanOf(config, SomeShape());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outer.kind, federation::OuterOptions::Kind::kPlain);
 }
 
 TEST(LearnerPlanOf, LargeCoresTakeSmallStepsAndFisherInformationHoldsThem) {

@@ -5,9 +5,11 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "node/client/client.h"
 #include "node/program/program.h"
@@ -51,6 +53,12 @@ class NodeTextsTest : public NodeTest {
     return client::NodeClient(node_->api_address())
         .Call<learning::v1::ListLessonSourcesResponse>(learning::v1::ListLessonSourcesRequest())
         .value();
+  }
+  void WaitForSources(int number) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (Sources().sources_size() < number && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   }
 
   fs::path texts_;
@@ -103,6 +111,29 @@ TEST_F(NodeTextsTest, ARefusedFileIsNamedAndTheOthersAreTaken) {
   Write("letter.docx", "x");
   EXPECT_EQ(Ruvd({"learn", "add", (texts_ / "letter.docx").string()}), 1);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("letter.docx"), HasSubstr("*.md")));
+}
+
+// The first file is there before, the second appears, and the first changes.
+TEST_F(NodeTextsTest, AWatchedFolderIsSentAsItChanges) {
+  Write("pump.txt", Document("pump", 10));
+  Start();
+  std::thread person([&] {
+    WaitForSources(1);
+    Write("ward/boiler.md", Document("boiler", 20));
+    Write("photo.jpg", "no text");
+    WaitForSources(2);
+    Write("pump.txt", Document("pump", 10) + Document("valve", 20));
+  });
+  EXPECT_EQ(Ruvd({"learn", "add", texts_.string(), "--user", "ada", "--watch", "--every", "0.1",
+                  "--count", "3"}),
+            0)
+      << err_.str();
+  person.join();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("ward/boiler.md: "), HasSubstr("pump.txt: ")));
+  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("photo")));
+  ASSERT_EQ(Sources().sources_size(), 3);
+  EXPECT_EQ(Ruvd({"learn", "add", (texts_ / "pump.txt").string(), "--watch"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("is not a folder"));
 }
 
 TEST_F(NodeTextsTest, AnUploadThatBreaksOffStoresNothing) {

@@ -47,6 +47,20 @@ TEST_F(LocalContributorTest, OpenDeltasAreTrainedOnWhatMayLeave) {
   EXPECT_NE(Made(ConsentTier::kPublic).contribution.floats, made.contribution.floats);
 }
 
+// Found by review: `ruvd learn pause` stopped this node's own training only.
+TEST_F(LocalContributorTest, PausedLearningGivesNothingToRounds) {
+  plan_ = PlanOf(ContributionKind::kDelta);
+  AddTexts("notes", 4);
+  ASSERT_TRUE(changes_->SetPaused(true).ok());
+  EXPECT_EQ(Refusal(ConsentTier::kPublic), reasons::kLearningPaused);
+  EXPECT_NE(message_.find("ruvd learn resume"), std::string::npos);
+  ASSERT_TRUE(changes_->SetPaused(false).ok());
+  EXPECT_EQ(Made(ConsentTier::kPublic).lessons, 4U);
+  options_.learns = false;
+  EXPECT_EQ(Refusal(ConsentTier::kPublic), reasons::kLearningPaused);
+  EXPECT_NE(message_.find("learning.enabled"), std::string::npos);
+}
+
 // Moves the zero state by a contribution, scaled to this norm.
 GlobalState Moved(const LearnerPlan& plan, const Contribution& contribution, double norm) {
   GlobalState state = federation::EmptyState(plan, 1);

@@ -17,6 +17,7 @@
 #include "node/learning/learning_services.h"
 #include "node/learning/text_lessons.h"
 #include "storage/consent/consent_book.h"
+#include "storage/changes/change_store.h"
 #include "storage/lessons/lesson_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "tests/federation/fixture.h"
@@ -35,6 +36,7 @@ class RoundLessonsTest : public DatabaseTest {
     book_ = storage::ConsentBook::Open(*store_, key_).value();
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = 4}).value();
     lessons_ = storage::LessonStore::Open(*database_).value();
+    changes_ = storage::ChangeStore::Open(*database_).value();
     OpenTrajectories(1000);
   }
   void OpenTrajectories(size_t capacity) {
@@ -110,6 +112,7 @@ class RoundLessonsTest : public DatabaseTest {
     services.clock = &clock_;
     services.trajectories = trajectories_.get();
     services.lessons = lessons_.get();
+    services.changes = changes_.get();
     services.patterns = patterns_.get();
     services.package_id = kRoundLessonsPackage;
     services.consents = book_.get();
@@ -124,6 +127,7 @@ class RoundLessonsTest : public DatabaseTest {
   std::unique_ptr<storage::ConsentBook> book_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::LessonStore> lessons_;
+  std::unique_ptr<storage::ChangeStore> changes_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
 
  private:
