@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "federation/learner/privacy_plan.h"
 #include "node/log/log.h"
+#include "node/reasons.h"
 #include "node/sharing/core_lesson_trainer.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"

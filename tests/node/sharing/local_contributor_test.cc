@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "node/reasons.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
