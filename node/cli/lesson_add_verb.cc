@@ -354,14 +354,14 @@ void AddLessonAddVerb(VerbTable& verbs) {
   add.Option("--user", flags->user,
              "The person whose texts they are; erasing the user erases them");
   add.Option("--tier", flags->tier,
-             "The most that may leave the node of what is learned: private, masked, dp or public. "
-             "It only lowers what the consents allow");
+             "The most that may leave the node of what is learned: private, masked, dp or public; "
+             "it only lowers what the consents allow");
   add.Option("--as", flags->format,
              "Read the files as text, markdown or jsonl, whatever their name")
       .OneOf({"text", "markdown", "jsonl"});
-  add.Option("--watch", flags->watch,
-             "Go on until Ctrl-C and send what appears or changes in the folders. The lessons of "
-             "a deleted file stay until `ruvd learn withdraw`");
+  add.Switch("--watch", flags->watch,
+             "Send what appears or changes in the folders, until Ctrl-C; lessons of a deleted file "
+             "stay until `ruvd learn withdraw`");
   add.Option("--every", flags->every, "With --watch: seconds between two looks at the folders")
       .InRange(kLeastWait, kLongestWait);
   add.Option("--count", flags->count, "With --watch: stop after this many files");
