@@ -197,7 +197,8 @@ bool RoundLearning::WorkForSum(Context& context) {
                                                    .round = work.round,
                                                    .base = base.get(),
                                                    .tier = privacy::ConsentTier::kMasked,
-                                                   .nodes = work.members};
+                                                   .nodes = work.members,
+                                                   .max_batch = work.max_batch};
         if (work.sum) {
           *made = contributor->MakeSum(services, request);
         } else if (const absl::Status checked = contributor->CheckLessons(services, request);
@@ -207,9 +208,9 @@ bool RoundLearning::WorkForSum(Context& context) {
           *made = checked;
         }
       },
-      [this, work = *work, made](Context&) {
+      [this, work = *work, made, begin = options_.clock->Now()](Context&) {
         working_ = false;
-        EndWorkForSum(work, *std::move(made));
+        EndWorkForSum(work, *std::move(made), options_.clock->Now() - begin);
         return absl::OkStatus();
       });
   working_ = started.ok();
@@ -218,13 +219,14 @@ bool RoundLearning::WorkForSum(Context& context) {
 }
 
 void RoundLearning::EndWorkForSum(const sharing::MaskedContributions::Work& work,
-                                  absl::StatusOr<std::optional<sharing::PreparedSum>> made) {
+                                  absl::StatusOr<std::optional<sharing::PreparedSum>> made,
+                                  Duration took) {
   if (!work.sum) {
     masked_->SetChecked(made.status());
   } else if (made.ok()) {
-    masked_->SetSum(work.round, **std::move(made));
+    masked_->SetSum(work.round, **std::move(made), took);
   } else {
-    masked_->SetSum(work.round, made.status());
+    masked_->SetSum(work.round, made.status(), took);
   }
 }
 

@@ -75,7 +75,7 @@ class RoundLearning {
   // Begins what the masked sums need of the learning pool; false if they need nothing.
   bool WorkForSum(Context& context);
   void EndWorkForSum(const sharing::MaskedContributions::Work& work,
-                     absl::StatusOr<std::optional<sharing::PreparedSum>> made);
+                     absl::StatusOr<std::optional<sharing::PreparedSum>> made, Duration took);
   // Returns how many members count, this one included.
   static size_t Contributors(const federation::GossipCore& core);
   // Returns whether this node should contribute to the running round now, by itself.

@@ -161,9 +161,15 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
     return sampling;
   }
   const double units = static_cast<double>(federation::PublicUnits(sampling.units.size()));
-  sampling.rate = std::min(largest, static_cast<double>(options_.max_batch) / units);
+  sampling.rate = std::min(largest, MaxBatch(request) / units);
   RETURN_IF_ERROR(RequireSignal(request, sampling));
   return sampling;
+}
+
+double LocalContributor::MaxBatch(const ContributionRequest& request) const {
+  return static_cast<double>(request.max_batch == 0
+                                 ? options_.max_batch
+                                 : std::min(options_.max_batch, request.max_batch));
 }
 
 LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest& request,
@@ -176,7 +182,7 @@ LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest&
                     .units = collector.TakeUnits(),
                     .contributors = collector.contributors()};
   const double units = static_cast<double>(std::max<size_t>(sampling.units.size(), 1));
-  sampling.rate = std::min(1.0, static_cast<double>(options_.max_batch) / units);
+  sampling.rate = std::min(1.0, MaxBatch(request) / units);
   return sampling;
 }
 

@@ -66,6 +66,7 @@ struct ContributionRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;  // from the operator's record
   // Members that contribute, this one included: for the predicted signal only
   size_t nodes = 1;
+  size_t max_batch = 0;  // lowers LocalContributorOptions::max_batch; 0: it does not
 };
 
 // The lessons of a contribution, and how they are sampled.
@@ -83,6 +84,9 @@ struct PreparedSum {
   uint64_t round = 0;
   privacy::UnitSum sum;
   LessonSampling sampling;
+
+  // Units that were expected in the sample.
+  double expected() const { return sampling.rate * static_cast<double>(sampling.units.size()); }
 };
 
 // This node's paid input to a masked sum.
@@ -198,6 +202,8 @@ class LocalContributor {
   absl::Status RequireSignal(const ContributionRequest& request, const Sampling& sampling) const;
   absl::StatusOr<Sampling> PlanNoised(const ContributionRequest& request,
                                       const ShareableLessons& lessons) const;
+  // Returns the most units that are expected in a sample.
+  double MaxBatch(const ContributionRequest& request) const;
   Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;
   // Returns whether the round was charged; INVALID_ARGUMENT if the clock went back behind a charge.
   absl::StatusOr<bool> IsCharged(const learning::LearningServices& services,

@@ -29,6 +29,9 @@ namespace {
 constexpr int64_t kKeysPercent = 8;
 constexpr int64_t kSharesPercent = 29;
 constexpr int64_t kAttemptPercent = 33;
+// Percent of a round that computing a sum may take: then it is ready in the first attempt.
+constexpr int64_t kSumPercent = kSharesPercent - kKeysPercent;
+constexpr double kMaxBatch = 1e6;  // more than any sample has
 
 absl::Status Waits(std::string_view why) {
   return absl::FailedPreconditionError(absl::string_view(why.data(), why.size()));
@@ -37,7 +40,8 @@ absl::Status Waits(std::string_view why) {
 absl::Status TooSlow(uint64_t round) {
   return Error(absl::StatusCode::kDeadlineExceeded, reasons::kMaskedRoundFailed,
                "the gradient of masked round {} was not ready while the members still waited for "
-               "it, so this node gave nothing; set a longer federation.round_seconds on all nodes",
+               "it, so this node gave nothing; its next samples are smaller. Set a longer "
+               "federation.round_seconds on all nodes for larger ones",
                round);
 }
 
@@ -178,24 +182,42 @@ std::optional<MaskedContributions::Work> MaskedContributions::TakeWork() {
   const uint64_t round = rounds_->round();
   if (part_) {
     checked_ = round;
-    return std::exchange(part_->ordered, true)
-               ? std::nullopt
-               : std::optional(Work{.sum = true, .round = round, .members = part_->members});
+    return std::exchange(part_->ordered, true) ? std::nullopt
+                                               : std::optional(Work{.sum = true,
+                                                                    .round = round,
+                                                                    .members = part_->members,
+                                                                    .max_batch = max_batch_});
   }
   return std::exchange(checked_, round) == round
              ? std::nullopt
              : std::optional(Work{.round = round,
                                   .members = std::clamp(alive_, limits::kMinCliqueMembers,
-                                                        limits::kMaxCliqueMembers)});
+                                                        limits::kMaxCliqueMembers),
+                                  .max_batch = max_batch_});
 }
 
 void MaskedContributions::SetChecked(const absl::Status& checked) {
   available_ = checked;
+  // A machine that was busy may have made the sample too small for a signal; only another sum tells
+  // whether it still is.
+  if (!checked.ok()) {
+    max_batch_ = std::min(2 * max_batch_, static_cast<size_t>(kMaxBatch));
+  }
   next_look_ms_ = 0;
   Refuse(checked);
 }
 
-void MaskedContributions::SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum) {
+void MaskedContributions::LimitBatch(const PreparedSum& sum, Duration took) {
+  const double allowed = static_cast<double>(options_.plan->round_ms) * kSumPercent / 100;
+  const double needed = std::max(1.0, std::chrono::duration<double, std::milli>(took).count());
+  const double units = sum.expected() * allowed / needed;
+  max_batch_ = static_cast<size_t>(std::clamp(units, 1.0, kMaxBatch));
+}
+
+void MaskedContributions::SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum, Duration took) {
+  if (sum.ok()) {
+    LimitBatch(*sum, took);
+  }
   // What passes by itself does not keep this node from the next round.
   const bool passes = absl::IsCancelled(sum.status()) || absl::IsAborted(sum.status());
   available_ = passes ? absl::OkStatus() : sum.status();

@@ -78,15 +78,18 @@ class MaskedContributions {
   struct Work {
     bool sum = false;  // MakeSum, then SetSum; otherwise CheckLessons, then SetChecked
     uint64_t round = 0;
-    size_t members = 0;  // of the group, or expected ones
+    size_t members = 0;    // of the group, or expected ones
+    size_t max_batch = 0;  // for ContributionRequest: so large a sample is ready in time
   };
   // Returns work, each once.
   std::optional<Work> TakeWork();
   // The answer to work: whether this node has something to give. If so, it announces itself for the
   // next round.
   void SetChecked(const absl::Status& checked);
-  // The answer to work: the sum of a round, or why there is no sum. After the round it is dropped.
-  void SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum);
+  // The answer to work: the sum of a round, or why there is no sum, and how long that took. After
+  // the round the sum is dropped; the next samples are so small that they are ready in time. How
+  // small they are depends on this machine's speed; no one else learns it.
+  void SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum, Duration took);
 
   // Writes the fields of a masked contribution.
   void Write(admin::v1::RoundsStatus* view) const;
@@ -123,6 +126,7 @@ class MaskedContributions {
   void End(const federation::MaskedRoundEnded& ended);
   bool Participates(const TickContext& turn);
   absl::Status CheckParticipates(const TickContext& turn) const;
+  void LimitBatch(const PreparedSum& sum, Duration took);
   void Refuse(const absl::Status& why);
   void FindSums(const federation::GossipCore& core, federation::ClusterRounds& rounds);
   void Recount(uint64_t round, std::span<const federation::Item> items,
@@ -139,6 +143,7 @@ class MaskedContributions {
   size_t alive_ = 0;              // members that count, this node included
   std::optional<Part> part_;      // nullopt: this node takes no part in the running round
   absl::Status available_;        // whether this node has something to give
+  size_t max_batch_ = 0;          // units that are ready in time; 0: any number, as far as is known
   uint64_t checked_ = 0;          // the last round for which that was asked
   Given unsent_;                  // a charged share that is not offered yet
   Given given_;

@@ -41,7 +41,9 @@ class MaskedContributionsTest : public ::testing::Test {
   static constexpr Duration kStep = std::chrono::milliseconds(200);
   static constexpr double kEpsilon = 8;
   static constexpr double kDelta = 1e-6;
-  static constexpr double kRate = 0.25;
+  static constexpr size_t kUnitsPerSampled = 4;
+  static constexpr double kRate = 1.0 / kUnitsPerSampled;
+  static constexpr size_t kExpected = 20;  // units of a sample without a limit
 
   struct Node {
     std::unique_ptr<storage::Database> database;
@@ -271,7 +273,7 @@ class MaskedContributionsTest : public ::testing::Test {
     Node& node = nodes_[i];
     if (!node.working) {
       if (const auto work = node.masked->TakeWork()) {
-        node.working = {*work, swarm_->now().now + (work->sum ? node.takes : Duration{})};
+        node.working = {*work, swarm_->now().now + (work->sum ? TimeOf(node, *work) : Duration{})};
       }
     }
     if (!node.working || swarm_->now().now < node.working->second) {
@@ -281,17 +283,25 @@ class MaskedContributionsTest : public ::testing::Test {
     if (!work.sum) {
       node.masked->SetChecked(node.nothing);
     } else if (node.nothing.ok()) {
-      node.masked->SetSum(work.round, SumOf(work.round));
+      node.masked->SetSum(work.round, SumOf(work), TimeOf(node, work));
     } else {
-      node.masked->SetSum(work.round, node.nothing);
+      node.masked->SetSum(work.round, node.nothing, Duration{});
     }
   }
-  PreparedSum SumOf(uint64_t round) {
+  static size_t UnitsOf(const MaskedContributions::Work& work) {
+    return work.max_batch == 0 ? kExpected : std::min(kExpected, work.max_batch);
+  }
+  // A smaller sample takes less time.
+  static Duration TimeOf(const Node& node, const MaskedContributions::Work& work) {
+    return node.takes * static_cast<int64_t>(UnitsOf(work)) / static_cast<int64_t>(kExpected);
+  }
+  PreparedSum SumOf(const MaskedContributions::Work& work) {
+    const uint64_t round = work.round;
     const size_t values = federation::LayoutOfSums(*plan_).Values();
     PreparedSum sum{.round = round,
                     .sum = privacy::UnitSum::Create(plan_->grid, plan_->clip_norm, values).value(),
                     .sampling = {.names = {"a lesson"},
-                                 .units = {},
+                                 .units = federation::LessonUnits(UnitsOf(work) * kUnitsPerSampled),
                                  .contributors = {{.user = "ann", .session = ""}},
                                  .rate = kRate}};
     for (int unit = 0; unit < 20; ++unit) {

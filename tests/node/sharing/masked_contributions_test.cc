@@ -82,7 +82,7 @@ TEST_F(MaskedContributionsTest, WhoIsSlowIsLeftOutAndCostsTheOthersNothing) {
   ExpectPaidOnce();
   EXPECT_EQ(Charges(0), 1U);
   EXPECT_EQ(Charges(2), 0U);
-  nodes_[2].takes = seconds(70);  // longer than a round
+  nodes_[2].takes = seconds(2800);  // longer than a round for each unit of a sample
   // The next round that it takes part in clears the message.
   bool named = false;
   for (int i = 0; i < 2000 && !named; ++i) {
@@ -90,6 +90,24 @@ TEST_F(MaskedContributionsTest, WhoIsSlowIsLeftOutAndCostsTheOthersNothing) {
     named = View(2).refusal().find("federation.round_seconds") != std::string::npos;
   }
   EXPECT_TRUE(named);
+  ExpectPaidOnce();
+}
+
+// Found with real nodes: a machine that was too busy for its sample began one in each round and
+// never gave any.
+TEST_F(MaskedContributionsTest, WhoWasTooSlowTakesASmallerSampleAndGivesAShare) {
+  Start(5, 5);
+  nodes_[2].takes = seconds(70);  // longer than a round
+  RunToRound(4);
+  const size_t given = Count(2, ItemKind::kMaskShare);
+  EXPECT_GE(given, 1U);
+  nodes_[2].takes = seconds(3500);  // one unit of the sample takes longer than a round
+  nodes_[2].nothing = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak, "few");
+  RunToRound(8);
+  nodes_[2].takes = seconds(2);
+  nodes_[2].nothing = absl::OkStatus();
+  RunToRound(13);
+  EXPECT_GE(Count(2, ItemKind::kMaskShare), given + 2) << "a fast machine takes part again";
   ExpectPaidOnce();
 }
 
