@@ -37,6 +37,7 @@ constexpr char kDescription[] =
     "loop learn without end. Latencies count from the time at which a request was due. Ratios are "
     "of\n"
     "percentiles with learning to those without; intervals: 95 % bootstrap over pairs of blocks.\n"
+    "With --rounds the node contributes to rounds of its cluster instead, one after the other.\n"
     "The verdict asks for a 99th percentile of at most 1.2 times that without learning.";
 
 struct Arguments {
@@ -50,6 +51,7 @@ struct Arguments {
   int tokens = 32;
   int threads = 1;
   std::vector<std::string> settings;
+  bool rounds = false;
 };
 
 double SecondsSince(TimePoint begun) {
@@ -80,11 +82,15 @@ absl::StatusOr<std::vector<double>> RunBlock(ServedNode& node, const std::vector
   }
 }
 
-// Runs both loops, one round after the other, until the object is destroyed. A round ends with an
-// error when learning is paused, and that is how rounds are ended here.
+// Runs both loops, one round after the other, until the object is destroyed; or only lets the node
+// contribute to the rounds of its cluster. A round ends with an error when learning is paused, and
+// that is how rounds are ended here.
 class Learning {
  public:
-  explicit Learning(ServedNode& node) : node_(node) {
+  Learning(ServedNode& node, bool loops) : node_(node) {
+    if (!loops) {
+      return;
+    }
     background_ = std::thread([this] {
       while (!ended_) {
         rounds_ += node_.RunBackground(true).ok() ? 1 : 0;
@@ -99,8 +105,10 @@ class Learning {
   ~Learning() {
     ended_ = true;
     node_.Pause().IgnoreError();
-    background_.join();
-    deep_.join();
+    if (background_.joinable()) {
+      background_.join();
+      deep_.join();
+    }
   }
   Learning(const Learning&) = delete;
   Learning& operator=(const Learning&) = delete;
@@ -171,7 +179,7 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
     };
     RETURN_IF_ERROR(run(false));
     RETURN_IF_ERROR(node.Resume());
-    const Learning learning(node);
+    const Learning learning(node, !arguments.rounds);
     RETURN_IF_ERROR(run(true));
     ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node.Status());
     latencies.deep_steps = status.deep().step();
@@ -182,8 +190,12 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
 
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
+  std::vector<std::string> settings = arguments.settings;
+  if (arguments.rounds) {
+    settings.insert(settings.begin(), {"federation.enabled=true", "federation.round_seconds=5"});
+  }
   ASSIGN_OR_RETURN(const config::NodeConfig config,
-                   ConfigOf(arguments.model, arguments.threads, arguments.settings));
+                   ConfigOf(arguments.model, arguments.threads, settings));
   node::NodeTuning tuning;
   tuning.deep.steps = 10'000;  // a deep round never ends by itself
   std::vector<TextPair> pairs;
@@ -197,13 +209,27 @@ absl::Status Run(const Arguments& arguments) {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config, tuning));
   RETURN_IF_ERROR(node->Pause());
-  RETURN_IF_ERROR(TeachAll(*node, pairs));
+  if (arguments.rounds) {
+    std::string text;
+    for (const TextPair& pair : pairs) {
+      text += pair.prompt + pair.completion + "\n\n";
+    }
+    RETURN_IF_ERROR(node->ContributeFrom(text));
+  } else {
+    RETURN_IF_ERROR(TeachAll(*node, pairs));
+  }
   ASSIGN_OR_RETURN(const Latencies latencies, Measure(*node, pairs, arguments));
   ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node->Status());
+  uint64_t contributions = 0;
+  if (arguments.rounds) {
+    ASSIGN_OR_RETURN(const admin::v1::RoundsStatus own, node->Rounds());
+    contributions = own.own_contributions();
+  }
   nlohmann::json out = {{"experiment", "beside_learning"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
                         {"deep_steps", latencies.deep_steps},
                         {"rounds", status.rounds()},
+                        {"contributions", contributions},
                         {"seconds_learning_waited", status.paused_seconds()},
                         {"seconds_learning", arguments.seconds * arguments.blocks}};
   size_t requests = 0;
@@ -212,9 +238,10 @@ absl::Status Run(const Arguments& arguments) {
   }
   fmt::print(
       "{} requests of {} tokens with learning and as many without; meanwhile {} steps of the deep "
-      "loop and {} background rounds; learning waited {:.0f} of {:.0f} s\n",
-      requests, arguments.tokens, latencies.deep_steps, status.rounds(), status.paused_seconds(),
-      arguments.seconds * arguments.blocks);
+      "loop, {} background rounds and {} contributions to rounds of the cluster; learning waited "
+      "{:.0f} of {:.0f} s\n",
+      requests, arguments.tokens, latencies.deep_steps, status.rounds(), contributions,
+      status.paused_seconds(), arguments.seconds * arguments.blocks);
   std::vector<size_t> all(latencies.with.size());
   for (size_t i = 0; i < all.size(); ++i) {
     all[i] = i;
@@ -250,6 +277,8 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", arguments.tokens, "of a completion")->check(CLI::Range(1, 256));
   app.add_option("--threads", arguments.threads, "inference.threads of the node")
       ->check(CLI::Range(1, 64));
+  app.add_flag("--rounds", arguments.rounds,
+               "contribute to rounds of the cluster instead of learning for this node alone");
   app.add_option("--set", arguments.settings, "KEY=VALUE of the node's configuration");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = ruvd::bench::Run(arguments);

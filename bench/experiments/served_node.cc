@@ -10,9 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/identity.h"
 #include "node/api/rpc_status.h"
+#include "node/process/node_files.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
 
 namespace ruvd::bench {
 namespace {
@@ -26,6 +34,27 @@ absl::StatusOr<std::filesystem::path> MakeFolder() {
                  "no folder can be made like {}; set TMPDIR to one that can be written", pattern);
   }
   return std::filesystem::path(pattern);
+}
+
+// Makes a cluster of which this node is the only member.
+absl::Status Admit(config::NodeConfig* config) {
+  constexpr int64_t kDayMillis = 24 * 3600 * 1000;
+  RETURN_IF_ERROR(MakeDataFolder(config->node.data_dir));
+  const std::filesystem::path data(config->node.data_dir);
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile));
+  const privacy::ClusterAuthority authority = privacy::ClusterAuthority::Generate();
+  const int64_t now_ms = SystemClock().WallMillis();
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert certificate,
+                   authority.Issue({.node_key = key.public_key(),
+                                    .name = "bench",
+                                    .not_before_ms = now_ms - 60'000,
+                                    .not_after_ms = now_ms + kDayMillis,
+                                    .serial = 1}));
+  config->federation.authority = ToHex(authority.public_key());
+  config->federation.listen = "127.0.0.1:0";
+  config->federation.tls = "off";
+  return WriteFileAtomically(data / admission::kNodeCertificateFile, certificate.Encode());
 }
 
 }  // namespace
@@ -53,7 +82,11 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig
   config.api.listen = "127.0.0.1:0";
   config.storage.reserve_bytes = 2 << 20;
   config.log.level = "warn";
+  if (config.federation.enabled) {
+    RETURN_IF_ERROR(Admit(&config));
+  }
   ASSIGN_OR_RETURN(served->node_, node::Node::StartTuned(config, tuning));
+  served->client_ = std::make_unique<client::NodeClient>(served->node_->api_address());
   const auto channel =
       grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
   served->inference_ = inference::v1::InferenceService::NewStub(channel);
@@ -123,6 +156,23 @@ absl::StatusOr<learning::v1::LearningStatus> ServedNode::Status() {
   RETURN_IF_ERROR(api::FromRpcStatus(
       learning_->GetLearningStatus(&context, learning::v1::GetLearningStatusRequest(), &response)));
   return response.status();
+}
+
+absl::Status ServedNode::ContributeFrom(const std::string& text) {
+  learning::v1::LessonFile file;
+  file.set_name("texts.txt");
+  file.set_bytes(text.size());
+  file.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  RETURN_IF_ERROR(client_->AddLessons(file, text).status());
+  admin::v1::SetConsentRequest consent;
+  consent.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  return client_->Call<admin::v1::SetConsentResponse>(consent).status();
+}
+
+absl::StatusOr<admin::v1::RoundsStatus> ServedNode::Rounds() {
+  ASSIGN_OR_RETURN(const auto status,
+                   client_->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+  return status.rounds();
 }
 
 absl::Status ServedNode::Pause() {

@@ -13,9 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "node/client/client.h"
 #include "node/config/config.h"
 #include "node/process/node.h"
 #include "node/process/node_tuning.h"
+#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 
@@ -31,7 +33,8 @@ absl::StatusOr<config::NodeConfig> ConfigOf(const std::string& model, int thread
 // client that talks to it over gRPC. Calls may come from several threads.
 class ServedNode {
  public:
-  // Folder, address and the reserve of the disk are set here; the rest of `config` stays.
+  // Folder, addresses and the reserve of the disk are set here; the rest of `config` stays. If it
+  // enables federation, the node is the only member of a cluster of its own.
   static absl::StatusOr<std::unique_ptr<ServedNode>> Start(config::NodeConfig config,
                                                            const node::NodeTuning& tuning);
   ~ServedNode();
@@ -48,6 +51,10 @@ class ServedNode {
   absl::StatusOr<learning::v1::RunBackgroundResponse> RunBackground(bool replay);
   absl::StatusOr<learning::v1::RunDeepResponse> RunDeep();
   absl::StatusOr<learning::v1::LearningStatus> Status();
+  // Adds a text from which something may leave under the tier `public`, and consents to it, so that
+  // the node contributes to the rounds of its cluster.
+  absl::Status ContributeFrom(const std::string& text);
+  absl::StatusOr<admin::v1::RoundsStatus> Rounds();
   // Pausing ends the rounds that run.
   absl::Status Pause();
   absl::Status Resume();
@@ -57,6 +64,7 @@ class ServedNode {
 
   std::filesystem::path folder_;
   std::unique_ptr<node::Node> node_;
+  std::unique_ptr<client::NodeClient> client_;
   std::unique_ptr<inference::v1::InferenceService::Stub> inference_;
   std::unique_ptr<learning::v1::LearningService::Stub> learning_;
 };
