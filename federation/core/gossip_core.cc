@@ -36,7 +36,7 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
     return privacy::ShareableKind::kMaskedSum;
   }
   return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
-                                    : privacy::ShareableKind::kDpAdapterDelta;
+                                    : privacy::ShareableKind::kDpContribution;
 }
 
 absl::Status UnknownBytes() {
@@ -176,12 +176,12 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
                                                Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
   const bool had_plain =
-      privacy::TierAllows(state_->consent, privacy::ShareableKind::kAdapterDelta);
+      privacy::TierAllows(state_->consent, privacy::ShareableKind::kContribution);
   state_->consent = record.tier;
   // Items do not state whether they are noised. If the former tier allowed plain updates, some of
   // them may not be.
-  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
-      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kAdapterDelta))) {
+  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpContribution) ||
+      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kContribution))) {
     state_->exchange.Withdraw(ItemKind::kContribution);
   }
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||

@@ -62,7 +62,7 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
     case ItemKind::kCheckpoint:
       break;
   }
-  return privacy::EnvelopePurpose::kAdapterDelta;
+  return privacy::EnvelopePurpose::kLearning;
 }
 
 bool IsMaskItem(ItemKind kind) {

@@ -30,12 +30,6 @@ absl::Status OtherKind(ConsentTier tier) {
                TierName(tier));
 }
 
-absl::Status UnknownUnit() {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-               "gradients of rounds are those of lessons or users, but the plan protects whole "
-               "nodes; choose another unit");
-}
-
 // Returns the zCDP of what peers see of a round, without sampling.
 absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
   return federation::RhoOfRound(plan, tier == ConsentTier::kMasked);
@@ -58,9 +52,6 @@ absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) 
   }
   RETURN_IF_ERROR(CoreShapeOfPlan(plan, *options_.frame).status());
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
-  if (plan.kind == ContributionKind::kGradient && plan.unit == PrivacyUnit::kNode) {
-    return UnknownUnit();
-  }
   if (tier == ConsentTier::kPublic) {
     return absl::OkStatus();
   }

@@ -8,6 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
@@ -156,12 +157,11 @@ absl::StatusOr<double> CohortLedger::EpsilonOfCohort(uint64_t joined, double del
   return bound.value;
 }
 
-absl::StatusOr<double> CohortLedger::LargestEpsilon(double delta,
-                                                    const dp::RdpCurve& besides) const {
-  RETURN_IF_ERROR(dp::EpsilonOf(besides, delta).status());
+absl::StatusOr<double> CohortLedger::LargestEpsilon(double delta) const {
+  RETURN_IF_ERROR(dp::CheckDelta(delta));
   double largest = 0;
   Visit(0, kForEver, [&](const Cohorts& cohorts) {
-    largest = std::max(largest, EpsilonWith(cohorts.spent, besides, delta));
+    largest = std::max(largest, EpsilonWith(cohorts.spent, {}, delta));
     return true;
   });
   return largest;

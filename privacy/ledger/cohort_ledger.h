@@ -51,8 +51,8 @@ class CohortLedger {
   // Returns the epsilon that such a unit has spent. Both functions below fail with INVALID_ARGUMENT
   // unless 0 < delta < 1.
   absl::StatusOr<double> EpsilonOfCohort(uint64_t joined, double delta) const;
-  // Returns the largest epsilon of any unit that also bears the cost `besides`.
-  absl::StatusOr<double> LargestEpsilon(double delta, const dp::RdpCurve& besides = {}) const;
+  // Returns the largest epsilon of any unit.
+  absl::StatusOr<double> LargestEpsilon(double delta) const;
 
   // Returns the newest round that was charged; 0: none was.
   uint64_t newest_round() const { return newest_round_; }

@@ -22,8 +22,6 @@ struct LedgerTotals {
   uint64_t reservations = 0;
   uint64_t shares = 0;      // of the reservations, those for shares of masked sums
   uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
-  // The sum of a node's charges, which stays at its largest value instead of overflowing
-  uint64_t rho_q32 = 0;
 };
 
 }  // namespace ruvd::storage
@@ -51,22 +49,20 @@ class LedgerAccounts {
 
   // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
   // this cost (CohortLedger); `round` + 1, which means that none may, for a unit without a budget.
-  // The unit is not the node.
   uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
                           const privacy::dp::RdpCurve& cost) const;
 
   // Returns zeros for a unit without charges.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
   const Counter& charged() const { return charged_; }
-  // Returns the largest epsilon at `delta` that the node, or any lesson or user, has spent. A
-  // lesson or user also bears `besides`. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
-  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta,
-                                        const privacy::dp::RdpCurve& besides = {}) const;
+  // Returns the largest epsilon at `delta` that any lesson, or user, has spent. Fails with
+  // INVALID_ARGUMENT unless 0 < delta < 1.
+  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
 
  private:
   std::vector<privacy::UnitBudget> budgets_;
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_;
-  std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;  // of lessons and users
+  std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;
   Counter charged_;
 };
 

@@ -88,12 +88,12 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
 TEST(GossipCore, UnderTheTierDpOnlyNoisedContributionsAreOfferedAndKept) {
   CoreUnderTest node(0, RunRounds);
   Consent(node, privacy::ConsentTier::kDp);
-  EXPECT_EQ(ReasonOf(OfferContribution(node, privacy::ShareableKind::kAdapterDelta).status()),
+  EXPECT_EQ(ReasonOf(OfferContribution(node, privacy::ShareableKind::kContribution).status()),
             reasons::kConsentMissing);
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
             reasons::kConsentMissing);
   Answers offered;
-  offered.Add(*OfferContribution(node, privacy::ShareableKind::kDpAdapterDelta));
+  offered.Add(*OfferContribution(node, privacy::ShareableKind::kDpContribution));
   ASSERT_EQ(offered.accepted.size(), 1U);
   EXPECT_THAT(Consent(node, privacy::ConsentTier::kDp).dropped, IsEmpty()) << "it is paid for";
   EXPECT_THAT(Consent(node, privacy::ConsentTier::kPublic).dropped, IsEmpty());
@@ -169,7 +169,7 @@ TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
   offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
   offered.Add(*node.core().OfferPattern(later, node.now()));
   offered.Add(*node.core().OfferPattern(PatternOf(2), node.now()));
-  offered.Add(*OfferContribution(node, privacy::ShareableKind::kAdapterDelta));
+  offered.Add(*OfferContribution(node, privacy::ShareableKind::kContribution));
   Answers withdrawn;
   withdrawn.Add(node.core().WithdrawPattern(PatternOf(1).id));
   EXPECT_THAT(withdrawn.dropped,

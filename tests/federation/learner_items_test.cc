@@ -145,7 +145,7 @@ TEST(LearnerItems, AContributionReachesAllMembersAndIsWithdrawnFromThem) {
   swarm.Share(0);
   const uint64_t round = RoundAt(*plan, swarm.now().wall_ms);
   auto offered = swarm.core(0).OfferContribution(
-      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kAdapterDelta);
+      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kContribution);
   ASSERT_TRUE(offered.ok()) << offered.status();
   swarm.Apply(0, *std::move(offered));
   ASSERT_TRUE(swarm.RunUntil(
@@ -165,7 +165,7 @@ TEST(LearnerItems, NothingLeavesWithoutConsent) {
                .configure = [&](size_t, federation::GossipConfig& config) { config.plan = plan; }});
   const uint64_t round = RoundAt(*plan, swarm.now().wall_ms);
   const auto offered = swarm.core(0).OfferContribution(
-      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kAdapterDelta);
+      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kContribution);
   EXPECT_EQ(ReasonOf(offered.status()), "CONSENT_MISSING");
 }
 
@@ -186,7 +186,7 @@ TEST(LearnerItems, NodesWithOtherPlansAreToldOfEachOtherAndStayLinked) {
   const uint64_t round = RoundAt(*PlanOfSwarm(), swarm.now().wall_ms);
   auto offered =
       swarm.core(0).OfferContribution(round, ContributionPayload(*PlanOfSwarm(), round),
-                                      swarm.now(), privacy::ShareableKind::kAdapterDelta);
+                                      swarm.now(), privacy::ShareableKind::kContribution);
   ASSERT_TRUE(offered.ok()) << offered.status();
   swarm.Apply(0, *std::move(offered));
   swarm.Run(std::chrono::seconds(5));

@@ -28,12 +28,27 @@ namespace fs = std::filesystem;
 constexpr double kDelta = 1e-6;
 constexpr privacy::PrivacyUnit kLesson = privacy::PrivacyUnit::kLesson;
 
-privacy::LedgerCharge ChargeOf(uint64_t rho_q32) {
-  return {.unit = privacy::PrivacyUnit::kNode,
+// A curve of so many units at every order.
+privacy::dp::RdpCurve Units(uint64_t units) {
+  privacy::dp::RdpCurve curve;
+  curve.q32.fill(units);
+  return curve;
+}
+
+// A charge of all lessons, outside rounds.
+privacy::LedgerCharge ChargeOf(uint64_t units) {
+  return {.unit = kLesson,
           .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
           .sigma = 1,
-          .rho_q32 = rho_q32,
+          .curve = Units(units),
           .subject = "update"};
+}
+
+// The counter file after such charges.
+std::string CounterOf(uint64_t units) {
+  ledger::Counter counter;
+  counter.Add(ChargeOf(units));
+  return FormatCounter(counter);
 }
 
 privacy::dp::RdpCurve Cost(double rho = 0.1) {
@@ -60,8 +75,7 @@ class LedgerBudgetTest : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    options_ = {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .delta = kDelta, .rho_q32 = 1000},
-                            {.unit = kLesson, .epsilon = 4, .delta = kDelta}},
+    options_ = {.budgets = {{.unit = kLesson, .epsilon = 4, .delta = kDelta}},
                 .key = &node_,
                 .counter_file = (folder_ / "privacy-counter").string()};
     ASSERT_EQ(Reopen(), "");
@@ -83,7 +97,12 @@ class LedgerBudgetTest : public StoreTest {
     }
     return ReasonOf(ledger.status());
   }
-  uint64_t Spent() const { return ledger_->totals(privacy::PrivacyUnit::kNode).rho_q32; }
+  // Opens the ledger with a budget for so many units.
+  std::string ReopenWithin(uint64_t units) {
+    options_.budgets[0].epsilon = EpsilonOf(Units(units));
+    return Reopen();
+  }
+  uint64_t Spent() const { return ledger_->counter().lessons.for_all.q32[0]; }
   double SpentByLessons() const { return ledger_->LargestEpsilon(kLesson, kDelta).value(); }
   std::string Counter() const {
     return ReadFile(options_.counter_file, limits::kMaxLedgerCounterBytes).value_or("");
@@ -96,25 +115,26 @@ class LedgerBudgetTest : public StoreTest {
 };
 
 TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
-  options_.budgets = {privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 2, 1e-6).value()};
-  ASSERT_EQ(Reopen(), "");
-  const uint64_t half = options_.budgets[0].rho_q32 / 2;
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(half)).ok());
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(half)).ok());
-  const absl::Status refused = ledger_->Reserve(ChargeOf(half)).status();
+  constexpr uint64_t kHalf = uint64_t{1} << 31;
+  ASSERT_EQ(ReopenWithin(2 * kHalf), "");
+  ASSERT_TRUE(ledger_->Reserve(ChargeOf(kHalf)).ok());
+  ASSERT_TRUE(ledger_->Reserve(ChargeOf(kHalf)).ok());
+  const absl::Status refused = ledger_->Reserve(ChargeOf(kHalf)).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kPrivacyBudgetSpent);
-  const std::string message = MessageOf(refused);
-  EXPECT_THAT(message, testing::HasSubstr("from epsilon 2.000 to 2.495"));
-  EXPECT_THAT(message, testing::HasSubstr("budget of 2.000"));
-  EXPECT_THAT(message, testing::HasSubstr("masked clique"));
+  const double budget = EpsilonOf(Units(2 * kHalf));
+  EXPECT_THAT(MessageOf(refused), testing::HasSubstr(fmt::format("from epsilon {:.3f} to {:.3f}",
+                                                                 budget, budget + 0.5)));
+  EXPECT_THAT(MessageOf(refused), testing::HasSubstr(fmt::format("budget of {:.3f}", budget)));
+  EXPECT_THAT(MessageOf(refused), testing::HasSubstr("add noise"));
   EXPECT_EQ(ledger_->head().sequence, 2U);
   ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(half)).status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(kHalf)).status()), reasons::kPrivacyBudgetSpent);
 }
 
 // In another project's accountant, charges that were too small for its floats passed after the
 // budget was exhausted.
 TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
+  ASSERT_EQ(ReopenWithin(1000), "");
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(999)).ok());
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(2)).status()), reasons::kPrivacyBudgetSpent);
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1)).ok());
@@ -122,14 +142,15 @@ TEST_F(LedgerBudgetTest, AfterTheLimitNothingIsSmallEnough) {
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(0)).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(std::numeric_limits<uint64_t>::max())).status()),
             reasons::kPrivacyBudgetSpent);
-  EXPECT_EQ(privacy::dp::FixedPointRho(std::numeric_limits<double>::denorm_min()).value(), 1U);
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  EXPECT_EQ(privacy::dp::ZcdpCurve(kLeast).value(), Units(1)) << "every cost is rounded up";
 }
 
 TEST_F(LedgerBudgetTest, OldUnitsAreNoLongerEligible) {
   constexpr auto kUser = privacy::PrivacyUnit::kUser;
   EXPECT_EQ(ledger_->OldestEligible(kLesson, 10, Cost()), 0U);
   EXPECT_EQ(ledger_->OldestEligible(kUser, 10, Cost()), 11U) << "users have no budget here";
-  options_.budgets[1].rounds = 3;
+  options_.budgets[0].rounds = 3;
   ASSERT_EQ(Reopen(), "");
   for (const uint64_t round : {10, 11, 12}) {
     const uint64_t oldest = ledger_->OldestEligible(kLesson, round, Cost());
@@ -143,13 +164,11 @@ TEST_F(LedgerBudgetTest, OldUnitsAreNoLongerEligible) {
 }
 
 TEST_F(LedgerBudgetTest, UnitsHaveBudgetsOfTheirOwn) {
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(1000)).ok());
   ASSERT_TRUE(ledger_->Reserve(RoundOf(1)).ok());
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(1)).status()), reasons::kPrivacyBudgetSpent);
   privacy::LedgerCharge of_users = RoundOf(1);
   of_users.unit = privacy::PrivacyUnit::kUser;
   EXPECT_EQ(ReasonOf(ledger_->Reserve(of_users).status()), reasons::kPrivacyBudgetSpent);
-  options_.budgets.pop_back();  // lessons have no budget any more
+  options_.budgets.clear();  // lessons have no budget any more
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(2)).status()), reasons::kPrivacyBudgetSpent);
 }
@@ -204,30 +223,33 @@ TEST_F(LedgerBudgetTest, ARestoredBackupDoesNotRollTheLedgerBack) {
   PrivacyLedgerOptions reading = options_;
   reading.read_only = true;
   database_ = OpenStore();
+  const uint64_t outside = 400 + Cost().q32[0];
   privacy::dp::RdpCurve all = Cost();
   all *= 3;
+  all += Units(400);
   {
     const auto read = PrivacyLedgerStore::Open(*database_, reading).value();
-    EXPECT_EQ(read->totals(privacy::PrivacyUnit::kNode).rho_q32, 400U);
+    EXPECT_EQ(read->counter().lessons.for_all.q32[0], outside);
     EXPECT_EQ(read->LargestEpsilon(kLesson, kDelta).value(), EpsilonOf(all));
   }
   ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(Spent(), 400U);
+  EXPECT_EQ(Spent(), outside);
   EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
-  EXPECT_EQ(ReasonOf(ledger_->Reserve(ChargeOf(601)).status()), reasons::kPrivacyBudgetSpent);
   ASSERT_EQ(Reopen(), "");  // charged once, not at every start
-  EXPECT_EQ(Spent(), 400U);
+  EXPECT_EQ(Spent(), outside);
   EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
-  EXPECT_EQ(ledger_->head().sequence, 4U) << "lost: of the node, in rounds and outside rounds";
+  EXPECT_EQ(ledger_->head().sequence, 3U) << "lost: in rounds and outside rounds";
   // Lessons that joined after the newest round of the counter did not take part in what was lost.
   EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(7)).status()), reasons::kInvalidArgument);
   all = Cost(0.4);
   ASSERT_TRUE(ledger_->Reserve(RoundOf(9, 9, all)).ok());
   all += Cost();
+  all += Units(400);
   EXPECT_EQ(SpentByLessons(), EpsilonOf(all));
 }
 
 TEST_F(LedgerBudgetTest, AStoreBegunAnewStillOwesWhatTheCounterSays) {
+  ASSERT_EQ(ReopenWithin(1000), "");
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(700)).ok());
   Close();
   fs::remove_all(folder_ / "store");
@@ -265,15 +287,16 @@ TEST_F(LedgerBudgetTest, WithoutItsCounterOneRoundCountsForAllLessons) {
 TEST_F(LedgerBudgetTest, ACounterThatIsBehindCatchesUpAndAGarbledOneStops) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(100)).ok());
   const std::string newest = Counter();
-  EXPECT_EQ(newest, "node 100\nlesson 0\nuser 0\n");
-  ASSERT_TRUE(WriteFileAtomically(options_.counter_file, "node 10\nlesson 0\nuser 0\n").ok());
+  EXPECT_EQ(newest, CounterOf(100));
+  EXPECT_THAT(newest, testing::AllOf(testing::StartsWith("lesson 0 0 "),
+                                     testing::EndsWith(" 100 100\nuser 0\n")));
+  ASSERT_TRUE(WriteFileAtomically(options_.counter_file, CounterOf(10)).ok());
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Counter(), newest);
-  for (const char* text : {"", "node 100", "node 100\nlesson 0\n", "node 100\nlesson 0\nuser 0",
-                           "100 0\n", "node x\nlesson 0\nuser 0\n", "node -1\nlesson 0\nuser 0\n",
-                           "node 100\nlesson 0\nuser 0\n\n", "node 007\nlesson 0\nuser 0\n",
-                           "node 100\nuser 0\nlesson 0\n", "node 100\nlesson 1 2 3\nuser 0\n",
-                           "node 18446744073709551616\nlesson 0\nuser 0\n"}) {
+  for (const char* text : {"", "lesson 0", "lesson 0\n", "lesson 0\nuser 0", "0 0\n",
+                           "lesson x\nuser 0\n", "lesson -1\nuser 0\n", "lesson 0\nuser 0\n\n",
+                           "lesson 007\nuser 0\n", "user 0\nlesson 0\n", "lesson 1 2 3\nuser 0\n",
+                           "node 0\nlesson 0\nuser 0\n", "lesson 18446744073709551616\nuser 0\n"}) {
     ASSERT_TRUE(WriteFileAtomically(options_.counter_file, text).ok());
     EXPECT_EQ(Reopen(), reasons::kLedgerBroken) << text;
   }
@@ -284,7 +307,7 @@ TEST_F(LedgerBudgetTest, TheCounterOfLessonsCatchesUpToo) {
   const std::string before = Counter();
   ASSERT_TRUE(ledger_->Reserve(RoundOf(4, 2)).ok());
   const std::string newest = Counter();
-  EXPECT_THAT(newest, testing::StartsWith("node 0\nlesson 4 "));
+  EXPECT_THAT(newest, testing::StartsWith("lesson 4 "));
   const ledger::Counter parsed = ledger::ParseCounter(newest).value();
   privacy::dp::RdpCurve both = Cost();
   both += Cost();
@@ -320,7 +343,7 @@ TEST_F(LedgerBudgetTest, KilledBetweenAnyTwoStepsAChargeIsNeitherLostNorDoubled)
       ASSERT_EQ(Reopen(), "");
       before += kill_at > 0 || after_write ? 10 : 0;
       EXPECT_EQ(Spent(), before);
-      EXPECT_EQ(Counter(), before == 0 ? "" : fmt::format("node {}\nlesson 0\nuser 0\n", before));
+      EXPECT_EQ(Counter(), before == 0 ? "" : CounterOf(before));
     }
   }
 }
