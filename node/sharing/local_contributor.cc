@@ -35,10 +35,12 @@ using privacy::PrivacyUnit;
 
 constexpr int64_t kMillisPerSecond = 1000;
 
+uint64_t SecondAt(int64_t created_ms) {
+  return static_cast<uint64_t>(std::max<int64_t>(created_ms, 0) / kMillisPerSecond);
+}
+
 uint64_t JoinedAt(int64_t created_ms, PrivacyUnit unit) {
-  return unit == PrivacyUnit::kUser
-             ? 0
-             : static_cast<uint64_t>(std::max<int64_t>(created_ms, 0) / kMillisPerSecond);
+  return unit == PrivacyUnit::kUser ? 0 : SecondAt(created_ms);
 }
 
 // A restarted node makes its delta of a round again, bit for bit if its lessons are the same.
@@ -145,8 +147,10 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
                          JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
   UnitCollector collector(lessons, plan.unit);
   for (const ShareableLesson& lesson : lessons.lessons) {
-    const uint64_t joined = JoinedAt(lesson.created_ms, plan.unit);
-    if (joined < sampling.oldest_joined || joined > now) {
+    // The ledger charges a round of users to the lessons that had come by its begin, so no later
+    // lesson may be in it, whatever the unit is.
+    if (JoinedAt(lesson.created_ms, plan.unit) < sampling.oldest_joined ||
+        SecondAt(lesson.created_ms) > now) {
       continue;
     }
     if (displaces && lesson.completion) {

@@ -105,16 +105,19 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
                                    options_.min_snr);
 }
 
-// A cluster may have changed its unit, so what left under another one counts, too.
-void LocalContributor::WriteSpent(admin::v1::ReleaseStatus* view) const {
+// A cluster may have changed its unit, so releases of another one are told, too; what a unit has
+// spent includes them (storage::ledger::LedgerAccounts).
+void LocalContributor::WriteSpent(PrivacyUnit unit, admin::v1::ReleaseStatus* view) const {
   absl::Status known;
   for (const privacy::UnitBudget& budget : options_.budgets) {
     const storage::LedgerTotals totals = options_.ledger->totals(budget.unit);
-    const auto spent = options_.ledger->LargestEpsilon(budget.unit, budget.delta);
-    known.Update(spent.status());
     view->set_releases(view->releases() + totals.reservations);
     view->set_sums(view->sums() || totals.shares > 0);
-    view->set_spent_epsilon(std::max(view->spent_epsilon(), spent.value_or(0)));
+    if (budget.unit == unit) {
+      const auto spent = options_.ledger->LargestEpsilon(unit, budget.delta);
+      known = spent.status();
+      view->set_spent_epsilon(spent.value_or(0));
+    }
   }
   if (!known.ok()) {
     view->set_unknown(MessageOf(known));
@@ -136,7 +139,7 @@ admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan* plan) const {
     view.set_delta(budget->delta);
   }
   if (options_.ledger != nullptr) {
-    WriteSpent(&view);
+    WriteSpent(unit, &view);
   } else if (!options_.unavailable.ok()) {
     view.set_unknown(MessageOf(options_.unavailable));
     view.set_unknown_reason(ReasonOf(options_.unavailable));

@@ -20,12 +20,27 @@ LedgerAccounts::LedgerAccounts(std::vector<privacy::UnitBudget> budgets)
   }
 }
 
+void LedgerAccounts::AddToOtherUnit(const privacy::LedgerCharge& charge) {
+  if (charge.unit == PrivacyUnit::kLesson) {
+    cohorts_.at(PrivacyUnit::kUser).AddForAll(charge.curve);
+    return;
+  }
+  privacy::CohortLedger& lessons = cohorts_.at(PrivacyUnit::kLesson);
+  const privacy::dp::RdpCurve cost = privacy::dp::ReplacementCurve(charge.curve);
+  if (charge.round == 0) {
+    lessons.AddForAll(cost);
+  } else {
+    lessons.AddBesides(charge.round, cost);
+  }
+}
+
 absl::Status LedgerAccounts::AddLost(const privacy::LedgerCharge& charge) {
   if (charge.round == 0) {
     cohorts_.at(charge.unit).AddForAll(charge.curve);
   } else {
     RETURN_IF_ERROR(cohorts_.at(charge.unit).Add(charge.round, charge.oldest_joined, charge.curve));
   }
+  AddToOtherUnit(charge);
   charged_.Add(charge);
   return absl::OkStatus();
 }

@@ -29,6 +29,17 @@ struct LedgerTotals {
 namespace ruvd::storage::ledger {
 
 // What the entries of a ledger add up to, by unit. Not thread-safe.
+//
+// An operator may change the unit of a node, so a charge of one unit counts for the other, too:
+//
+// - A release that hides users also touches each lesson that had come by its round. Without that
+//   lesson, its user's share in the sum would be another one, and not none, because the user may
+//   have more lessons. So the lesson pays for a replacement of the user (dp::ReplacementCurve).
+// - A release that hides lessons costs its user as much as one lesson, and each release may hold
+//   another lesson of the user. So a user pays for all charges of lessons, whenever they joined,
+//   as if one unit had borne them. That bounds a user with one lesson in each release. With k
+//   lessons in a release it costs the user k^2 times the rho, but the ledger does not know k, and
+//   such a release promised nothing to users.
 class LedgerAccounts {
  public:
   // At most one budget for each unit; a unit without one may spend nothing, but is counted.
@@ -40,7 +51,7 @@ class LedgerAccounts {
   absl::Status Add(const privacy::LedgerCharge& charge);
   // Counts a release of a charge of that unit.
   void AddRelease(privacy::PrivacyUnit unit) { --totals_[unit].unreleased; }
-  // Counts the cost of charges of which there is no entry.
+  // Counts the cost of charges of which there is no entry. Fails as Add does.
   absl::Status AddLost(const privacy::LedgerCharge& charge);
 
   // Returns PRIVACY_BUDGET_SPENT, with the figures, if a charge exceeds its unit's budget, and
@@ -55,11 +66,13 @@ class LedgerAccounts {
   // Returns zeros for a unit without charges.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
   const Counter& charged() const { return charged_; }
-  // Returns the largest epsilon at `delta` that any lesson, or user, has spent. Fails with
-  // INVALID_ARGUMENT unless 0 < delta < 1.
+  // Returns the largest epsilon at `delta` that any lesson, or user, has spent in charges of both
+  // units. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
   absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
 
  private:
+  void AddToOtherUnit(const privacy::LedgerCharge& charge);
+
   std::vector<privacy::UnitBudget> budgets_;
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_;
   std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;

@@ -67,9 +67,9 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
 
   privacy::LedgerHead head() const;
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
-  // Returns the largest epsilon at `delta` that any lesson, or user, has spent. For a ledger opened
-  // only for verification it includes what only its counter file has. Fails with INVALID_ARGUMENT
-  // unless 0 < delta < 1.
+  // Returns the largest epsilon at `delta` that any lesson, or user, has spent in charges of both
+  // units (LedgerAccounts). For a ledger opened only for verification it includes what only its
+  // counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
   absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
   // Returns all charges, with those that only the counter file has.
   ledger::Counter counter() const;

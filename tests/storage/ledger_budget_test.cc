@@ -195,6 +195,53 @@ TEST_F(LedgerBudgetTest, EveryLessonHasItsOwnBudget) {
             reasons::kPrivacyBudgetSpent);
 }
 
+// Returns a charge of users for a round.
+privacy::LedgerCharge UsersIn(uint64_t round) {
+  privacy::LedgerCharge charge = RoundOf(round);
+  charge.unit = privacy::PrivacyUnit::kUser;
+  return charge;
+}
+
+// Found by review: what was spent under one unit did not count after a change of privacy.unit.
+TEST_F(LedgerBudgetTest, AUserPaysForWhatLessonsSpent) {
+  options_.budgets.push_back({.unit = privacy::PrivacyUnit::kUser, .epsilon = 4, .delta = kDelta});
+  ASSERT_EQ(Reopen(), "");
+  uint64_t round = 1;
+  for (; ledger_->Check(RoundOf(round)).ok(); ++round) {
+    ASSERT_TRUE(ledger_->Reserve(RoundOf(round)).ok());
+  }
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(ledger_->LargestEpsilon(privacy::PrivacyUnit::kUser, kDelta).value(),
+              SpentByLessons());
+    EXPECT_EQ(ledger_->OldestEligible(privacy::PrivacyUnit::kUser, round, Cost()), round + 1);
+    EXPECT_EQ(ReasonOf(ledger_->Reserve(UsersIn(round)).status()), reasons::kPrivacyBudgetSpent);
+    ASSERT_EQ(Reopen(), "");
+  }
+  // A user may have other lessons in later releases.
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(round, round)).ok());
+  EXPECT_GT(ledger_->LargestEpsilon(privacy::PrivacyUnit::kUser, kDelta).value(), SpentByLessons());
+}
+
+TEST_F(LedgerBudgetTest, ALessonPaysForWhatItsUserSpent) {
+  options_.budgets.push_back({.unit = privacy::PrivacyUnit::kUser, .epsilon = 4, .delta = kDelta});
+  ASSERT_EQ(Reopen(), "");
+  uint64_t round = 11;
+  privacy::dp::RdpCurve cost;
+  for (; ledger_->Check(UsersIn(round)).ok(); ++round) {
+    ASSERT_TRUE(ledger_->Reserve(UsersIn(round)).ok());
+    cost += privacy::dp::ReplacementCurve(Cost());
+  }
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(SpentByLessons(), EpsilonOf(cost)) << "the user may have other lessons";
+    EXPECT_EQ(ReasonOf(ledger_->Reserve(RoundOf(round)).status()), reasons::kPrivacyBudgetSpent);
+    ASSERT_EQ(Reopen(), "");
+  }
+  const uint64_t oldest = ledger_->OldestEligible(kLesson, round, Cost());
+  EXPECT_GT(oldest, 11U);
+  EXPECT_LE(oldest, round) << "lessons that came after these rounds may take part";
+  EXPECT_TRUE(ledger_->Reserve(RoundOf(round, oldest)).ok());
+}
+
 TEST_F(LedgerBudgetTest, EntriesOfAnotherKeyAreRefused) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1)).ok());
   ASSERT_EQ(Reopen(), "");

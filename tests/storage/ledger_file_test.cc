@@ -77,17 +77,20 @@ TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   EXPECT_EQ(file.accounts.charged(), ledger_->counter());
 }
 
-// The largest epsilon is that of the lessons which took part in most rounds, not that of all
-// rounds.
+// The largest epsilon of lessons is that of those which took part in most rounds, not that of all
+// rounds. What the other unit spent counts, too.
 TEST_F(LedgerFileTest, TheLargestEpsilonFollowsFromTheEntriesAlone) {
   for (uint64_t round = 1; round <= 9; ++round) {
     ASSERT_TRUE(ledger_->Reserve(Round(round, round < 4 ? 0 : round - 3)).ok());
   }
   ASSERT_TRUE(ledger_->Reserve(Round(2, 2, privacy::PrivacyUnit::kUser)).ok());
   const auto file = ledger::VerifyLedgerFile(AsBytes(Export())).value();
+  privacy::dp::RdpCurve of_lessons = Cost();
+  of_lessons *= 4;
+  of_lessons += privacy::dp::ReplacementCurve(Cost());
   EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-6).value(),
-            EpsilonOf(4));
-  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(1));
+            privacy::dp::EpsilonOf(of_lessons, 1e-6).value().value);
+  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(10));
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {

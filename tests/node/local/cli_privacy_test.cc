@@ -55,9 +55,13 @@ class CliPrivacyTest : public CliStoreTest {
     }
   }
   static privacy::dp::RdpCurve RoundCost() { return privacy::dp::SampledCurve(0.2, 0.5).value(); }
-  static double EpsilonOfRounds(uint64_t rounds, double delta = 1e-6) {
+  // Returns the epsilon of a lesson after rounds of lessons and of users.
+  static double EpsilonOfRounds(uint64_t rounds, double delta = 1e-6, uint64_t of_users = 0) {
+    privacy::dp::RdpCurve of_user = privacy::dp::ReplacementCurve(RoundCost());
+    of_user *= of_users;
     privacy::dp::RdpCurve curve = RoundCost();
     curve *= rounds;
+    curve += of_user;
     return privacy::dp::EpsilonOf(curve, delta).value().value;
   }
   void Export() { ASSERT_EQ(Run({"privacy", "export", "--out", file_}), 0) << err_.str(); }
@@ -102,9 +106,9 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["units"][0]["unit"], "lesson");
   EXPECT_EQ(file["units"][0]["releases"], "2");
   EXPECT_EQ(file["units"][0]["unreleased"], "1");
-  EXPECT_EQ(file["units"][0]["epsilon"], EpsilonOfRounds(2, 1e-5));
+  EXPECT_EQ(file["units"][0]["epsilon"], EpsilonOfRounds(2, 1e-5, 1));
   EXPECT_EQ(file["units"][1]["unit"], "user");
-  EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(1, 1e-5));
+  EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(3, 1e-5));
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
   EXPECT_EQ(store["entries"], "7");
   EXPECT_EQ(store["head"], file["head"]);
@@ -151,20 +155,20 @@ TEST_F(CliPrivacyTest, VerifyRecomputesWhatALessonSpent) {
   Spend(3, privacy::PrivacyUnit::kLesson);
   Spend(1, privacy::PrivacyUnit::kUser);
   Export();
-  // Rounds of rho 1/2 on a fifth of the lessons; each lesson was in two rounds.
-  const double two = EpsilonOfRounds(2);
+  // Rounds of rho 1/2 on a fifth of the lessons; a lesson was in two rounds and one of users.
+  const double spent = EpsilonOfRounds(2, 1e-6, 1);
   EXPECT_EQ(Verify({"--format", "json"}), 0) << err_.str();
   const json file = json::parse(out_.str());
   EXPECT_EQ(file["units"][0]["unit"], "lesson");
   EXPECT_EQ(file["units"][0]["releases"], "3");
-  EXPECT_NEAR(file["units"][0]["epsilon"].get<double>(), two, 1e-9);
-  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), EpsilonOfRounds(1), 1e-9);
+  EXPECT_NEAR(file["units"][0]["epsilon"].get<double>(), spent, 1e-9);
+  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), EpsilonOfRounds(4), 1e-9);
   const json store = RunJson({"privacy", "status", "--lesson-epsilon", "4"});
   EXPECT_EQ(store["units"][0]["epsilon"], file["units"][0]["epsilon"]);
   EXPECT_EQ(store["units"][0]["budget_epsilon"], 4);
-  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two + 1e-6)}), 0) << err_.str();
-  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two - 1e-6)}), 1);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("lesson-level"), HasSubstr("entry 4 of the ledger file"),
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", spent + 1e-6)}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", spent - 1e-6)}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("lesson-level"), HasSubstr("entry 9 of the ledger file"),
                                 HasSubstr("[PRIVACY_BUDGET_SPENT]")));
   EXPECT_EQ(Verify({"--user-epsilon", "0.1"}), 1);
 }

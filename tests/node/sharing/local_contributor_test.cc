@@ -218,6 +218,40 @@ TEST_F(LocalContributorTest, WhatWasChargedForOtherReleasesCounts) {
   EXPECT_LE(Spent(), kRoundEpsilon);
 }
 
+// Found by review: after a change of privacy.unit a lesson could spend its whole epsilon again.
+TEST_F(LocalContributorTest, ABudgetThatLessonsSpentIsSpentForUsers) {
+  OpenLedger({PrivacyUnit::kLesson, PrivacyUnit::kUser});
+  plan_.grid.sigma_units = 128;  // three rounds at the largest rate take the whole budget
+  AddTexts("notes", 4);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    EXPECT_EQ(Made(ConsentTier::kDp).units, 4U);
+  }
+  EXPECT_GT(Spent(), 0.9 * kRoundEpsilon);
+  plan_.unit = PrivacyUnit::kUser;
+  EXPECT_GT(Spent(), 0.9 * kRoundEpsilon);
+  AddTexts("new", 2);
+  NextRound();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt);
+  EXPECT_LE(Spent(), kRoundEpsilon);
+}
+
+TEST_F(LocalContributorTest, ABudgetThatUsersSpentIsSpentForTheirLessons) {
+  OpenLedger({PrivacyUnit::kLesson, PrivacyUnit::kUser});
+  plan_.grid.sigma_units = 128;
+  plan_.unit = PrivacyUnit::kUser;
+  AddTexts("notes", 4);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    AddTexts("late", 1);  // is not in this round, to whose lessons alone it is charged
+    EXPECT_EQ(Made(ConsentTier::kDp).lessons, 4U + static_cast<size_t>(round));
+  }
+  plan_.unit = PrivacyUnit::kLesson;
+  EXPECT_GT(Spent(), kRoundEpsilon) << "without one lesson its user still takes part";
+  NextRound();
+  EXPECT_EQ(Made(ConsentTier::kDp).lessons, 1U) << "the last text was in no round of its user";
+}
+
 TEST_F(LocalContributorTest, ALowerRateMeetsASmallerBudget) {
   AddTexts("notes", 8);
   options_.budgets[0].epsilon = 1;
