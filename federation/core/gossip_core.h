@@ -67,10 +67,11 @@ class GossipCore {
   // ---- Inputs from this node
 
   // Takes items read back from the store. Expired items, items of members that are kept out by
-  // evidence, and own items that may no longer be shared give ItemDropped. An own pattern or
-  // contribution is assumed to have been allowed by the tier when it was offered, so a caller that
-  // lowers the tier must drop what was stored before the new consent record. Must be called after
-  // SetConsent and before any link opens.
+  // evidence, own items that may no longer be shared, and items of rounds of another plan give
+  // ItemDropped; an own contribution to such a round stays, so that it can be withdrawn. An own
+  // pattern or contribution is assumed to have been allowed by the tier when it was offered, so a
+  // caller that lowers the tier must drop what was stored before the new consent record. Must be
+  // called after SetConsent and before any link opens.
   Actions Restore(std::vector<Item> items, Instant now);
   // Takes the result of Evidence before the restart: these members are kept out from the start.
   // Each proof is checked again; proofs that have expired or are invalid are left out. Must be

@@ -111,6 +111,35 @@ TEST(GossipCore, UnderTheTierDpOnlyNoisedContributionsAreOfferedAndKept) {
   EXPECT_EQ(Consent(restarted, privacy::ConsentTier::kPrivate).dropped.size(), 1U);
 }
 
+// Found by review: items of a former plan can never count, but stayed until they expired.
+TEST(GossipCore, RestoreDropsWhatAnotherPlanMade) {
+  std::vector<federation::Item> items;
+  for (const size_t number : {0, 1}) {
+    CoreUnderTest node(number, RunRounds);
+    Consent(node, privacy::ConsentTier::kPublic);
+    Answers offered;
+    offered.Add(*OfferContribution(node, privacy::ShareableKind::kContribution));
+    items.push_back(offered.accepted.at(0));
+  }
+  const auto restored_under = [&items](double max_norm) {
+    CoreUnderTest restarted(0, [max_norm](federation::GossipConfig& config) {
+      RunRounds(config);
+      federation::LearnerPlan plan = *config.plan;
+      plan.max_norm = max_norm;
+      config.plan = std::make_shared<const federation::LearnerPlan>(plan);
+      config.boot_counter = 2;
+    });
+    Consent(restarted, privacy::ConsentTier::kPublic);
+    Answers restored;
+    restored.Add(restarted.core().Restore(items, restarted.now()));
+    EXPECT_EQ(restarted.core().Items().size() + restored.dropped.size(), items.size());
+    return restored.dropped;
+  };
+  EXPECT_THAT(restored_under(DeltaPlan().max_norm), IsEmpty());
+  EXPECT_THAT(restored_under(1), ElementsAre(items[1].id))
+      << "peers must still hear if the own contribution is withdrawn";
+}
+
 TEST(GossipCore, ObserversOfferNothing) {
   CoreUnderTest node(0, [](federation::GossipConfig& config) {
     const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(0));
