@@ -1,118 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the privacy ledger's limit, its signatures, the counter outside the store, and every moment
-// at which a reservation may be interrupted.
+// Tests the privacy ledger's limit, its signatures, and the counter outside the store.
 
 #include <cmath>
 #include <limits>
 
 #include "base/file.h"
-#include "base/random.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
-#include "storage/db/backup.h"
 #include "storage/ledger/ledger_counter.h"
-#include "storage/ledger/privacy_ledger_store.h"
-#include "storage/limits.h"
 #include "storage/reasons.h"
-#include "tests/campaign/power_cut_files.h"
-#include "tests/storage/store_fixture.h"
+#include "tests/storage/ledger_budget_fixture.h"
 
 namespace ruvd::storage {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kDelta = 1e-6;
-constexpr privacy::PrivacyUnit kLesson = privacy::PrivacyUnit::kLesson;
-
-// A curve of so many units at every order.
-privacy::dp::RdpCurve Units(uint64_t units) {
-  privacy::dp::RdpCurve curve;
-  curve.q32.fill(units);
-  return curve;
-}
-
-// A charge of all lessons, outside rounds.
-privacy::LedgerCharge ChargeOf(uint64_t units) {
-  return {.unit = kLesson,
-          .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
-          .sigma = 1,
-          .curve = Units(units),
-          .subject = "update"};
-}
-
-// The counter file after such charges.
-std::string CounterOf(uint64_t units) {
-  ledger::Counter counter;
-  counter.Add(ChargeOf(units));
-  return FormatCounter(counter);
-}
-
-privacy::dp::RdpCurve Cost(double rho = 0.1) {
-  return privacy::dp::SampledCurve(0.3, rho).value();
-}
-double EpsilonOf(const privacy::dp::RdpCurve& curve) {
-  return privacy::dp::EpsilonOf(curve, kDelta).value().value;
-}
-
-// A charge of lessons; round 0 is outside rounds.
-privacy::LedgerCharge RoundOf(uint64_t round, uint64_t oldest = 0,
-                              const privacy::dp::RdpCurve& cost = Cost()) {
-  return {.unit = kLesson,
-          .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
-          .sigma = 1,
-          .sampling_rate = 0.3,
-          .curve = cost,
-          .round = round,
-          .oldest_joined = oldest,
-          .subject = "round"};
-}
-
-class LedgerBudgetTest : public StoreTest {
- protected:
-  void SetUp() override {
-    StoreTest::SetUp();
-    options_ = {.budgets = {{.unit = kLesson, .epsilon = 4, .delta = kDelta}},
-                .key = &node_,
-                .counter_file = (folder_ / "privacy-counter").string()};
-    ASSERT_EQ(Reopen(), "");
-  }
-  void TearDown() override {
-    Close();
-    StoreTest::TearDown();
-  }
-  void Close() {
-    ledger_.reset();
-    database_.reset();
-  }
-  std::string Reopen() {
-    Close();
-    database_ = OpenStore();
-    auto ledger = PrivacyLedgerStore::Open(*database_, options_);
-    if (ledger.ok()) {
-      ledger_ = std::move(*ledger);
-    }
-    return ReasonOf(ledger.status());
-  }
-  // Opens the ledger with a budget for so many units.
-  std::string ReopenWithin(uint64_t units) {
-    options_.budgets[0].epsilon = EpsilonOf(Units(units));
-    return Reopen();
-  }
-  uint64_t Spent() const { return ledger_->counter().lessons.for_all.q32[0]; }
-  double SpentByLessons() const { return ledger_->LargestEpsilon(kLesson, kDelta).value(); }
-  std::string Counter() const {
-    return ReadFile(options_.counter_file, limits::kMaxLedgerCounterBytes).value_or("");
-  }
-
-  privacy::NodeKey node_ = privacy::NodeKey::FromSeed(privacy::KeySeed{3});
-  PrivacyLedgerOptions options_;
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<PrivacyLedgerStore> ledger_;
-};
 
 TEST_F(LedgerBudgetTest, AReleaseAboveTheBudgetIsRefusedWithTheFigures) {
   constexpr uint64_t kHalf = uint64_t{1} << 31;
@@ -364,160 +269,6 @@ TEST_F(LedgerBudgetTest, TheCounterOfLessonsCatchesUpToo) {
   ASSERT_TRUE(WriteFileAtomically(options_.counter_file, before).ok());
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Counter(), newest);
-}
-
-// The process ends before the counter, between counter and entry, between entry and head, and after
-// the head.
-TEST_F(LedgerBudgetTest, KilledBetweenAnyTwoStepsAChargeIsNeitherLostNorDoubled) {
-  uint64_t before = 0;
-  for (const int kill_at : {0, 1}) {
-    for (const bool after_write : {false, true}) {
-      SCOPED_TRACE(fmt::format("{} {}", kill_at, after_write));
-      int steps = -1;  // not counted while the ledger opens
-      options_.write_file = [&](const std::string& path,
-                                std::string_view contents) -> absl::Status {
-        const int step = steps < 0 ? -1 : steps++;
-        if (step > kill_at || (step == kill_at && !after_write)) {
-          return absl::InternalError("killed");
-        }
-        const absl::Status written = WriteFileAtomically(path, contents, 0600);
-        return step == kill_at ? absl::InternalError("killed") : written;
-      };
-      ASSERT_EQ(Reopen(), "");
-      steps = 0;
-      EXPECT_FALSE(ledger_->Reserve(ChargeOf(10)).ok());
-      options_.write_file = {};
-      ASSERT_EQ(Reopen(), "");
-      before += kill_at > 0 || after_write ? 10 : 0;
-      EXPECT_EQ(Spent(), before);
-      EXPECT_EQ(Counter(), before == 0 ? "" : CounterOf(before));
-    }
-  }
-}
-
-// Wherever the process ends between a reserve and the end of its release, the round counts, for all
-// lessons that had joined by then, and other lessons do not pay.
-TEST_F(LedgerBudgetTest, ARoundThatACrashInterruptedCounts) {
-  ASSERT_TRUE(ledger_->Reserve(RoundOf(5, 4)).ok());
-  double before = SpentByLessons();
-  uint64_t round = 5;
-  for (const int kill_at : {0, 1, 2}) {
-    for (const bool after_write : {false, true}) {
-      SCOPED_TRACE(fmt::format("{} {}", kill_at, after_write));
-      int steps = -1;  // not counted while the ledger opens
-      options_.write_file = [&](const std::string& path,
-                                std::string_view contents) -> absl::Status {
-        const int step = steps < 0 ? -1 : steps++;
-        if (step > kill_at || (step == kill_at && !after_write)) {
-          return absl::InternalError("killed");
-        }
-        const absl::Status written = WriteFileAtomically(path, contents, 0600);
-        return step == kill_at ? absl::InternalError("killed") : written;
-      };
-      ASSERT_EQ(Reopen(), "");
-      steps = 0;
-      const absl::StatusOr<uint64_t> reserved = ledger_->Reserve(RoundOf(++round, 4, Cost(0.01)));
-      EXPECT_EQ(reserved.ok(), kill_at == 2);
-      if (reserved.ok()) {  // the bytes may have left, whatever the ledger could write of it
-        EXPECT_FALSE(ledger_->Spend(*reserved).ok());
-      }
-      options_.write_file = {};
-      ASSERT_EQ(Reopen(), "");
-      const bool begun = kill_at > 0 || after_write;
-      EXPECT_EQ(SpentByLessons() > before, begun);
-      EXPECT_TRUE(ledger_->Check(RoundOf(round + 1, round + 1, Cost(0.3))).ok());
-      before = SpentByLessons();
-    }
-  }
-}
-
-// After an error the running ledger continues, and a doubtful charge counts.
-TEST_F(LedgerBudgetTest, ADiskThatIsFullForAWhileCostsOneCharge) {
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(100)).ok());
-  free_bytes_ = 0;
-  clock_.Advance(limits::kReserveProbeInterval);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(ledger_->Reserve(ChargeOf(100)).ok());
-  }
-  free_bytes_ = uint64_t{1} << 40;
-  clock_.Advance(limits::kReserveProbeInterval);
-  ASSERT_TRUE(ledger_->Reserve(ChargeOf(1)).ok());
-  EXPECT_LE(Spent(), 201U);
-  const uint64_t spent = Spent();
-  ASSERT_EQ(Reopen(), "");
-  EXPECT_EQ(Spent(), spent);
-}
-
-// Makes one store with a charge of 5, then charges of 7 and 11 on a disk whose power is cut at the
-// n-th write, fsync, rename or removal; then the disk shows what it may. Returns whether there was
-// a cut.
-class LedgerPowerTest : public LedgerBudgetTest {
- protected:
-  bool CutAt(uint64_t operation) {
-    SCOPED_TRACE(operation);
-    MakeStore();
-    const auto files = std::make_shared<campaign::PowerCutFiles>(
-        (folder_ / "store").string(), (folder_ / "trash").string(), operation);
-    const uint64_t promised = 5 + ChargeOn(files);
-    const bool cut = files->dead();
-    Random random(operation);
-    files->Apply(random);
-    options_.write_file = {};
-    EXPECT_EQ(Reopen(), "");
-    if (ledger_ != nullptr) {
-      EXPECT_GE(Spent(), promised);
-      EXPECT_LE(Spent(), 23U);
-    }
-    return cut;
-  }
-
- private:
-  void MakeStore() {
-    Close();
-    fs::remove_all(folder_ / "store");
-    fs::remove_all(folder_ / "trash");
-    fs::create_directories(folder_ / "trash");
-    fs::remove(options_.counter_file);
-    options_.write_file = {};
-    ASSERT_EQ(Reopen(), "");
-    ASSERT_TRUE(ledger_->Reserve(ChargeOf(5)).ok());
-    Close();
-  }
-  // Returns what was charged with the answer OK while there was power.
-  uint64_t ChargeOn(const std::shared_ptr<campaign::PowerCutFiles>& files) {
-    DatabaseOptions store = Options();
-    store.file_system = files;
-    auto database = Database::Open(store);
-    options_.write_file = [&files](const std::string& path, std::string_view contents) {
-      return files->dead() ? absl::InternalError("no power")
-                           : WriteFileAtomically(path, contents, 0600);
-    };
-    if (!database.ok()) {
-      return 0;
-    }
-    auto ledger = PrivacyLedgerStore::Open(**database, options_);
-    uint64_t promised = 0;
-    for (const uint64_t cost : {7, 11}) {
-      const bool reserved = ledger.ok() && (*ledger)->Reserve(ChargeOf(cost)).ok();
-      promised += reserved && !files->dead() ? cost : 0;
-    }
-    return promised;
-  }
-};
-
-TEST_F(LedgerPowerTest, NoCutLosesACharge) {
-  // Finds the first operation after the last one by halving.
-  uint64_t low = 1;
-  uint64_t high = 512;
-  ASSERT_FALSE(CutAt(high));
-  while (low + 1 < high) {
-    const uint64_t middle = (low + high) / 2;
-    (CutAt(middle) ? low : high) = middle;
-  }
-  // The last operations are those of the charges and of closing the store.
-  for (uint64_t operation = low > 24 ? low - 24 : 1; operation <= low; ++operation) {
-    EXPECT_TRUE(CutAt(operation));
-  }
 }
 
 }  // namespace
