@@ -15,13 +15,11 @@
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/snr.h"
 #include "privacy/limits.h"
-#include "privacy/reasons.h"
 
 namespace ruvd::privacy::dp {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 RandomBytes SeededEntropy(Random& random) {
   return [&random](std::span<uint8_t> out) {
@@ -134,27 +132,9 @@ TEST(DpSnr, DimensionDecides) {
   EXPECT_NEAR(PredictSnr(question).value(), 0.7, 0.01);
 }
 
-TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
-  SnrParameters question{.noise_multiplier = 1.342, .dimension = 1792, .contributors = 6};
-  const absl::Status refused = RequireSnr(question);
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("0.043"));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("masked"));
-  question.place = NoiseLocation::kSum;
-  question.contributors = 256;
-  EXPECT_TRUE(RequireSnr(question).ok());
-  question.dimension = 0;
-  EXPECT_EQ(ReasonOf(RequireSnr(question)), reasons::kInvalidArgument);
-}
-
-TEST(DpSnr, AMaskedCliqueIsNotToldToBecomeOne) {
-  const absl::Status refused = RequireSnr({.place = NoiseLocation::kSum,
-                                           .noise_multiplier = 1.342,
-                                           .dimension = 1 << 20,
-                                           .contributors = 6});
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), Not(HasSubstr("masked")));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("smaller rank"));
+TEST(DpSnr, AQuestionOutOfRangeIsRefused) {
+  EXPECT_EQ(ReasonOf(PredictSnr({.dimension = 0}).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(PredictSnr({.signal = 1.5}).status()), reasons::kInvalidArgument);
 }
 
 }  // namespace
