@@ -193,8 +193,6 @@ inline constexpr Duration kRecordPeriod = seconds(600);
 inline constexpr int64_t kRecordLifeMaxMillis = 24LL * 3600 * 1000;
 // 16,384 records of 600 B are 10 MB.
 inline constexpr size_t kMaxRecords = 16'384;
-// Members whose past updates are remembered, to judge new ones
-inline constexpr size_t kMaxMembers = 1024;
 inline constexpr size_t kMaxRecordsPerFrame = 64;
 // Records sent in one exchange: 0.6 MB. The next exchange, a second later, sends what is still
 // missing.
@@ -247,12 +245,10 @@ inline constexpr size_t kChunkBytes = 64 << 10;
 // A core set of rank 32 for a 7B model with four banks takes 4 MB.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
 // Live items, and the memory that their payloads may take. This lets a newcomer fetch ten thousand
-// patterns, and the updates of a round beside them.
+// patterns, and the contributions of many rounds beside them.
 inline constexpr size_t kMaxItems = 16'384;
 inline constexpr uint64_t kMaxPayloadMemory = 64 << 20;
-// Newest items kept of one origin: the updates of overlapping rounds, and the patterns that a node
-// learned lately
-inline constexpr size_t kMaxDeltasPerOrigin = 8;
+// Newest items kept of one origin: the patterns that a node learned lately
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
 // For each kind of item of masked rounds: two rounds with kMaxMaskAttempts each
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
@@ -348,18 +344,14 @@ inline constexpr double kReconBurst = 120;
 // Payloads whose hash tree is cached while their chunks are requested
 inline constexpr size_t kMaxTreesCached = 16;
 
-// ---- Updates and patterns
+// ---- Cores and contributions
 inline constexpr size_t kMaxTargetBytes = 128;
 inline constexpr uint32_t kMaxUpdateBanks = 16;
 inline constexpr uint32_t kMaxRank = 256;
 inline constexpr size_t kMaxCores = 4096;
-// The most rows of an FFA factor. The widest layer of a 70B model has 28,672 outputs.
-inline constexpr uint32_t kMaxFactorRows = 65'536;
-// Updates that are combined together. The time for pairwise distances grows with the square: 256
-// updates of 131,072 values take about a second.
+// Contributions that are combined together. The time for pairwise distances grows with the square:
+// 256 contributions of 131,072 values take about a second.
 inline constexpr size_t kMaxContributions = 256;
-// An update that began from a global adapter more rounds ago says little about today's adapter.
-inline constexpr uint64_t kMaxStaleness = 16;
 // Distances from which a clip radius is learned
 inline constexpr size_t kMaxClipDistances = 64;
 

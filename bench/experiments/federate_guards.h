@@ -19,7 +19,7 @@
 #include "privacy/ledger/cohort_ledger.h"
 #include "privacy/ledger/release_ledger.h"
 #include "privacy/ledger/unit_budget.h"
-#include "privacy/release/update_release.h"
+#include "privacy/release/release_guards.h"
 
 namespace ruvd::bench {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
@@ -37,7 +36,7 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
     return privacy::ShareableKind::kMaskedSum;
   }
   return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
-                                    : privacy::ShareableKind::kDpAdapterDelta;
+                                    : privacy::ShareableKind::kDpContribution;
 }
 
 absl::Status UnknownBytes() {
@@ -61,10 +60,7 @@ GossipCore::State::State(GossipConfig config, const privacy::NodeKey& key, Entro
       dialer(std::move(config.seeds), config.listen_address),
       circuits(outbox, now),
       mesh(random.Fork()),
-      exchange(local,
-               {.updates = std::move(config.update_rules),
-                .patterns = std::move(config.pattern_rules),
-                .plan = std::move(config.plan)},
+      exchange(local, {.patterns = std::move(config.pattern_rules), .plan = std::move(config.plan)},
                certificates, evidence, scores, sealer, outbox, mesh) {}
 
 GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -180,13 +176,12 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
                                                Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
   const bool had_plain =
-      privacy::TierAllows(state_->consent, privacy::ShareableKind::kAdapterDelta);
+      privacy::TierAllows(state_->consent, privacy::ShareableKind::kContribution);
   state_->consent = record.tier;
   // Items do not state whether they are noised. If the former tier allowed plain updates, some of
   // them may not be.
-  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpAdapterDelta) ||
-      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kAdapterDelta))) {
-    state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpContribution) ||
+      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kContribution))) {
     state_->exchange.Withdraw(ItemKind::kContribution);
   }
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
@@ -204,15 +199,6 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
 absl::StatusOr<Actions> GossipCore::SetRevocations(const privacy::RevocationList& list,
                                                    Instant now) {
   RETURN_IF_ERROR(state_->ApplyRevocationList(list, /*from=*/0, now));
-  return state_->TakeActions();
-}
-
-absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
-                                                Instant now, privacy::ShareableKind kind) {
-  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
-  auto offered =
-      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
-  RETURN_IF_ERROR(offered.status());
   return state_->TakeActions();
 }
 
@@ -259,15 +245,13 @@ Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
 }
 
 Actions GossipCore::WithdrawContributions() {
-  state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   state_->exchange.Withdraw(ItemKind::kContribution);
   return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   const std::set<Digest> named(ids.begin(), ids.end());
-  for (const ItemKind kind :
-       {ItemKind::kAdapterDelta, ItemKind::kPattern, ItemKind::kContribution}) {
+  for (const ItemKind kind : {ItemKind::kPattern, ItemKind::kContribution}) {
     state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
   }
   return state_->TakeActions();
@@ -350,25 +334,6 @@ std::vector<Item> GossipCore::Items() const {
     items.push_back(item);
   }
   return items;
-}
-
-std::vector<Item> GossipCore::NewestDeltas() const {
-  std::map<privacy::NodeId, Item> newest;
-  for (const auto& [id, item] : state_->exchange.items()) {
-    if (item.kind != ItemKind::kAdapterDelta) {
-      continue;
-    }
-    auto [place, added] = newest.try_emplace(item.origin, item);
-    const auto age = [](const Item& one) { return std::tuple(one.round, one.created_ms, one.id); };
-    if (!added && age(place->second) < age(item)) {
-      place->second = item;
-    }
-  }
-  std::vector<Item> deltas;
-  for (auto& [origin, item] : newest) {
-    deltas.push_back(std::move(item));
-  }
-  return deltas;
 }
 
 const GossipCounters& GossipCore::counters() const {

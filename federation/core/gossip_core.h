@@ -15,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/daf/core_delta.h"
 #include "federation/events/actions.h"
 #include "federation/events/counters.h"
@@ -68,10 +67,11 @@ class GossipCore {
   // ---- Inputs from this node
 
   // Takes items read back from the store. Expired items, items of members that are kept out by
-  // evidence, and own items that may no longer be shared give ItemDropped. An own update or pattern
-  // is assumed to have been allowed by the tier when it was offered, so a caller that lowers the
-  // tier must drop what was stored before the new consent record. Must be called after SetConsent
-  // and before any link opens.
+  // evidence, own items that may no longer be shared, and items of rounds of another plan give
+  // ItemDropped; an own contribution to such a round stays, so that it can be withdrawn. An own
+  // pattern or contribution is assumed to have been allowed by the tier when it was offered, so a
+  // caller that lowers the tier must drop what was stored before the new consent record. Must be
+  // called after SetConsent and before any link opens.
   Actions Restore(std::vector<Item> items, Instant now);
   // Takes the result of Evidence before the restart: these members are kept out from the start.
   // Each proof is checked again; proofs that have expired or are invalid are left out. Must be
@@ -88,14 +88,10 @@ class GossipCore {
   // The list is sent to peers over all links, and over every link that opens. If the list is new,
   // RevocationsChanged is among the actions. Returns the errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const privacy::RevocationList& list, Instant now);
-  // Signs, keeps and spreads an update. `kind` classifies it for the consent tiers: plain, or
-  // noised and charged. Errors: CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED.
-  // ItemAccepted with own = true is among the actions.
-  absl::StatusOr<Actions> OfferUpdate(
-      uint64_t round, const AdapterUpdate& update, Instant now,
-      privacy::ShareableKind kind = privacy::ShareableKind::kAdapterDelta);
-  // Signs, keeps and spreads an encoded contribution of a round, plain or noised and charged, with
-  // the same errors and PLAN_MISMATCH.
+  // Signs, keeps and spreads an encoded contribution of a round. `kind` classifies it for the
+  // consent tiers: plain, or noised and charged. Errors: CONSENT_MISSING, ROLE_MISSING,
+  // PLAN_MISMATCH, UPDATE_INVALID, LIMIT_EXCEEDED. ItemAccepted with own = true is among the
+  // actions.
   absl::StatusOr<Actions> OfferContribution(uint64_t round, std::string payload, Instant now,
                                             privacy::ShareableKind kind);
   // Signs, keeps and spreads the encoded state after a round (CheckpointRound). It holds what all
@@ -109,8 +105,8 @@ class GossipCore {
   absl::StatusOr<Actions> OfferPattern(
       const SharedPattern& pattern, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
-  // Stops sharing every version of an own pattern, or all own updates and contributions: peers that
-  // ask get nothing, and keep what they already have until it expires.
+  // Stops sharing every version of an own pattern, or all own contributions: peers that ask get
+  // nothing, and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawContributions();
   // Stops sharing own items by their ids; ids of other items are ignored.
@@ -142,8 +138,6 @@ class GossipCore {
   // Works for nodes that are not members, too
   MemberStanding StandingOf(const privacy::NodeId& id) const;
   std::vector<Item> Items() const;  // by id
-  // The update of the highest round (then the newest) of every origin: the input of a round
-  std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
   privacy::ConsentTier consent() const;
   size_t active_links() const;

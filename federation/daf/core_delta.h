@@ -26,8 +26,7 @@ struct CoreDelta {
   bool operator==(const CoreDelta&) const = default;
 };
 
-// The required shape of cores, and of updates with them. The node derives it from its model's
-// frame.
+// The required shape of the cores of an item. The node derives it from its model's frame.
 struct UpdateRules {
   std::map<std::string, uint32_t> rank_of_target;
   uint32_t banks = 1;

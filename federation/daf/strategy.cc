@@ -147,10 +147,6 @@ double StalenessFactor(double exponent, uint64_t staleness) {
   return exponent == 1 ? 1 / age : 1 / std::sqrt(age);
 }
 
-double ScheduleSimilarity(const TimestepHistogram& a, const TimestepHistogram& b) {
-  return 1 - TotalVariation(a, b);
-}
-
 MeanHistogram MeanSchedule(std::span<const TimestepHistogram> schedules,
                            std::span<const double> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

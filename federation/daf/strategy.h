@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/daf/aggregation_rule.h"
+#include "federation/daf/timestep_histogram.h"
 
 namespace ruvd::federation {
 
 // How much an update counts in a bank.
 enum class Strategy : uint8_t {
   kTimestepAligned,  // by the share of the bank's range of t that it covers
-  kQualityWeighted,  // that share times the improvement that this node measured there
+  kQualityWeighted,  // that share times the improvement measured there
   // clusters of similar t-histograms: the rule runs within them, then over them
   kScheduleSimilarity,
   kHybrid,  // a weighted mean of the three weights, without clusters
@@ -52,11 +52,11 @@ struct UpdateView {
   double coverage = 0;
   // In rounds, as told by the peer: a peer that claims to be fresh counts 1, not more
   uint64_t staleness = 0;
-  // Nats per token by which this update alone improves this node's held-out text in this bank;
-  // measured, never claimed
+  // Nats per token by which this update alone improves held-out text in this bank; measured by
+  // judges, never claimed by its sender
   double improvement = 0;
-  // Similarity of its schedule to this node's. The peer tells its schedule, but its weight is at
-  // most that of an update with exactly this node's schedule
+  // Similarity of its schedule to the mean of the round. The peer tells its schedule, but its
+  // weight is at most that of an update with exactly that mean
   double similarity = 1;
 };
 
@@ -67,16 +67,13 @@ std::vector<double> WeightsOf(const StrategyOptions& options, std::span<const Up
 // Returns (1 + staleness)^-exponent for an allowed exponent.
 double StalenessFactor(double exponent, uint64_t staleness);
 
-// Returns 1 minus the total variation between two histograms: 0 to 1, and 1 for equal ones.
-double ScheduleSimilarity(const TimestepHistogram& a, const TimestepHistogram& b);
-
 // Shares of all maskings by tenth of t, as a mean of histograms has them; they add up to 1.
 using MeanHistogram = std::array<double, kScheduleBins>;
 // Returns the weighted mean of histograms, summed in their order. `weights` are at least 0, one for
 // each histogram; if all are 0, the mean is not weighted. There must be a histogram.
 MeanHistogram MeanSchedule(std::span<const TimestepHistogram> schedules,
                            std::span<const double> weights);
-// Returns 1 minus the total variation between a histogram and a mean.
+// Returns 1 minus the total variation between a histogram and a mean: 0 to 1, and 1 for equal ones.
 double ScheduleSimilarity(const TimestepHistogram& a, const MeanHistogram& mean);
 
 // Returns the cluster of each histogram; clusters are numbered by their first member. The method is

@@ -78,7 +78,7 @@ struct ItemAccepted {
 // An item expired, was superseded or withdrawn: delete it from the store.
 struct ItemDropped {
   Digest id{};
-  ItemKind kind = ItemKind::kAdapterDelta;
+  ItemKind kind = ItemKind::kPattern;
 };
 // An item was taken back by its sender, or its sender is no longer trusted: compute again, without
 // the item, what was made from it. This action precedes the ItemDropped. If the item is this node's

@@ -17,7 +17,7 @@ namespace ruvd::federation {
 
 // The kind of a payload.
 enum class ItemKind : uint8_t {
-  kAdapterDelta = 1,
+  // 1 is not used
   kPattern = 2,
   // takes back what its sender sent before
   kWithdrawal = 3,
@@ -30,8 +30,8 @@ enum class ItemKind : uint8_t {
   kCheckpoint = 8,
 };
 
-// Returns "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set", "mask_share",
-// "contribution" or "checkpoint".
+// Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_share", "contribution" or
+// "checkpoint".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
@@ -41,14 +41,14 @@ bool IsLearnerItem(ItemKind kind);
 // store it, keep `envelope` and `payload`; MakeItem restores the other fields.
 struct Item {
   Digest id{};  // MessageId of the envelope
-  ItemKind kind = ItemKind::kAdapterDelta;
+  ItemKind kind = ItemKind::kPattern;
   privacy::NodeId origin{};
   uint64_t round = 0;
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
-  // Encoded AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem,
-  // Contribution or GlobalState; never null.
+  // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem, Contribution or
+  // GlobalState; never null.
   std::shared_ptr<const std::string> payload;
 };
 

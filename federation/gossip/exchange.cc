@@ -8,7 +8,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/gossip/learner_items.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
@@ -377,13 +376,8 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
   if (kind == ItemKind::kWithdrawal) {
     return DecodeWithdrawal(payload, sender, key).status();
   }
-  if (kind == ItemKind::kPattern) {
-    ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
-    return CheckSharedPattern(pattern, rules_.patterns);
-  }
-  ASSIGN_OR_RETURN(const AdapterUpdate update, DecodeAdapterUpdate(AsBytes(payload)));
-  return CheckAdapterUpdate(update,
-                            BankedRules(rules_.updates, local_->model_hash, local_->frame_id));
+  ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
+  return CheckSharedPattern(pattern, rules_.patterns);
 }
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {

@@ -45,7 +45,6 @@ class ItemExchange {
  public:
   // Rules for the form of items. All references must outlive the exchange.
   struct Rules {
-    UpdateRules updates;
     PatternRules patterns;
     std::shared_ptr<const LearnerPlan> plan;  // null: this node runs no rounds
   };

@@ -13,8 +13,20 @@
 #include "federation/gossip/learner_items.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 
 namespace ruvd::federation {
+namespace {
+
+// Returns whether an item is of rounds that this node does not run, so that it can never count. The
+// plan changes only while the node does not run.
+bool IsOfOtherRounds(const Item& item, const LearnerPlan* plan, int64_t wall_ms) {
+  return IsLearnerItem(item.kind) &&
+         ReasonOf(CheckLearnerItem(item.kind, *item.payload, item.round, plan, wall_ms)) ==
+             reasons::kPlanMismatch;
+}
+
+}  // namespace
 
 int64_t ItemExchange::LifeMillisOf(ItemKind kind) const {
   if (kind == ItemKind::kWithdrawal) {
@@ -127,6 +139,11 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
       // The node stopped before it acted on the withdrawal, so what it made from the item may still
       // exist.
       outbox_->Emit(ItemWithdrawn{.item = item, .own = false});
+    }
+    // An own contribution stays, because peers may still count it and must hear of its withdrawal.
+    const bool needed = item.kind == ItemKind::kContribution && item.origin == local_->key->id();
+    if (!needed && IsOfOtherRounds(item, rules_.plan.get(), now.wall_ms)) {
+      table_.AddTombstone(item.id, item.expires_ms);  // so that it is not fetched again
     }
     if (withdrawn || !header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/daf/core_delta.h"
 #include "federation/learner/plan.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
@@ -27,7 +26,6 @@ struct GossipConfig {
   Digest frame_id{};
   std::string listen_address;      // the address that peers dial, host:port; empty if they cannot
   std::vector<std::string> seeds;  // addresses that are dialled first; may include this node's own
-  UpdateRules update_rules;
   PatternRules pattern_rules;
   // The cluster's plan of rounds, which passed Check; null: this node runs no rounds and refuses
   // their items

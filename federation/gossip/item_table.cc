@@ -25,11 +25,9 @@ size_t CapOf(ItemKind kind, size_t mask_items) {
     case ItemKind::kContribution:
       return limits::kMaxContributionsPerOrigin;
     case ItemKind::kCheckpoint:
-      return limits::kMaxCheckpointsPerOrigin;
-    case ItemKind::kAdapterDelta:
       break;
   }
-  return limits::kMaxDeltasPerOrigin;
+  return limits::kMaxCheckpointsPerOrigin;
 }
 
 }  // namespace

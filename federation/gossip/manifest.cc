@@ -43,11 +43,9 @@ std::string_view ItemKindName(ItemKind kind) {
     case ItemKind::kContribution:
       return "contribution";
     case ItemKind::kCheckpoint:
-      return "checkpoint";
-    case ItemKind::kAdapterDelta:
       break;
   }
-  return "adapter_delta";
+  return "checkpoint";
 }
 
 privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
@@ -60,12 +58,11 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
     case ItemKind::kMaskSet:
     case ItemKind::kMaskShare:
       return privacy::EnvelopePurpose::kMasking;
-    case ItemKind::kAdapterDelta:
     case ItemKind::kContribution:
     case ItemKind::kCheckpoint:
       break;
   }
-  return privacy::EnvelopePurpose::kAdapterDelta;
+  return privacy::EnvelopePurpose::kLearning;
 }
 
 bool IsMaskItem(ItemKind kind) {
@@ -93,7 +90,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
                    privacy::AdmissionCert::Parse(body.first(privacy::AdmissionCert::kBytes)));
   ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
-  if (kind < static_cast<uint8_t>(ItemKind::kAdapterDelta) ||
+  if (kind < static_cast<uint8_t>(ItemKind::kPattern) ||
       kind > static_cast<uint8_t>(ItemKind::kCheckpoint)) {
     return Malformed("is of an unknown kind");
   }

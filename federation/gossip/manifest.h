@@ -21,7 +21,7 @@ inline constexpr uint16_t kBodyManifest = 2;
 // The signed description of a payload: the body of envelopes of purposes 2, 3 and 4.
 struct Manifest {
   privacy::AdmissionCert certificate;
-  ItemKind kind = ItemKind::kAdapterDelta;
+  ItemKind kind = ItemKind::kPattern;
   uint64_t payload_bytes = 0;
   Digest payload_root{};  // root of the MerkleTree
   Digest model_hash{};

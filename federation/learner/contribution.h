@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/daf/banked_values.h"
+#include "federation/daf/timestep_histogram.h"
 #include "federation/learner/plan.h"
 #include "privacy/masking/clique.h"
 

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "base/bytes.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/daf/outer_optimizer.h"
 #include "federation/daf/strategy.h"
+#include "federation/daf/timestep_histogram.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/ledger/ledger_entry.h"
 

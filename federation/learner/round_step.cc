@@ -16,7 +16,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/bank_alignment.h"
 #include "federation/daf/distances.h"
 #include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
@@ -127,6 +126,10 @@ class Selection {
   std::set<privacy::NodeId> in_sums_;
   std::vector<std::pair<const RoundContribution*, absl::Status>> chosen_;
 };
+
+// A contribution that covers a smaller share of a bank is ignored there. Otherwise a tiny overlap,
+// for example from a rounded share, would make it one of the n contributions that rules count.
+constexpr double kMinCoverage = 0.05;
 
 // Returns how much of each bank's range of t a contribution was trained on: a tenth of t counts as
 // far as it got its even share of the maskings.

@@ -71,7 +71,7 @@ struct OfferMaskItem {
   ItemKind kind = ItemKind::kMaskKey;
   std::string payload;
 };
-// All members of `set` agreed on it: charge the ledger, then add noise (PrepareMaskedInput), then
+// All members of `set` agreed on it: charge the ledger, then add noise (PrepareUnitShare), then
 // call Provide. This is requested at most once in an attempt; every answer is a release with its
 // own charge.
 struct MaskInputWanted {

@@ -42,8 +42,11 @@ struct PatternRules {
 // Returns UPDATE_INVALID or WRONG_DIMENSION. Outgoing and incoming patterns get this check.
 absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules& rules);
 
-// Encode and decode the payload layout of docs/wire-format.md, like those of AdapterUpdate.
+// Encodes a pattern, which must have the order and sizes documented above, in the payload layout of
+// docs/wire-format.md.
 std::string EncodeSharedPattern(const SharedPattern& pattern);
+// Decodes a pattern; UPDATE_INVALID for bytes that are not exactly one encoding. Sizes are checked
+// before memory is allocated.
 absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes);
 // Returns the id without looking at the rest; nullopt if there are too few bytes.
 std::optional<std::array<uint8_t, 16>> SharedPatternId(std::span<const uint8_t> bytes);

@@ -302,8 +302,8 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
   payload_bytes_ = static_cast<uint32_t>(payload.size());
   ASSIGN_OR_RETURN(federation::Actions offered,
                    core.OfferContribution(round, std::move(payload), Now(),
-                                          plain ? privacy::ShareableKind::kAdapterDelta
-                                                : privacy::ShareableKind::kDpAdapterDelta));
+                                          plain ? privacy::ShareableKind::kContribution
+                                                : privacy::ShareableKind::kDpContribution));
   offered = own_.RecordContribution(std::move(offered), made.contributors, core);
   const bool recorded = std::ranges::any_of(offered, [](const federation::Action& action) {
     return std::holds_alternative<federation::ItemAccepted>(action);

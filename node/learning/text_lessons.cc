@@ -16,14 +16,18 @@ namespace {
 
 constexpr std::string_view kPrefix = "text:";
 
+// A damaged row costs its own lesson only.
+bool IsGoneOrDamaged(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status);
+}
+
 absl::StatusOr<std::optional<Lesson>> ReadTextLesson(const LearningServices& services,
                                                      const storage::LessonId& id) {
   if (services.lessons == nullptr) {
     return std::nullopt;
   }
   absl::StatusOr<storage::StoredLesson> stored = services.lessons->Get(id);
-  // A damaged row costs its own lesson only.
-  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
+  if (IsGoneOrDamaged(stored.status())) {
     return std::nullopt;
   }
   RETURN_IF_ERROR(stored.status());
@@ -40,7 +44,7 @@ absl::StatusOr<std::optional<Lesson>> ReadCompletion(const LearningServices& ser
                                                      const std::string& response,
                                                      float min_rating) {
   absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
-  if (absl::IsNotFound(trajectory.status())) {
+  if (IsGoneOrDamaged(trajectory.status())) {
     return std::nullopt;
   }
   RETURN_IF_ERROR(trajectory.status());
@@ -104,6 +108,13 @@ absl::StatusOr<bool> IsGone(const LearningServices& services, const std::string&
   }
   RETURN_IF_ERROR(there);
   return false;
+}
+
+bool IsDamaged(const LearningServices& services, const std::string& name) {
+  if (const std::optional<storage::LessonId> id = TextLessonOf(name)) {
+    return services.lessons != nullptr && absl::IsDataLoss(services.lessons->Get(*id).status());
+  }
+  return absl::IsDataLoss(services.trajectories->Get(name).status());
 }
 
 absl::StatusOr<TextLessons> ChooseTextLessons(const LearningServices& services, size_t most,

@@ -23,13 +23,16 @@ std::string NameOfTextLesson(const storage::LessonId& id);
 std::optional<storage::LessonId> TextLessonOf(std::string_view name);
 
 // Reads a lesson from the store that has it. Lessons from texts have the reward 1. Nullopt if it is
-// gone or teaches nothing. Returns the errors of the stores.
+// gone, damaged or teaches nothing. Returns the errors of the stores.
 absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
                                                  const std::string& name, float min_rating);
 
 // Returns whether the lesson is no longer in its store: its user was erased, it was withdrawn, or
 // newer completions displaced it. Returns the errors of the stores. Thread-safe.
 absl::StatusOr<bool> IsGone(const LearningServices& services, const std::string& name);
+
+// Returns whether the lesson has a row that does not open or decode. Thread-safe.
+bool IsDamaged(const LearningServices& services, const std::string& name);
 
 // The lessons from texts that a round takes, as names.
 struct TextLessons {

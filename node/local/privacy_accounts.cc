@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/status.h"
@@ -15,17 +14,8 @@
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
-namespace {
-
-// Converts rho from the fixed-point units of the ledger.
-double RhoOf(uint64_t rho_q32) {
-  return std::ldexp(static_cast<double>(rho_q32), -32);
-}
-
-}  // namespace
 
 void BudgetFlags::AddTo(Verb verb) {
-  verb.Option("--node-epsilon", node_epsilon, "Budget of node-level privacy (epsilon)");
   verb.Option("--lesson-epsilon", lesson_epsilon, "Budget of every lesson (epsilon)");
   verb.Option("--user-epsilon", user_epsilon, "Budget of every user (epsilon)");
   verb.Option("--delta", delta, "Delta at which every epsilon is stated").ShowDefault();
@@ -36,8 +26,7 @@ absl::StatusOr<std::vector<privacy::UnitBudget>> BudgetFlags::Budgets() const {
     return UsageError(fmt::format("--delta is {}; give a number above 0 and below 1", delta));
   }
   std::vector<privacy::UnitBudget> budgets;
-  for (const auto& [unit, epsilon] : {std::pair(privacy::PrivacyUnit::kNode, node_epsilon),
-                                      std::pair(privacy::PrivacyUnit::kLesson, lesson_epsilon),
+  for (const auto& [unit, epsilon] : {std::pair(privacy::PrivacyUnit::kLesson, lesson_epsilon),
                                       std::pair(privacy::PrivacyUnit::kUser, user_epsilon)}) {
     if (!epsilon) {
       continue;
@@ -53,18 +42,12 @@ absl::StatusOr<std::vector<privacy::UnitBudget>> BudgetFlags::Budgets() const {
   return budgets;
 }
 
-absl::StatusOr<UnitAccount> AccountOf(privacy::PrivacyUnit unit,
-                                      const storage::LedgerTotals& totals, double epsilon,
-                                      const std::vector<privacy::UnitBudget>& budgets) {
+UnitAccount AccountOf(privacy::PrivacyUnit unit, const storage::LedgerTotals& totals,
+                      double epsilon, const std::vector<privacy::UnitBudget>& budgets) {
   UnitAccount account{.unit = unit, .totals = totals, .epsilon = epsilon};
   const auto budget = std::ranges::find(budgets, unit, &privacy::UnitBudget::unit);
   if (budget != budgets.end()) {
     account.budget = *budget;
-    if (unit == privacy::PrivacyUnit::kNode) {
-      const uint64_t left =
-          budget->rho_q32 > totals.rho_q32 ? budget->rho_q32 - totals.rho_q32 : uint64_t{0};
-      ASSIGN_OR_RETURN(account.left, privacy::EpsilonOfUnits(left, budget->delta));
-    }
   }
   return account;
 }
@@ -76,15 +59,9 @@ void WriteAccounts(const std::vector<UnitAccount>& accounts,
     unit.set_unit(std::string(UnitName(account.unit)));
     unit.set_releases(account.totals.reservations);
     unit.set_unreleased(account.totals.unreleased);
-    if (account.unit == privacy::PrivacyUnit::kNode) {
-      unit.set_rho_q32(account.totals.rho_q32);
-    }
     unit.set_epsilon(account.epsilon);
     if (account.budget) {
       unit.set_budget_epsilon(account.budget->epsilon);
-    }
-    if (account.left) {
-      unit.set_left_epsilon(*account.left);
     }
   }
 }
@@ -92,22 +69,15 @@ void WriteAccounts(const std::vector<UnitAccount>& accounts,
 std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta) {
   std::vector<std::vector<std::string>> rows;
   for (const UnitAccount& account : accounts) {
-    rows.push_back({std::string(UnitName(account.unit)),
-                    std::to_string(account.totals.reservations),
-                    std::to_string(account.totals.unreleased),
-                    account.unit == privacy::PrivacyUnit::kNode
-                        ? fmt::format("{:.6g}", RhoOf(account.totals.rho_q32))
-                        : "-",
-                    fmt::format("{:.3f}", account.epsilon),
-                    account.budget ? fmt::format("{:.3f}", account.budget->epsilon) : "-",
-                    account.left ? fmt::format("{:.3f}", *account.left) : "-"});
+    rows.push_back(
+        {std::string(UnitName(account.unit)), std::to_string(account.totals.reservations),
+         std::to_string(account.totals.unreleased), fmt::format("{:.3f}", account.epsilon),
+         account.budget ? fmt::format("{:.3f}", account.budget->epsilon) : "-"});
   }
-  return "\n" +
-         FormatTable({"UNIT", "RELEASES", "UNRELEASED", "RHO", "EPSILON", "BUDGET", "LEFT"}, rows) +
+  return "\n" + FormatTable({"UNIT", "RELEASES", "UNRELEASED", "EPSILON", "BUDGET"}, rows) +
          fmt::format(
-             "EPSILON, at delta {:.1e}, is the largest that the node, or any one lesson or user, "
-             "has spent in releases of that unit; LEFT is the most that one more release may "
-             "cost\n",
+             "EPSILON, at delta {:.1e}, is the largest that any one lesson, or user, has spent in "
+             "all releases\n",
              delta);
 }
 

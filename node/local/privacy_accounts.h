@@ -24,7 +24,6 @@ namespace ruvd::cli {
 
 // The budgets that a node may have spent, as given by its operator or by a verifier.
 struct BudgetFlags {
-  std::optional<double> node_epsilon;
   std::optional<double> lesson_epsilon;
   std::optional<double> user_epsilon;
   double delta = 1e-6;
@@ -36,19 +35,15 @@ struct BudgetFlags {
 
 // What was spent for one privacy unit, and its budget.
 struct UnitAccount {
-  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
   storage::LedgerTotals totals;
-  double epsilon = 0;  // the largest that the node, or any lesson or user, has spent
+  double epsilon = 0;  // the largest that any lesson or user has spent
   std::optional<privacy::UnitBudget> budget = {};
-  // Epsilon that one more release may cost; of a node, because each lesson and user has its own
-  std::optional<double> left = {};
 };
 
-// Returns the account of a unit that has spent `epsilon`; the budgets may have none for it. Fails
-// with INVALID_ARGUMENT for a budget whose delta is out of range.
-absl::StatusOr<UnitAccount> AccountOf(privacy::PrivacyUnit unit,
-                                      const storage::LedgerTotals& totals, double epsilon,
-                                      const std::vector<privacy::UnitBudget>& budgets);
+// Returns the account of a unit that has spent `epsilon`; the budgets may have none for it.
+UnitAccount AccountOf(privacy::PrivacyUnit unit, const storage::LedgerTotals& totals,
+                      double epsilon, const std::vector<privacy::UnitBudget>& budgets);
 
 void WriteAccounts(const std::vector<UnitAccount>& accounts,
                    google::protobuf::RepeatedPtrField<report::v1::UnitAccount>* messages);

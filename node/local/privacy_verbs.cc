@@ -103,8 +103,7 @@ absl::StatusOr<std::vector<UnitAccount>> AccountsOf(const storage::ledger::Ledge
   std::vector<UnitAccount> accounts;
   for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
     ASSIGN_OR_RETURN(const double epsilon, file.accounts.LargestEpsilon(unit, delta));
-    ASSIGN_OR_RETURN(accounts.emplace_back(),
-                     AccountOf(unit, file.accounts.totals(unit), epsilon, budgets));
+    accounts.push_back(AccountOf(unit, file.accounts.totals(unit), epsilon, budgets));
   }
   return accounts;
 }
@@ -198,16 +197,9 @@ absl::Status ReportMissing(const StoppedLedger& opened, const LedgerFlags& flags
     report::v1::MissingCharge& missing = *report->add_missing();
     missing.set_unit(std::string(UnitName(lost.unit)));
     missing.set_delta(flags.budget.delta);
-    if (lost.unit == privacy::PrivacyUnit::kNode) {
-      missing.set_rho_q32(lost.rho_q32);
-      ASSIGN_OR_RETURN(const double epsilon,
-                       privacy::EpsilonOfUnits(lost.rho_q32, flags.budget.delta));
-      missing.set_epsilon(epsilon);
-    } else {
-      ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound,
-                       privacy::dp::EpsilonOf(lost.curve, flags.budget.delta));
-      missing.set_epsilon(bound.value);
-    }
+    ASSIGN_OR_RETURN(const privacy::dp::RdpBound bound,
+                     privacy::dp::EpsilonOf(lost.curve, flags.budget.delta));
+    missing.set_epsilon(bound.value);
     context.err << fmt::format(
         "epsilon {:.3f}, at delta {:.1e}, of {}-level privacy is not in the file: {} counts it, or "
         "that file is missing, which stands for one release; give it to a verifier with the file, "
@@ -275,8 +267,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   std::vector<UnitAccount> accounts;
   for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
     ASSIGN_OR_RETURN(const double epsilon, opened.ledger->LargestEpsilon(unit, flags.budget.delta));
-    ASSIGN_OR_RETURN(accounts.emplace_back(),
-                     AccountOf(unit, opened.ledger->totals(unit), epsilon, budgets));
+    accounts.push_back(AccountOf(unit, opened.ledger->totals(unit), epsilon, budgets));
   }
   if (context.json) {
     report::v1::LedgerReport report;

@@ -64,8 +64,7 @@ void AddLedgerMetrics(const storage::PrivacyLedgerStore& ledger, double delta,
   const auto of_units = [&ledger](auto read) {
     return [&ledger, read] {
       std::vector<metrics::Metrics::Sample> samples;
-      for (const privacy::PrivacyUnit unit :
-           {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
+      for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
         samples.push_back({std::string(privacy::UnitName(unit)), read(ledger, unit)});
       }
       return samples;

@@ -56,8 +56,7 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing is shared, because the site policy is not usable: {} [{}]",
              MessageOf(policy.status()), ReasonOf(policy.status()));
   }
-  for (const privacy::PrivacyUnit unit :
-       {privacy::PrivacyUnit::kLesson, privacy::PrivacyUnit::kUser}) {
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
     auto budget = privacy::UnitBudget::Within(unit, double{privacy.epsilon}, double{privacy.delta});
     options.unavailable.Update(budget.status());
     if (budget.ok()) {

@@ -55,6 +55,10 @@ absl::StatusOr<std::optional<inference::TrainingExample>> StoredLessonTrainer::R
   ASSIGN_OR_RETURN(
       const std::optional<learning::Lesson> read,
       learning::ReadLesson(*parts_.services, parts_.lessons[lesson], parts_.min_rating));
+  if (!read && learning::IsDamaged(*parts_.services, parts_.lessons[lesson])) {
+    ++damaged_;
+    return std::nullopt;
+  }
   if (!read) {
     return Changed();
   }

@@ -23,8 +23,8 @@ namespace ruvd::sharing {
 
 // Trains on lessons of this node's stores. It gives way to serving between slices. Lessons are read
 // when they are needed; one that is gone by then ends the work with ABORTED and the reason CHANGED,
-// because it was withdrawn. Further errors of the work: CANCELLED, and those of the stores. Use it
-// on the learning thread.
+// because it was withdrawn. One that is damaged by then teaches nothing and ends nothing. Further
+// errors of the work: CANCELLED, and those of the stores. Use it on the learning thread.
 class StoredLessonTrainer final : public CoreLessonTrainer {
  public:
   // All but `memory_bytes` is borrowed for the life of the trainer.
@@ -40,6 +40,8 @@ class StoredLessonTrainer final : public CoreLessonTrainer {
       const Parts& parts, const federation::LearnerPlan& plan);
 
   size_t lessons() const override { return parts_.lessons.size(); }
+  // Returns how often a damaged lesson was to be read.
+  size_t damaged() const { return damaged_; }
 
  private:
   explicit StoredLessonTrainer(const Parts& parts);
@@ -50,6 +52,7 @@ class StoredLessonTrainer final : public CoreLessonTrainer {
 
   const Parts parts_;
   TimePoint slice_ends_{};
+  size_t damaged_ = 0;
 };
 
 }  // namespace ruvd::sharing

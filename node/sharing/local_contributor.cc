@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/privacy_plan.h"
+#include "node/learning/text_lessons.h"
 #include "node/log/log.h"
 #include "node/reasons.h"
 #include "node/sharing/core_lesson_trainer.h"
@@ -35,10 +36,12 @@ using privacy::PrivacyUnit;
 
 constexpr int64_t kMillisPerSecond = 1000;
 
+uint64_t SecondAt(int64_t created_ms) {
+  return static_cast<uint64_t>(std::max<int64_t>(created_ms, 0) / kMillisPerSecond);
+}
+
 uint64_t JoinedAt(int64_t created_ms, PrivacyUnit unit) {
-  return unit == PrivacyUnit::kUser
-             ? 0
-             : static_cast<uint64_t>(std::max<int64_t>(created_ms, 0) / kMillisPerSecond);
+  return unit == PrivacyUnit::kUser ? 0 : SecondAt(created_ms);
 }
 
 // A restarted node makes its delta of a round again, bit for bit if its lessons are the same.
@@ -119,6 +122,15 @@ class UnitCollector {
   std::set<size_t> contributors_;
 };
 
+// A damaged lesson adds nothing, as one that cannot be masked, and no coin of the sample depends on
+// it. Otherwise one bad row would keep a node out of a round.
+void LogDamaged(const StoredLessonTrainer& trainer) {
+  if (trainer.damaged() > 0) {
+    LogWarning("{} damaged lesson(s) add nothing to a round; `ruvd store verify` names their rows",
+               trainer.damaged());
+  }
+}
+
 absl::Status RequireLearning(const learning::LearningServices& services, bool learns) {
   bool paused = false;
   if (services.changes != nullptr) {
@@ -145,8 +157,10 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
                          JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
   UnitCollector collector(lessons, plan.unit);
   for (const ShareableLesson& lesson : lessons.lessons) {
-    const uint64_t joined = JoinedAt(lesson.created_ms, plan.unit);
-    if (joined < sampling.oldest_joined || joined > now) {
+    // The ledger charges a round of users to the lessons that had come by its begin, so no later
+    // lesson may be in it, whatever the unit is.
+    if (JoinedAt(lesson.created_ms, plan.unit) < sampling.oldest_joined ||
+        SecondAt(lesson.created_ms) > now) {
       continue;
     }
     if (displaces && lesson.completion) {
@@ -247,20 +261,30 @@ absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
   return made;
 }
 
+// A damaged row no longer says whose lesson it is, so then all consents are looked at.
 absl::Status LocalContributor::CheckUnchanged(const learning::LearningServices& services,
                                               const ContributionRequest& request,
                                               const Sampling& sampling) const {
+  const int64_t now_ms = services.clock->WallMillis();
   ASSIGN_OR_RETURN(const ShareableLessons now,
-                   GatherShareableLessons(services, request.tier, options_.min_rating,
-                                          services.clock->WallMillis()));
+                   GatherShareableLessons(services, request.tier, options_.min_rating, now_ms));
   std::set<std::string_view> names;
   for (const ShareableLesson& lesson : now.lessons) {
     names.insert(lesson.name);
   }
-  return std::ranges::all_of(sampling.names,
-                             [&](const std::string& name) { return names.contains(name); })
-             ? absl::OkStatus()
-             : Changed();
+  size_t damaged = 0;
+  for (const std::string& name : sampling.names) {
+    if (names.contains(name)) {
+      continue;
+    }
+    if (!learning::IsDamaged(services, name)) {
+      return Changed();
+    }
+    ++damaged;
+  }
+  const bool allowed = damaged == 0 || services.consents == nullptr ||
+                       services.consents->MayShare(sampling.contributors, request.tier, now_ms);
+  return allowed ? absl::OkStatus() : Changed();
 }
 
 absl::StatusOr<std::unique_ptr<StoredLessonTrainer>> LocalContributor::TrainerOf(
@@ -283,6 +307,7 @@ absl::StatusOr<LocalContribution> LocalContributor::MakeDelta(
   ASSIGN_OR_RETURN(federation::LocalDelta delta,
                    DeltaContribution(plan, request.round, *request.base, *trainer,
                                      SeedOf(services.origin, plan, request.round)));
+  LogDamaged(*trainer);
   RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));
   return LocalContribution{.contribution = std::move(delta.contribution),
                            .units = sampling.names.size(),
@@ -298,6 +323,7 @@ absl::StatusOr<privacy::UnitSum> LocalContributor::SumOf(const learning::Learnin
                    TrainerOf(services, plan, sampling));
   ASSIGN_OR_RETURN(privacy::UnitSum sum, GradientSum(plan, *request.base, *trainer, sampling.units,
                                                      sampling.rate, options_.random));
+  LogDamaged(*trainer);
   RETURN_IF_ERROR(CheckUnchanged(services, request, sampling));
   return sum;
 }

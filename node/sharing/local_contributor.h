@@ -120,7 +120,8 @@ struct LocalContribution {
 // rounds (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life
 // only: which lesson of a user was the first is forgotten when it is withdrawn, so all users count
 // as if they had joined in round 0. A text that is withdrawn and added again counts as a new
-// lesson.
+// lesson. Where the operator changes the unit, what was spent under the former one counts
+// (storage/ledger/ledger_accounts.h).
 //
 // The ledger numbers rounds by the second of Unix time in which they begin, so that their order
 // stays right if the length of rounds is changed. A round that was charged is never charged again:
@@ -192,7 +193,7 @@ class LocalContributor {
 
   // Returns the number of a round in the ledger.
   static uint64_t SecondOf(const federation::LearnerPlan& plan, uint64_t round);
-  void WriteSpent(admin::v1::ReleaseStatus* view) const;
+  void WriteSpent(privacy::PrivacyUnit unit, admin::v1::ReleaseStatus* view) const;
   absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
   absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan,

@@ -30,12 +30,6 @@ absl::Status OtherKind(ConsentTier tier) {
                TierName(tier));
 }
 
-absl::Status UnknownUnit() {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-               "gradients of rounds are those of lessons or users, but the plan protects whole "
-               "nodes; choose another unit");
-}
-
 // Returns the zCDP of what peers see of a round, without sampling.
 absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
   return federation::RhoOfRound(plan, tier == ConsentTier::kMasked);
@@ -58,9 +52,6 @@ absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) 
   }
   RETURN_IF_ERROR(CoreShapeOfPlan(plan, *options_.frame).status());
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kUse, tier));
-  if (plan.kind == ContributionKind::kGradient && plan.unit == PrivacyUnit::kNode) {
-    return UnknownUnit();
-  }
   if (tier == ConsentTier::kPublic) {
     return absl::OkStatus();
   }
@@ -114,16 +105,19 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
                                    options_.min_snr);
 }
 
-// A cluster may have changed its unit, so what left under another one counts, too.
-void LocalContributor::WriteSpent(admin::v1::ReleaseStatus* view) const {
+// A cluster may have changed its unit, so releases of another one are told, too; what a unit has
+// spent includes them (storage::ledger::LedgerAccounts).
+void LocalContributor::WriteSpent(PrivacyUnit unit, admin::v1::ReleaseStatus* view) const {
   absl::Status known;
   for (const privacy::UnitBudget& budget : options_.budgets) {
     const storage::LedgerTotals totals = options_.ledger->totals(budget.unit);
-    const auto spent = options_.ledger->LargestEpsilon(budget.unit, budget.delta);
-    known.Update(spent.status());
     view->set_releases(view->releases() + totals.reservations);
     view->set_sums(view->sums() || totals.shares > 0);
-    view->set_spent_epsilon(std::max(view->spent_epsilon(), spent.value_or(0)));
+    if (budget.unit == unit) {
+      const auto spent = options_.ledger->LargestEpsilon(unit, budget.delta);
+      known = spent.status();
+      view->set_spent_epsilon(spent.value_or(0));
+    }
   }
   if (!known.ok()) {
     view->set_unknown(MessageOf(known));
@@ -145,7 +139,7 @@ admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan* plan) const {
     view.set_delta(budget->delta);
   }
   if (options_.ledger != nullptr) {
-    WriteSpent(&view);
+    WriteSpent(unit, &view);
   } else if (!options_.unavailable.ok()) {
     view.set_unknown(MessageOf(options_.unavailable));
     view.set_unknown_reason(ReasonOf(options_.unavailable));

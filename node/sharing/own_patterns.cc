@@ -81,7 +81,7 @@ bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::Consen
                                    federation::Instant now) const {
   if (item.kind == federation::ItemKind::kContribution) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
-    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpAdapterDelta) &&
+    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpContribution) &&
            sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {

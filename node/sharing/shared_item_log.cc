@@ -17,8 +17,7 @@ namespace {
 constexpr Duration kStoreEvery = std::chrono::minutes(1);
 
 bool HoldsLessons(const federation::Item& item) {
-  return item.kind == federation::ItemKind::kAdapterDelta ||
-         item.kind == federation::ItemKind::kPattern ||
+  return item.kind == federation::ItemKind::kPattern ||
          item.kind == federation::ItemKind::kContribution;
 }
 

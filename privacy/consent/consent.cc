@@ -21,12 +21,12 @@ std::string_view KindName(ShareableKind kind) {
   switch (kind) {
     case ShareableKind::kMaskedSum:
       return "masked sums";
-    case ShareableKind::kDpAdapterDelta:
-      return "differentially private adapter deltas";
+    case ShareableKind::kDpContribution:
+      return "differentially private contributions";
     case ShareableKind::kDpPattern:
       return "differentially private patterns";
-    case ShareableKind::kAdapterDelta:
-      return "plain adapter deltas";
+    case ShareableKind::kContribution:
+      return "plain contributions";
     case ShareableKind::kPattern:
       return "plain patterns";
   }
@@ -50,8 +50,8 @@ std::string_view TierName(ConsentTier tier) {
 }
 
 bool TierAllows(ConsentTier tier, ShareableKind kind) {
-  const bool is_dp = kind == ShareableKind::kDpAdapterDelta || kind == ShareableKind::kDpPattern;
-  const bool is_plain = kind == ShareableKind::kAdapterDelta || kind == ShareableKind::kPattern;
+  const bool is_dp = kind == ShareableKind::kDpContribution || kind == ShareableKind::kDpPattern;
+  const bool is_plain = kind == ShareableKind::kContribution || kind == ShareableKind::kPattern;
   switch (tier) {
     case ConsentTier::kMasked:
       return kind == ShareableKind::kMaskedSum;

@@ -22,9 +22,9 @@ enum class ConsentTier : uint8_t { kPrivate = 1, kMasked = 2, kDp = 3, kPublic =
 // The kinds of data that can leave a node and are derived from its users' data.
 enum class ShareableKind : uint8_t {
   kMaskedSum,       // a share of a clique's sum; alone it is noise
-  kDpAdapterDelta,  // clipped, noised, accounted
+  kDpContribution,  // to a round of learning: clipped, noised, accounted
   kDpPattern,       // a noised centroid of more than ten examples
-  kAdapterDelta,    // plain
+  kContribution,    // plain
   kPattern,         // plain
 };
 

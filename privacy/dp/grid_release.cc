@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
-#include "privacy/sodium.h"
 
 namespace ruvd::privacy::dp {
 namespace {
@@ -29,19 +28,6 @@ uint64_t RootAbove(uint64_t square) {
     ++root;
   }
   return root;
-}
-
-std::vector<int32_t> RoundToGrid(Banks banks, int exponent) {
-  std::vector<int32_t> units;
-  for (const std::span<float> bank : banks) {
-    for (const float value : bank) {
-      const double scaled = std::ldexp(static_cast<double>(value), -exponent);
-      units.push_back(static_cast<int32_t>(
-          std::lrint(std::clamp(scaled, -static_cast<double>(limits::kMaxGridUnits),
-                                static_cast<double>(limits::kMaxGridUnits)))));
-    }
-  }
-  return units;
 }
 
 }  // namespace
@@ -90,33 +76,6 @@ void ClipIntegers(std::span<int32_t> units, int64_t clip_units) {
   for (int32_t& unit : units) {
     unit = static_cast<int32_t>(unit * clip_units / root);
   }
-}
-
-double NoisedUpdate::ValueAt(size_t i) const {
-  return std::ldexp(static_cast<double>(units[i]), exponent);
-}
-
-absl::StatusOr<NoisedUpdate> ReleaseOnGrid(Banks banks, std::span<const size_t> layout,
-                                           const NoiseGrid& grid, const DiscreteGaussian& noise,
-                                           const RandomBytes& random) {
-  if (noise.sigma() != grid.sigma_units || grid.clip_units <= 0 ||
-      grid.clip_units > limits::kMaxGridUnits) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the noise has {} units but the grid is for {}; make both from one clip norm and "
-                 "multiplier",
-                 noise.sigma(), grid.sigma_units);
-  }
-  const double clip_norm = std::ldexp(static_cast<double>(grid.clip_units), grid.exponent);
-  RETURN_IF_ERROR(ClipJointly(banks, layout, clip_norm).status());
-  NoisedUpdate update{.exponent = grid.exponent, .units = RoundToGrid(banks, grid.exponent)};
-  ClipIntegers(update.units, grid.clip_units);
-  std::vector<int32_t> drawn(update.units.size());
-  noise.Sample(random, drawn);
-  for (size_t i = 0; i < drawn.size(); ++i) {
-    update.units[i] += drawn[i];
-  }
-  SecureWipe({reinterpret_cast<uint8_t*>(drawn.data()), drawn.size() * sizeof(int32_t)});
-  return update;
 }
 
 }  // namespace ruvd::privacy::dp

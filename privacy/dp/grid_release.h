@@ -6,11 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "privacy/dp/discrete_gaussian.h"
-#include "privacy/dp/joint_clip.h"
 
 namespace ruvd::privacy::dp {
 
@@ -38,24 +35,5 @@ absl::StatusOr<NoiseGrid> MakeNoiseGrid(double clip_norm, double noise_multiplie
 // towards zero. Does not change them if their norm is small enough. Takes at most kMaxUpdateValues
 // values with a magnitude of at most kMaxGridUnits each.
 void ClipIntegers(std::span<int32_t> units, int64_t clip_units);
-
-// An update that may leave the node: all banks in order, in units of the grid, clipped and noised.
-struct NoisedUpdate {
-  int exponent = 0;
-  std::vector<int32_t> units;
-  // Returns the value in floating point, which is exact.
-  double ValueAt(size_t i) const;
-};
-
-// Makes one release of the discrete Gaussian mechanism: clips all banks jointly (in place), rounds
-// to the grid, clips again in integers and adds integer noise. Noise and noised values are never
-// computed in floating point, because their last bits would reveal information about the input
-// (Mironov 2012, "On significance of the least significant bits for differential privacy"). The
-// release is 1 / (2 m^2)-zCDP for adding or removing the update's owner, where m is the grid's
-// NoiseMultiplier. The caller must have charged that to the ledger before. Fails as ClipJointly
-// does, and with INVALID_ARGUMENT for a `noise` that is not the grid's.
-absl::StatusOr<NoisedUpdate> ReleaseOnGrid(Banks banks, std::span<const size_t> layout,
-                                           const NoiseGrid& grid, const DiscreteGaussian& noise,
-                                           const RandomBytes& random);
 
 }  // namespace ruvd::privacy::dp

@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/gaussian_thresholds.h"
 #include "privacy/dp/sampled_gaussian.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
@@ -110,6 +111,23 @@ absl::StatusOr<RdpCurve> ZcdpCurve(double rho) {
   RdpCurve curve;
   std::ranges::transform(Orders(), curve.q32.begin(),
                          [rho](double order) { return FromNats(order * rho); });
+  return curve;
+}
+
+RdpCurve ReplacementCurve(const RdpCurve& removal) {
+  // Returns the number at the smallest order that is not below this one.
+  const auto at = [&removal](uint64_t order) {
+    const auto found = std::ranges::lower_bound(Orders(), static_cast<double>(order));
+    return found == Orders().end() ? kLargest
+                                   : removal.q32[static_cast<size_t>(found - Orders().begin())];
+  };
+  RdpCurve curve;
+  std::ranges::transform(Orders(), curve.q32.begin(), [&at](double order) {
+    const auto a = static_cast<uint64_t>(order);
+    const Uint128 product = Uint128{at(2 * a)} * (2 * a - 1);
+    const Uint128 first = (product + 2 * a - 3) / (2 * a - 2);  // rounded up
+    return static_cast<uint64_t>(std::min<Uint128>(first + at(2 * a - 1), kLargest));
+  });
   return curve;
 }
 

@@ -54,6 +54,13 @@ absl::StatusOr<RdpCurve> SampledCurve(double q, double rho);
 // INVALID_ARGUMENT unless rho is finite and at least 0.
 absl::StatusOr<RdpCurve> ZcdpCurve(double rho);
 
+// Returns the curve of replacing a record by another one, for mechanisms whose curve of adding or
+// removing a record is `removal`. At order a it is (a - 1/2) / (a - 1) r(2 a) + r(2 a - 1), by the
+// way over the data without the record (Mironov 2017, "Renyi differential privacy", proposition 11
+// with p = q = 2). Where no order of the curve is as large as 2 a, it is the largest number;
+// between orders the next one stands, because Renyi privacy does not fall with the order.
+RdpCurve ReplacementCurve(const RdpCurve& removal);
+
 // Returns the smallest epsilon at `delta`, which is infinite if the curve is Saturated() at every
 // order. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
 absl::StatusOr<RdpBound> EpsilonOf(const RdpCurve& curve, double delta);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace ruvd::privacy::dp {
@@ -33,19 +32,5 @@ struct SnrParameters {
 // C sqrt(d / n) if each contribution carries its own and sigma C sqrt(d) / n if only the sum does.
 // The ratio is multiplied by sqrt(releases). Fails with INVALID_ARGUMENT for values out of range.
 absl::StatusOr<double> PredictSnr(const SnrParameters& question);
-
-// The value of each quantity that would bring the prediction to kMinReleaseSnr if only that
-// quantity were changed.
-struct SnrRequirements {
-  double noise_multiplier = 0;  // at most
-  double contributors = 0;      // at least
-  size_t dimension = 0;         // at most; 0 if no number of values is small enough
-};
-// Fails as PredictSnr does, and with INVALID_ARGUMENT for a signal of 0.
-absl::StatusOr<SnrRequirements> ComputeSnrRequirements(const SnrParameters& question);
-
-// Returns SIGNAL_TOO_WEAK, with the figure and the remedies, if the prediction is below
-// kMinReleaseSnr: such a release would spend budget and make every model that uses it worse.
-absl::Status RequireSnr(const SnrParameters& question);
 
 }  // namespace ruvd::privacy::dp

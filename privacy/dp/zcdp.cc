@@ -99,14 +99,4 @@ absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta) {
   return low;
 }
 
-absl::StatusOr<uint64_t> FixedPointRho(double rho) {
-  RETURN_IF_ERROR(CheckRho(rho));
-  const double units = std::ceil(std::ldexp(rho, 32));
-  if (units >= std::ldexp(1.0, 64)) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "rho {} is above 2^32, which no budget allows; raise the noise", rho);
-  }
-  return static_cast<uint64_t>(units);
-}
-
 }  // namespace ruvd::privacy::dp

@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/statusor.h"
 
 namespace ruvd::privacy::dp {
@@ -27,9 +25,5 @@ absl::StatusOr<double> EpsilonOfRho(double rho, double delta);
 // that never makes it too large. Fails with INVALID_ARGUMENT unless epsilon is finite and at least
 // 0.
 absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta);
-
-// Returns rho in units of 2^-32, rounded up, as the ledger stores and adds it. Fails with
-// LIMIT_EXCEEDED if 64 bits are too few.
-absl::StatusOr<uint64_t> FixedPointRho(double rho);
 
 }  // namespace ruvd::privacy::dp

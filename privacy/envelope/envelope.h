@@ -22,7 +22,7 @@ namespace ruvd::privacy {
 // for one of another kind.
 enum class EnvelopePurpose : uint8_t {
   kMember = 1,
-  kAdapterDelta = 2,
+  kLearning = 2,  // contributions to rounds, and checkpoints of their states
   kPattern = 3,
   kRevocation = 4,
   kEvidence = 5,

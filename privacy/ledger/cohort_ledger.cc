@@ -8,6 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/sampled_gaussian.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
@@ -35,21 +36,29 @@ absl::Status CohortLedger::CheckRound(uint64_t round, uint64_t oldest) const {
   return absl::OkStatus();
 }
 
-absl::Status CohortLedger::Add(uint64_t round, uint64_t oldest, const dp::RdpCurve& cost) {
-  RETURN_IF_ERROR(CheckRound(round, oldest));
-  Step& from = steps_[oldest];
-  Step& behind = steps_[round + 1];
+void CohortLedger::AddCost(uint64_t first, uint64_t last, const dp::RdpCurve& cost) {
+  Step& from = steps_[first];
+  Step& behind = steps_[last + 1];
   for (size_t i = 0; i < dp::RdpCurve::kOrders; ++i) {
     from.q32[i] += cost.q32[i];
     behind.q32[i] -= cost.q32[i];
   }
+}
+
+void CohortLedger::AddBesides(uint64_t round, const dp::RdpCurve& cost) {
+  AddCost(0, round, cost);
+}
+
+absl::Status CohortLedger::Add(uint64_t round, uint64_t oldest, const dp::RdpCurve& cost) {
+  RETURN_IF_ERROR(CheckRound(round, oldest));
+  AddCost(oldest, round, cost);
   if (round > newest_round_) {
-    ++from.rounds;
-    --behind.rounds;
+    ++steps_[oldest].rounds;
+    --steps_[round + 1].rounds;
     newest_round_ = round;
     newest_from_ = oldest;
   } else if (oldest < newest_from_) {
-    ++from.rounds;
+    ++steps_[oldest].rounds;
     --steps_[newest_from_].rounds;
     newest_from_ = oldest;
   }
@@ -156,12 +165,11 @@ absl::StatusOr<double> CohortLedger::EpsilonOfCohort(uint64_t joined, double del
   return bound.value;
 }
 
-absl::StatusOr<double> CohortLedger::LargestEpsilon(double delta,
-                                                    const dp::RdpCurve& besides) const {
-  RETURN_IF_ERROR(dp::EpsilonOf(besides, delta).status());
+absl::StatusOr<double> CohortLedger::LargestEpsilon(double delta) const {
+  RETURN_IF_ERROR(dp::CheckDelta(delta));
   double largest = 0;
   Visit(0, kForEver, [&](const Cohorts& cohorts) {
-    largest = std::max(largest, EpsilonWith(cohorts.spent, besides, delta));
+    largest = std::max(largest, EpsilonWith(cohorts.spent, {}, delta));
     return true;
   });
   return largest;

@@ -32,6 +32,9 @@ class CohortLedger {
   // INVALID_ARGUMENT, and adds nothing, for a round that is 0, kMaxRound or more, below `oldest`,
   // or below an earlier round.
   absl::Status Add(uint64_t round, uint64_t oldest, const dp::RdpCurve& cost);
+  // Charges all units that joined by `round`, which is below kMaxRound, for a release that is no
+  // round of theirs. It may be older than the newest round.
+  void AddBesides(uint64_t round, const dp::RdpCurve& cost);
   // Charges all units, those that join later among them. It is for releases outside rounds.
   void AddForAll(const dp::RdpCurve& cost) { for_all_ += cost; }
 
@@ -51,8 +54,8 @@ class CohortLedger {
   // Returns the epsilon that such a unit has spent. Both functions below fail with INVALID_ARGUMENT
   // unless 0 < delta < 1.
   absl::StatusOr<double> EpsilonOfCohort(uint64_t joined, double delta) const;
-  // Returns the largest epsilon of any unit that also bears the cost `besides`.
-  absl::StatusOr<double> LargestEpsilon(double delta, const dp::RdpCurve& besides = {}) const;
+  // Returns the largest epsilon of any unit.
+  absl::StatusOr<double> LargestEpsilon(double delta) const;
 
   // Returns the newest round that was charged; 0: none was.
   uint64_t newest_round() const { return newest_round_; }
@@ -72,6 +75,7 @@ class CohortLedger {
     uint32_t rounds = 0;
   };
   absl::Status CheckRound(uint64_t round, uint64_t oldest) const;
+  void AddCost(uint64_t first, uint64_t last, const dp::RdpCurve& cost);
   // Shows the cohorts that joined in [first, last], from the oldest to the newest, until the
   // visitor returns false.
   void Visit(uint64_t first, uint64_t last,

@@ -12,12 +12,11 @@
 
 namespace ruvd::privacy {
 
-// What a guarantee hides: the presence of all of a node's data, of one lesson, or of all lessons of
-// one user. The numbers of this and the following enums are stored.
-enum class PrivacyUnit : uint8_t { kNode = 1, kLesson = 2, kUser = 3 };
+// What a guarantee hides: the presence of one lesson, or of all lessons of one user. The numbers of
+// this and the following enums are stored; 1 is not used.
+enum class PrivacyUnit : uint8_t { kLesson = 2, kUser = 3 };
 
-inline constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kLesson,
-                                                PrivacyUnit::kUser};
+inline constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kLesson, PrivacyUnit::kUser};
 
 enum class PrivacyMechanism : uint8_t {
   kGaussian = 1,
@@ -29,10 +28,9 @@ enum class PrivacyMechanism : uint8_t {
   kLost = 6,
 };
 
-// What a release costs, as its accountant computed it. The cost of a node is `rho_q32`; that of
-// lessons or users is `curve`, and then `rho_q32` is 0.
+// What a release costs, as its accountant computed it.
 struct LedgerCharge {
-  PrivacyUnit unit = PrivacyUnit::kNode;
+  PrivacyUnit unit = PrivacyUnit::kLesson;
   PrivacyMechanism mechanism = PrivacyMechanism::kGaussian;
   double sigma = 0;          // noise multiplier, above 0
   double sampling_rate = 1;  // above 0, at most 1
@@ -41,8 +39,6 @@ struct LedgerCharge {
   double delta = 0;          // 0 to below 1
   // The Renyi privacy; integers add up without an error that could hide a spend.
   dp::RdpCurve curve = {};
-  // The charge in zero-concentrated privacy, in units of 2^-32, rounded up.
-  uint64_t rho_q32 = 0;
   // The round that is paid for, and the joining round from which on its units take part
   // (CohortLedger). Round 0 stands for a release outside rounds, which concerns all units.
   uint64_t round = 0;

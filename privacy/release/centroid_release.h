@@ -14,7 +14,7 @@
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/noised_centroids.h"
 #include "privacy/ledger/ledger_entry.h"
-#include "privacy/release/update_release.h"
+#include "privacy/release/release_guards.h"
 
 namespace ruvd::privacy {
 

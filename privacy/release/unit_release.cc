@@ -153,9 +153,6 @@ absl::StatusOr<LedgerCharge> SampledCharge(const UnitReleaseTerms& terms,
                                            PrivacyMechanism mechanism, double multiplier,
                                            double rho) {
   RETURN_IF_ERROR(dp::CheckSampledGaussian({.q = terms.sampling_rate, .sigma = multiplier}));
-  if (terms.unit == PrivacyUnit::kNode) {
-    return Invalid("protects lessons or users; charge a node by PrepareRelease");
-  }
   LedgerCharge charge{.unit = terms.unit,
                       .mechanism = mechanism,
                       .sigma = multiplier,
@@ -176,7 +173,7 @@ absl::Status CheckAllowed(const UnitReleaseTerms& terms, const ReleaseGuards& gu
                           ConsentTier tier) {
   constexpr uint8_t kUse = consent_purposes::kTraining | consent_purposes::kSharing;
   const ShareableKind kind =
-      tier == ConsentTier::kMasked ? ShareableKind::kMaskedSum : ShareableKind::kDpAdapterDelta;
+      tier == ConsentTier::kMasked ? ShareableKind::kMaskedSum : ShareableKind::kDpContribution;
   if (!SameGrid(terms.grid, sum.grid())) {
     return Invalid("was made on another grid than that of its release; use one plan");
   }

@@ -17,7 +17,7 @@
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/masking/clique.h"
 #include "privacy/masking/masking_session.h"
-#include "privacy/release/update_release.h"
+#include "privacy/release/release_guards.h"
 
 // What a round of learning releases of single units, which are lessons or users: the sum of their
 // clipped gradients, with noise.
@@ -79,8 +79,8 @@ class UnitSum {
 
 // The terms of the release of a sum, which are fixed before any data is read.
 struct UnitReleaseTerms {
-  std::string scope;                        // of the site policy
-  PrivacyUnit unit = PrivacyUnit::kLesson;  // kLesson or kUser
+  std::string scope;  // of the site policy
+  PrivacyUnit unit = PrivacyUnit::kLesson;
   dp::NoiseGrid grid;
   double sampling_rate = 1;  // of the Poisson sample of the sum
   double delta = 1e-6;       // delta of the ledger's epsilon
@@ -92,7 +92,7 @@ struct UnitReleaseTerms {
 };
 
 // Returns what the ledger is charged for one release of the sampled Gaussian (dp::SampledCurve).
-// Fails with INVALID_ARGUMENT for a node as unit and for terms that no accountant takes.
+// Fails with INVALID_ARGUMENT for terms that no accountant takes.
 absl::StatusOr<LedgerCharge> ChargeOf(const UnitReleaseTerms& terms);
 
 // A paid release: the only data about the units that may leave. The sender must call

@@ -14,21 +14,33 @@ using privacy::PrivacyUnit;
 
 LedgerAccounts::LedgerAccounts(std::vector<privacy::UnitBudget> budgets)
     : budgets_(std::move(budgets)) {
-  for (const PrivacyUnit unit : {PrivacyUnit::kLesson, PrivacyUnit::kUser}) {
+  for (const PrivacyUnit unit : privacy::kPrivacyUnits) {
     const absl::StatusOr<privacy::UnitBudget> budget = privacy::BudgetOf(budgets_, unit);
     cohorts_.emplace(unit, budget.value_or(privacy::UnitBudget{.unit = unit}));
   }
 }
 
+void LedgerAccounts::AddToOtherUnit(const privacy::LedgerCharge& charge) {
+  if (charge.unit == PrivacyUnit::kLesson) {
+    cohorts_.at(PrivacyUnit::kUser).AddForAll(charge.curve);
+    return;
+  }
+  privacy::CohortLedger& lessons = cohorts_.at(PrivacyUnit::kLesson);
+  const privacy::dp::RdpCurve cost = privacy::dp::ReplacementCurve(charge.curve);
+  if (charge.round == 0) {
+    lessons.AddForAll(cost);
+  } else {
+    lessons.AddBesides(charge.round, cost);
+  }
+}
+
 absl::Status LedgerAccounts::AddLost(const privacy::LedgerCharge& charge) {
-  if (charge.unit == PrivacyUnit::kNode) {
-    totals_[charge.unit].rho_q32 =
-        privacy::dp::SaturatingAdd(totals_[charge.unit].rho_q32, charge.rho_q32);
-  } else if (charge.round == 0) {
+  if (charge.round == 0) {
     cohorts_.at(charge.unit).AddForAll(charge.curve);
   } else {
     RETURN_IF_ERROR(cohorts_.at(charge.unit).Add(charge.round, charge.oldest_joined, charge.curve));
   }
+  AddToOtherUnit(charge);
   charged_.Add(charge);
   return absl::OkStatus();
 }
@@ -43,9 +55,6 @@ absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
 }
 
 absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
-  if (charge.unit == PrivacyUnit::kNode) {
-    return privacy::CheckNodeBudget(budgets_, charged_.node_rho_q32, charge.rho_q32);
-  }
   if (charge.curve == privacy::dp::RdpCurve()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "a release cannot have a cost of 0; charge the curve of its noise");
@@ -67,10 +76,8 @@ LedgerTotals LedgerAccounts::totals(PrivacyUnit unit) const {
   return found == totals_.end() ? LedgerTotals{} : found->second;
 }
 
-absl::StatusOr<double> LedgerAccounts::LargestEpsilon(PrivacyUnit unit, double delta,
-                                                      const privacy::dp::RdpCurve& besides) const {
-  return unit == PrivacyUnit::kNode ? privacy::EpsilonOfUnits(charged_.node_rho_q32, delta)
-                                    : cohorts_.at(unit).LargestEpsilon(delta, besides);
+absl::StatusOr<double> LedgerAccounts::LargestEpsilon(PrivacyUnit unit, double delta) const {
+  return cohorts_.at(unit).LargestEpsilon(delta);
 }
 
 }  // namespace ruvd::storage::ledger

@@ -22,8 +22,6 @@ struct LedgerTotals {
   uint64_t reservations = 0;
   uint64_t shares = 0;      // of the reservations, those for shares of masked sums
   uint64_t unreleased = 0;  // reserved or spent but not released: counted as spent
-  // The sum of a node's charges, which stays at its largest value instead of overflowing
-  uint64_t rho_q32 = 0;
 };
 
 }  // namespace ruvd::storage
@@ -31,6 +29,17 @@ struct LedgerTotals {
 namespace ruvd::storage::ledger {
 
 // What the entries of a ledger add up to, by unit. Not thread-safe.
+//
+// An operator may change the unit of a node, so a charge of one unit counts for the other, too:
+//
+// - A release that hides users also touches each lesson that had come by its round. Without that
+//   lesson, its user's share in the sum would be another one, and not none, because the user may
+//   have more lessons. So the lesson pays for a replacement of the user (dp::ReplacementCurve).
+// - A release that hides lessons costs its user as much as one lesson, and each release may hold
+//   another lesson of the user. So a user pays for all charges of lessons, whenever they joined,
+//   as if one unit had borne them. That bounds a user with one lesson in each release. With k
+//   lessons in a release it costs the user k^2 times the rho, but the ledger does not know k, and
+//   such a release promised nothing to users.
 class LedgerAccounts {
  public:
   // At most one budget for each unit; a unit without one may spend nothing, but is counted.
@@ -42,7 +51,7 @@ class LedgerAccounts {
   absl::Status Add(const privacy::LedgerCharge& charge);
   // Counts a release of a charge of that unit.
   void AddRelease(privacy::PrivacyUnit unit) { --totals_[unit].unreleased; }
-  // Counts the cost of charges of which there is no entry.
+  // Counts the cost of charges of which there is no entry. Fails as Add does.
   absl::Status AddLost(const privacy::LedgerCharge& charge);
 
   // Returns PRIVACY_BUDGET_SPENT, with the figures, if a charge exceeds its unit's budget, and
@@ -51,22 +60,22 @@ class LedgerAccounts {
 
   // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
   // this cost (CohortLedger); `round` + 1, which means that none may, for a unit without a budget.
-  // The unit is not the node.
   uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
                           const privacy::dp::RdpCurve& cost) const;
 
   // Returns zeros for a unit without charges.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
   const Counter& charged() const { return charged_; }
-  // Returns the largest epsilon at `delta` that the node, or any lesson or user, has spent. A
-  // lesson or user also bears `besides`. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
-  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta,
-                                        const privacy::dp::RdpCurve& besides = {}) const;
+  // Returns the largest epsilon at `delta` that any lesson, or user, has spent in charges of both
+  // units. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
+  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
 
  private:
+  void AddToOtherUnit(const privacy::LedgerCharge& charge);
+
   std::vector<privacy::UnitBudget> budgets_;
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_;
-  std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;  // of lessons and users
+  std::map<privacy::PrivacyUnit, privacy::CohortLedger> cohorts_;
   Counter charged_;
 };
 

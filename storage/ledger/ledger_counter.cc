@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/status.h"
 #include "privacy/ledger/unit_budget.h"
@@ -19,15 +18,6 @@ namespace {
 using privacy::PrivacyUnit;
 using privacy::dp::RdpCurve;
 
-constexpr PrivacyUnit kCohortUnits[] = {PrivacyUnit::kLesson, PrivacyUnit::kUser};
-
-privacy::LedgerCharge LostCharge(PrivacyUnit unit, double rho) {
-  return {.unit = unit,
-          .mechanism = privacy::PrivacyMechanism::kLost,
-          .sigma = 1 / std::sqrt(2 * rho),
-          .subject = "entries that were lost"};
-}
-
 // Adds the charge for the part of a curve that is missing, if there is such a part.
 void AddLostCurve(PrivacyUnit unit, const RdpCurve& missing, uint64_t round,
                   std::vector<privacy::LedgerCharge>* charges) {
@@ -37,10 +27,13 @@ void AddLostCurve(PrivacyUnit unit, const RdpCurve& missing, uint64_t round,
   // The entry needs a noise multiplier: that of one release which costs as much at the largest
   // order.
   const uint64_t largest = *std::ranges::max_element(missing.q32);
-  privacy::LedgerCharge& charge = charges->emplace_back(
-      LostCharge(unit, std::ldexp(static_cast<double>(largest), -32) / RdpCurve::kLargestOrder));
-  charge.curve = missing;
-  charge.round = round;
+  const double rho = std::ldexp(static_cast<double>(largest), -32) / RdpCurve::kLargestOrder;
+  charges->push_back({.unit = unit,
+                      .mechanism = privacy::PrivacyMechanism::kLost,
+                      .sigma = 1 / std::sqrt(2 * rho),
+                      .curve = missing,
+                      .round = round,
+                      .subject = "entries that were lost"});
 }
 
 void AppendCurve(const RdpCurve& curve, std::string* line) {
@@ -86,18 +79,13 @@ class NumberReader {
 }  // namespace
 
 void Counter::Add(const privacy::LedgerCharge& charge) {
-  if (charge.unit == PrivacyUnit::kNode) {
-    node_rho_q32 = privacy::dp::SaturatingAdd(node_rho_q32, charge.rho_q32);
-    return;
-  }
   UnitCharges& charges = Of(charge.unit);
   charges.newest_round = std::max(charges.newest_round, charge.round);
   (charge.round == 0 ? charges.for_all : charges.in_rounds) += charge.curve;
 }
 
 void Counter::RaiseTo(const Counter& other) {
-  node_rho_q32 = std::max(node_rho_q32, other.node_rho_q32);
-  for (const PrivacyUnit unit : kCohortUnits) {
+  for (const PrivacyUnit unit : privacy::kPrivacyUnits) {
     UnitCharges& own = Of(unit);
     const UnitCharges& more = other.Of(unit);
     own.newest_round = std::max(own.newest_round, more.newest_round);
@@ -107,20 +95,14 @@ void Counter::RaiseTo(const Counter& other) {
 }
 
 bool Counter::Saturated() const {
-  return node_rho_q32 == std::numeric_limits<uint64_t>::max() ||
-         std::ranges::any_of(kCohortUnits, [this](PrivacyUnit unit) {
-           return Of(unit).in_rounds.Saturated() || Of(unit).for_all.Saturated();
-         });
+  return std::ranges::any_of(privacy::kPrivacyUnits, [this](PrivacyUnit unit) {
+    return Of(unit).in_rounds.Saturated() || Of(unit).for_all.Saturated();
+  });
 }
 
 std::vector<privacy::LedgerCharge> LostCharges(const Counter& counter, const Counter& charged) {
   std::vector<privacy::LedgerCharge> lost;
-  if (counter.node_rho_q32 > charged.node_rho_q32) {
-    const uint64_t missing = counter.node_rho_q32 - charged.node_rho_q32;
-    lost.push_back(LostCharge(PrivacyUnit::kNode, std::ldexp(static_cast<double>(missing), -32)));
-    lost.back().rho_q32 = missing;
-  }
-  for (const PrivacyUnit unit : kCohortUnits) {
+  for (const PrivacyUnit unit : privacy::kPrivacyUnits) {
     const UnitCharges& all = counter.Of(unit);
     const UnitCharges& known = charged.Of(unit);
     AddLostCurve(unit, all.for_all.Minus(known.for_all), 0, &lost);
@@ -130,8 +112,8 @@ std::vector<privacy::LedgerCharge> LostCharges(const Counter& counter, const Cou
 }
 
 std::string FormatCounter(const Counter& counter) {
-  std::string text = fmt::format("node {}\n", counter.node_rho_q32);
-  for (const PrivacyUnit unit : kCohortUnits) {
+  std::string text;
+  for (const PrivacyUnit unit : privacy::kPrivacyUnits) {
     text += FormatUnit(unit, counter.Of(unit));
   }
   return text;
@@ -141,9 +123,7 @@ absl::StatusOr<Counter> ParseCounter(std::string_view text) {
   Counter counter;
   if (text.size() <= limits::kMaxLedgerCounterBytes) {
     NumberReader reader(text);
-    reader.SkipWord();
-    counter.node_rho_q32 = reader.Next();
-    for (const PrivacyUnit unit : kCohortUnits) {
+    for (const PrivacyUnit unit : privacy::kPrivacyUnits) {
       UnitCharges& charges = counter.Of(unit);
       reader.SkipWord();
       charges.newest_round = reader.Next();

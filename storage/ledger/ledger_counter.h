@@ -26,11 +26,9 @@ struct UnitCharges {
 // entry, so neither a crash nor an older copy of the store makes the ledger forget a charge. The
 // numbers only grow.
 struct Counter {
-  uint64_t node_rho_q32 = 0;
   UnitCharges lessons;
   UnitCharges users;
 
-  // The charges of a unit other than the node.
   UnitCharges& Of(privacy::PrivacyUnit unit) {
     return unit == privacy::PrivacyUnit::kUser ? users : lessons;
   }
@@ -49,9 +47,9 @@ struct Counter {
 // are charged to all units that had joined by the newest round of the counter.
 std::vector<privacy::LedgerCharge> LostCharges(const Counter& counter, const Counter& charged);
 
-// Returns three lines, "node RHO", "lesson ROUND CURVE CURVE" and "user ROUND CURVE CURVE", in
-// decimal numbers. The curves are those in rounds and outside rounds; a unit without charges has
-// the line "lesson 0".
+// Returns two lines, "lesson ROUND CURVE CURVE" and "user ROUND CURVE CURVE", in decimal numbers.
+// The curves are those in rounds and outside rounds; a unit without charges has the line "lesson
+// 0".
 std::string FormatCounter(const Counter& counter);
 // Returns LEDGER_BROKEN for a text that FormatCounter does not make.
 absl::StatusOr<Counter> ParseCounter(std::string_view text);

@@ -80,12 +80,14 @@ class Walk {
           sequence));
     }
     file_.head = {sequence, row.hash};
-    return CompareWithBudget(*entry);
+    if (entry->charge && !demands_.budgets.empty()) {
+      charges_.emplace_back(sequence, *entry->charge);
+    }
+    return absl::OkStatus();
   }
 
   // Checks the demands after all entries were visited.
   absl::Status CheckDemands() const {
-    RETURN_IF_ERROR(above_budget_);
     for (const privacy::UnitBudget& budget : demands_.budgets) {
       RETURN_IF_ERROR(CompareUnits(budget));
     }
@@ -117,34 +119,9 @@ class Walk {
         sequence, privacy::UnitName(budget.unit), epsilon, budget.delta, budget.epsilon);
   }
 
-  // Records the first entry above a node's budget. If the file is also invalid, that error is
-  // returned instead. Charges of lessons and users are kept, because their largest epsilon takes
-  // long to compute.
-  absl::Status CompareWithBudget(const privacy::LedgerEntry& entry) {
-    if (entry.kind != privacy::LedgerKind::kReserve || demands_.budgets.empty()) {
-      return absl::OkStatus();
-    }
-    if (entry.charge->unit != privacy::PrivacyUnit::kNode) {
-      charges_.emplace_back(entry.sequence, *entry.charge);
-      return absl::OkStatus();
-    }
-    const auto budget =
-        std::ranges::find(demands_.budgets, entry.charge->unit, &privacy::UnitBudget::unit);
-    const uint64_t spent = file_.accounts.charged().node_rho_q32;
-    if (!above_budget_.ok() || budget == demands_.budgets.end() || spent <= budget->rho_q32) {
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(const double epsilon, privacy::EpsilonOfUnits(spent, budget->delta));
-    above_budget_ = AboveBudget(entry.sequence, *budget, epsilon);
-    return absl::OkStatus();
-  }
-
   // Compares the largest epsilon of any lesson or user with a budget, and finds the first entry
   // above it by halving, because what is spent never falls.
   absl::Status CompareUnits(const privacy::UnitBudget& budget) const {
-    if (budget.unit == privacy::PrivacyUnit::kNode) {
-      return absl::OkStatus();
-    }
     const auto spent_by = [&](size_t entries) {
       LedgerAccounts accounts;
       for (size_t i = 0; i < entries; ++i) {
@@ -186,10 +163,10 @@ class Walk {
 
   LedgerFileSummary& file_;
   const LedgerFileDemands& demands_;
-  absl::Status above_budget_;
   std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // reserved and not released
   std::set<uint64_t> spent_;
-  // Charges of lessons and users by sequence number, if there are budgets
+  // By sequence number, if there are budgets. They are compared at the end, because the largest
+  // epsilon takes long to compute, and an error in the file comes first.
   std::vector<std::pair<uint64_t, privacy::LedgerCharge>> charges_;
 };
 

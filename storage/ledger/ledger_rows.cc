@@ -31,26 +31,22 @@ absl::Status Broken(std::string_view what) {
                what);
 }
 
+bool HasUnit(const privacy::LedgerCharge& charge) {
+  return std::ranges::find(privacy::kPrivacyUnits, charge.unit) != std::end(privacy::kPrivacyUnits);
+}
+
 bool InRange(const privacy::LedgerCharge& charge) {
-  const bool unit =
-      std::ranges::find(privacy::kPrivacyUnits, charge.unit) != std::end(privacy::kPrivacyUnits);
   const bool mechanism = charge.mechanism >= privacy::PrivacyMechanism::kGaussian &&
                          charge.mechanism <= privacy::PrivacyMechanism::kLost;
   const bool noise = charge.sigma > 0 && std::isfinite(charge.sigma) && charge.sampling_rate > 0 &&
                      charge.sampling_rate <= 1 && charge.steps > 0;
   const bool cost =
       charge.epsilon >= 0 && std::isfinite(charge.epsilon) && charge.delta >= 0 && charge.delta < 1;
-  return unit && mechanism && noise && cost;
+  return mechanism && noise && cost;
 }
 
-// A node is charged by rho and takes part in no rounds; lessons and users are charged by a curve.
-bool FitsUnit(const privacy::LedgerCharge& charge) {
-  if (charge.unit == privacy::PrivacyUnit::kNode) {
-    return charge.curve == privacy::dp::RdpCurve() && charge.round == 0 &&
-           charge.oldest_joined == 0;
-  }
-  return charge.rho_q32 == 0 && charge.oldest_joined <= charge.round &&
-         charge.round < limits::kMaxRound;
+bool HasRound(const privacy::LedgerCharge& charge) {
+  return charge.oldest_joined <= charge.round && charge.round < limits::kMaxRound;
 }
 
 void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
@@ -64,7 +60,6 @@ void WriteCharge(const privacy::LedgerCharge& charge, v1::LedgerCharge* row) {
   if (charge.curve != privacy::dp::RdpCurve()) {
     row->mutable_rdp_q32()->Assign(charge.curve.q32.begin(), charge.curve.q32.end());
   }
-  row->set_rho_q32(charge.rho_q32);
   row->set_subject(charge.subject);
   row->set_round(charge.round);
   row->set_oldest_joined(charge.oldest_joined);
@@ -86,7 +81,6 @@ std::optional<privacy::LedgerCharge> ReadCharge(const v1::LedgerCharge& row) {
       .steps = row.steps(),
       .epsilon = row.epsilon(),
       .delta = row.delta(),
-      .rho_q32 = row.rho_q32(),
       .round = row.round(),
       .oldest_joined = row.oldest_joined(),
       .subject = row.subject()};
@@ -124,18 +118,23 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
                  "a charge has a subject of {} bytes; the limit is {}", charge.subject.size(),
                  limits::kMaxLedgerSubjectBytes);
   }
+  if (!HasUnit(charge)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a charge protects the unit {}, which is not known; charge lessons (2) or users "
+                 "(3)",
+                 static_cast<int>(charge.unit));
+  }
   if (!InRange(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is "
                  "invalid; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
                  charge.sigma, charge.sampling_rate, charge.steps, charge.epsilon, charge.delta);
   }
-  if (!FitsUnit(charge)) {
+  if (!HasRound(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a charge of unit {}, round {} and joining round {} is invalid; charge a node by "
-                 "rho without a round, and lessons or users by a curve, from a round on that is "
-                 "not after theirs",
-                 static_cast<int>(charge.unit), charge.round, charge.oldest_joined);
+                 "a charge of round {} and joining round {} is invalid; charge lessons or users "
+                 "from a round on that is not after theirs",
+                 charge.round, charge.oldest_joined);
   }
   return absl::OkStatus();
 }
@@ -165,6 +164,9 @@ absl::StatusOr<privacy::LedgerEntry> DecodeEntry(std::string_view bytes) {
     entry.charge = ReadCharge(row.charge());
     if (!entry.charge) {
       return Broken("an entry");
+    }
+    if (!HasUnit(*entry.charge)) {
+      return Broken(fmt::format("an entry for the unknown unit {}", row.charge().unit()));
     }
   }
   return WellFormed(entry) ? absl::StatusOr<privacy::LedgerEntry>(std::move(entry))

@@ -352,17 +352,13 @@ uint64_t PrivacyLedgerStore::OldestEligible(privacy::PrivacyUnit unit, uint64_t 
 
 LedgerTotals PrivacyLedgerStore::totals(privacy::PrivacyUnit unit) const {
   const MutexLock lock(mutex_);
-  LedgerTotals totals = accounts_.totals(unit);
-  if (unit == privacy::PrivacyUnit::kNode) {
-    totals.rho_q32 = std::max(totals.rho_q32, counter_.node_rho_q32);
-  }
-  return totals;
+  return accounts_.totals(unit);
 }
 
-absl::StatusOr<double> PrivacyLedgerStore::LargestEpsilon(
-    privacy::PrivacyUnit unit, double delta, const privacy::dp::RdpCurve& besides) const {
+absl::StatusOr<double> PrivacyLedgerStore::LargestEpsilon(privacy::PrivacyUnit unit,
+                                                          double delta) const {
   const MutexLock lock(mutex_);
-  return accounts_.LargestEpsilon(unit, delta, besides);
+  return accounts_.LargestEpsilon(unit, delta);
 }
 
 ledger::Counter PrivacyLedgerStore::counter() const {

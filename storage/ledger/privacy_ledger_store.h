@@ -66,14 +66,11 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   absl::Status Release(uint64_t reservation) override;
 
   privacy::LedgerHead head() const;
-  // Returns the totals. For a ledger opened only for verification the sum includes what only its
-  // counter file has.
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
-  // Returns the largest epsilon at `delta` that the node, or any lesson or user, has spent, where a
-  // lesson or user also bears `besides`. For a ledger opened only for verification it includes what
-  // only its counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
-  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta,
-                                        const privacy::dp::RdpCurve& besides = {}) const;
+  // Returns the largest epsilon at `delta` that any lesson, or user, has spent in charges of both
+  // units (LedgerAccounts). For a ledger opened only for verification it includes what only its
+  // counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
+  absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
   // Returns all charges, with those that only the counter file has.
   ledger::Counter counter() const;
   // Returns the error with which Reserve would refuse a charge, or OK.
@@ -81,7 +78,6 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
 
   // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
   // this cost. Units that were once too old stay so; a result above `round` means that no unit may.
-  // The unit is not the node.
   uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
                           const privacy::dp::RdpCurve& cost) const;
 
@@ -91,7 +87,7 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
  private:
   struct Stage {
     privacy::LedgerKind reached = privacy::LedgerKind::kReserve;
-    privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode;
+    privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
   };
 
   PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options);

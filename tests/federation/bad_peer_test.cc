@@ -19,8 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string DeltaPayload(uint64_t seed = 1) {
-  return EncodeAdapterUpdate(SomeUpdate(seed));
+std::string SomePayload(uint64_t seed = 1) {
+  return EncodeSharedPattern(PatternOf(seed));
 }
 
 class BadPeer : public testing::Test {
@@ -148,8 +148,7 @@ TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
 TEST_F(BadPeer, FramesBeforeTheOpening) {
   TestPeer peer(target_, 1, 7);
   target_.core().OnLinkOpened(7, "", target_.now());
-  const Answers answers =
-      peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()));
+  const Answers answers = peer.Push(peer.Manifest(federation::ItemKind::kPattern, SomePayload()));
   EXPECT_EQ(answers.closed, reasons::kEnvelopeMalformed);
 }
 
@@ -164,7 +163,7 @@ TEST_F(BadPeer, SilentOpeningTimesOut) {
 TEST_F(BadPeer, ForgedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
+  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kPattern, SomePayload());
   privacy::Envelope bad = good;
   bad.signature[5] ^= 1;
   ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
@@ -183,14 +182,14 @@ TEST_F(BadPeer, ForgedEnvelopes) {
   TestPeer outsider(target_, 5, 7, [](federation::LocalNode& n) {
     n.certificate = CertificateFor(*n.key, "outsider", Authority(2000));
   });
-  ExpectRefusedPush(peer, outsider.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()),
+  ExpectRefusedPush(peer, outsider.Manifest(federation::ItemKind::kPattern, SomePayload()),
                     reasons::kCertificateForeign);
 }
 
 TEST_F(BadPeer, TruncatedEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
+  const privacy::Envelope good = peer.Manifest(federation::ItemKind::kPattern, SomePayload());
   for (std::string privacy::Envelope::* part :
        {&privacy::Envelope::header, &privacy::Envelope::body, &privacy::Envelope::signature}) {
     for (size_t length : {size_t{0}, (good.*part).size() / 2, (good.*part).size() - 1}) {
@@ -204,8 +203,8 @@ TEST_F(BadPeer, TruncatedEnvelopes) {
 TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = SomePayload();
+  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kPattern, payload);
   EXPECT_EQ(peer.Serve(peer.Push(envelope), payload).accepted.size(), 1U);
   for (uint64_t i = 1; i <= 3; ++i) {
     const Answers again = peer.Push(envelope);
@@ -219,14 +218,14 @@ TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
 TEST_F(BadPeer, SequenceNumberUsedTwiceEndsTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(1)));
+  peer.Push(peer.Manifest(federation::ItemKind::kPattern, SomePayload(1)));
   federation::Sealer restarted(peer.local(),
                                EntropyOf(5));  // numbers from 1 again in the same boot
-  const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload(2)).body;
+  const std::string body = peer.Manifest(federation::ItemKind::kPattern, SomePayload(2)).body;
   const int64_t now = target_.now().wall_ms;
   const Answers answers =
-      peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
-                                1, body, now, now + kDayMillis));
+      peer.Push(*restarted.Seal(privacy::EnvelopePurpose::kPattern, federation::kBodyManifest, 1,
+                                body, now, now + kDayMillis));
   EXPECT_THAT(answers.refused, ElementsAre(reasons::kEquivocation));
   EXPECT_EQ(answers.closed, reasons::kGraylisted);
   EXPECT_TRUE(target_.core().Items().empty());
@@ -237,8 +236,8 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
   TestPeer other(target_, 2, 8);
   ASSERT_EQ(peer.Dial().closed, "");
   ASSERT_EQ(other.Dial().closed, "");
-  const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = SomePayload();
+  const privacy::Envelope envelope = peer.Manifest(federation::ItemKind::kPattern, payload);
   peer.Serve(peer.Push(envelope), payload);
   EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // a mesh does this all the time
   EXPECT_EQ(target_.core().counters().duplicates, 1U);
@@ -248,10 +247,10 @@ TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
 TEST_F(BadPeer, OldAndFutureEnvelopes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string body = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()).body;
+  const std::string body = peer.Manifest(federation::ItemKind::kPattern, SomePayload()).body;
   const auto sealed = [&](int64_t created, int64_t expires) {
-    return *peer.sealer().Seal(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest,
-                               1, body, created, expires);
+    return *peer.sealer().Seal(privacy::EnvelopePurpose::kPattern, federation::kBodyManifest, 1,
+                               body, created, expires);
   };
   const int64_t now = target_.now().wall_ms;
   ExpectRefusedPush(peer, sealed(now - 11 * 60'000, now + kDayMillis), reasons::kEnvelopeExpired);
@@ -263,22 +262,22 @@ TEST_F(BadPeer, OldAndFutureEnvelopes) {
 TEST_F(BadPeer, ManifestsOfTheWrongKind) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string payload = DeltaPayload();
+  const std::string payload = SomePayload();
   ExpectRefusedPush(peer,
-                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                    peer.Manifest(federation::ItemKind::kPattern, payload,
                                   [](federation::Manifest& m) { m.model_hash.fill(9); }),
                     reasons::kModelMismatch);
   ExpectRefusedPush(peer,
-                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                    peer.Manifest(federation::ItemKind::kPattern, payload,
                                   [](federation::Manifest& m) { m.frame_id.fill(9); }),
                     reasons::kFrameMismatch);
   ExpectRefusedPush(
       peer,
-      peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
-                    [](federation::Manifest& m) { m.kind = federation::ItemKind::kPattern; }),
+      peer.Manifest(federation::ItemKind::kPattern, payload,
+                    [](federation::Manifest& m) { m.kind = federation::ItemKind::kContribution; }),
       reasons::kWrongPurpose);
   ExpectRefusedPush(peer,
-                    peer.Manifest(federation::ItemKind::kAdapterDelta, payload,
+                    peer.Manifest(federation::ItemKind::kPattern, payload,
                                   [](federation::Manifest& m) { m.payload_bytes = 1ULL << 62; }),
                     reasons::kLimitExceeded);
 }
@@ -288,28 +287,31 @@ TEST_F(BadPeer, ObserversMayNotContribute) {
     n.certificate = CertificateFor(*n.key, "observer", Authority(), privacy::roles::kObserver);
   });
   ASSERT_EQ(peer.Dial().closed, "");
-  ExpectRefusedPush(peer, peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload()),
+  ExpectRefusedPush(peer, peer.Manifest(federation::ItemKind::kPattern, SomePayload()),
                     reasons::kRoleMissing);
 }
 
 TEST_F(BadPeer, ContentThatBreaksTheRules) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  federation::AdapterUpdate huge = SomeUpdate(1);
-  huge.banks[0].values[0] = 1000;
-  federation::AdapterUpdate nan = SomeUpdate(2);
-  nan.banks[0].values[0] = std::nanf("");
-  federation::AdapterUpdate shape = SomeUpdate(3);
-  shape.modules[0].rows = 2;
-  for (federation::BankValues& bank : shape.banks) {
-    bank.values.resize(shape.values_per_bank());
-  }
-  federation::AdapterUpdate target = SomeUpdate(4);
-  target.modules[0].target = "blk.0.unknown";
-  for (const federation::AdapterUpdate& delta : {huge, nan, shape, target}) {
-    const std::string payload = EncodeAdapterUpdate(delta);
+  const auto with_cores = [](uint64_t seed) {
+    federation::SharedPattern pattern = PatternOf(seed);
+    pattern.cores = SomeCores(seed);
+    return pattern;
+  };
+  federation::SharedPattern huge = with_cores(1);
+  huge.cores[0].values[0] = 1000;
+  federation::SharedPattern nan = with_cores(2);
+  nan.cores[0].values[0] = std::nanf("");
+  federation::SharedPattern shape = with_cores(3);
+  shape.cores[0].rank = 2;
+  shape.cores[0].values.resize(4);
+  federation::SharedPattern target = with_cores(4);
+  target.cores[0].target = "blk.0.unknown";
+  for (const federation::SharedPattern& pattern : {huge, nan, shape, target}) {
+    const std::string payload = EncodeSharedPattern(pattern);
     const Answers last =
-        peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+        peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kPattern, payload)), payload);
     EXPECT_THAT(last.refused, ElementsAre(reasons::kUpdateInvalid));
     EXPECT_THAT(last.accepted, IsEmpty());
   }
@@ -325,8 +327,8 @@ TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
   TestPeer honest(target_, 2, 8);
   ASSERT_EQ(liar.Dial().closed, "");
   ASSERT_EQ(honest.Dial().closed, "");
-  const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = liar.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = SomePayload();
+  const privacy::Envelope envelope = liar.Manifest(federation::ItemKind::kPattern, payload);
   const Answers asked = liar.Push(envelope);
   const WireFrame* request = asked.Find(WireFrame::kChunkRequest);
   ASSERT_NE(request, nullptr);
@@ -343,8 +345,8 @@ TEST_F(BadPeer, SilentHolderIsReplacedAfterTheTimeout) {
   TestPeer honest(target_, 2, 8);
   silent.Dial();
   honest.Dial();
-  const std::string payload = DeltaPayload();
-  const privacy::Envelope envelope = silent.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = SomePayload();
+  const privacy::Envelope envelope = silent.Manifest(federation::ItemKind::kPattern, payload);
   silent.Push(envelope);
   honest.Push(envelope);
   target_.Advance(limits::kRequestTimeout + std::chrono::milliseconds(1));
@@ -386,7 +388,7 @@ TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
 TEST_F(BadPeer, TooManyOffencesEndTheLink) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
-  privacy::Envelope bad = peer.Manifest(federation::ItemKind::kAdapterDelta, DeltaPayload());
+  privacy::Envelope bad = peer.Manifest(federation::ItemKind::kPattern, SomePayload());
   bad.signature[0] ^= 1;
   Answers answers;
   for (int i = 0; i < 11; ++i) {

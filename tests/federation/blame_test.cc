@@ -29,7 +29,7 @@ class Blame : public testing::Test {
                              EntropyOf(5));  // numbers from 1 again in the same boot
     const auto header = *privacy::ParseHeader(AsBytes(first.header));
     return *again.Seal(header.purpose, header.body_type, header.round,
-                       signer.Manifest(federation::ItemKind::kAdapterDelta, payload).body,
+                       signer.Manifest(federation::ItemKind::kPattern, payload).body,
                        header.created_ms, header.expires_ms);
   }
   Answers Tick() {
@@ -41,14 +41,14 @@ class Blame : public testing::Test {
   CoreUnderTest target_;
   TestPeer first_{target_, 1, 7};
   TestPeer second_{target_, 2, 8};
-  const std::string payload_ = federation::EncodeAdapterUpdate(SomeUpdate(1));
+  const std::string payload_ = federation::EncodeSharedPattern(PatternOf(1));
 };
 
 // Found by: world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
 TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
-  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kPattern, payload_);
   ASSERT_NE(first_.Push(envelope).Find(WireFrame::kChunkRequest), nullptr);
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
@@ -61,10 +61,10 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
   ASSERT_EQ(first_.Dial().closed, "");
   ASSERT_EQ(second_.Dial().closed, "");
   for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
-    first_.Push(first_.Manifest(federation::ItemKind::kAdapterDelta,
-                                federation::EncodeAdapterUpdate(SomeUpdate(100 + i))));
+    first_.Push(first_.Manifest(federation::ItemKind::kPattern,
+                                federation::EncodeSharedPattern(PatternOf(100 + i))));
   }
-  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
+  const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kPattern, payload_);
   EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
   target_.core().OnLinkClosed(first_.link(), target_.now());
   Tick();
@@ -75,8 +75,8 @@ TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
 
 // Found by: world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
 TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
-  const privacy::Envelope one = first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
-  const privacy::Envelope two = Second(first_, one, federation::EncodeAdapterUpdate(SomeUpdate(2)));
+  const privacy::Envelope one = first_.Manifest(federation::ItemKind::kPattern, payload_);
+  const privacy::Envelope two = Second(first_, one, federation::EncodeSharedPattern(PatternOf(2)));
   ASSERT_EQ(second_.Dial().closed, "");
   second_.Serve(second_.Push(one), payload_);
   for (int i = 0; i < 64; ++i) {
@@ -102,8 +102,7 @@ TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   for (size_t i = 0; i < 5; ++i) {
     WireFrame have;
     for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
-      const privacy::Envelope envelope =
-          first_.Manifest(federation::ItemKind::kAdapterDelta, payload_);
+      const privacy::Envelope envelope = first_.Manifest(federation::ItemKind::kPattern, payload_);
       held[std::string(AsText(privacy::MessageId(envelope)))] = envelope;
       have.mutable_i_have()->add_ids(std::string(AsText(privacy::MessageId(envelope))));
     }

@@ -299,7 +299,7 @@ TEST(LearnerPlan, IdHoldsEveryFieldButTheNumberOfValues) {
       [](auto* p) { ++p->grid.clip_units; },
       [](auto* p) { ++p->grid.sigma_units; },
       [](auto* p) { ++p->nominal_batch; },
-      [](auto* p) { p->unit = privacy::PrivacyUnit::kNode; }};
+      [](auto* p) { p->unit = privacy::PrivacyUnit::kUser; }};
   std::set<Digest> ids = {plan.Id()};
   for (const auto& change : changes) {
     LearnerPlan changed = plan;

@@ -31,7 +31,7 @@ class DrainTest : public testing::Test {
                                      target_.key()),
         target_.now()));
     Answers offered;
-    offered.Add(*target_.core().OfferUpdate(1, SomeUpdate(9), target_.now()));
+    offered.Add(*target_.core().OfferPattern(PatternOf(9), target_.now()));
     own_ = offered.accepted.at(0).id;
   }
   Answers Drain(Duration deadline) {
@@ -57,8 +57,8 @@ class DrainTest : public testing::Test {
 };
 
 TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
-  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
+  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kPattern, payload));
   ASSERT_NE(running.Find(WireFrame::kChunkRequest), nullptr);
   const Answers goodbye = Drain(seconds(5));
   ASSERT_NE(goodbye.Find(WireFrame::kGoaway), nullptr);
@@ -68,8 +68,8 @@ TEST_F(DrainTest, ServesWhatRunsAndTakesNothingNew) {
   EXPECT_EQ(goodbye.closed, "");
   EXPECT_FALSE(Ask().Find(WireFrame::kChunk)->chunk().missing());
   EXPECT_EQ(peer_.Serve(running, payload).accepted.size(), 1U);
-  const Answers late = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta,
-                                                 federation::EncodeAdapterUpdate(SomeUpdate(2))));
+  const Answers late = peer_.Push(peer_.Manifest(federation::ItemKind::kPattern,
+                                                 federation::EncodeSharedPattern(PatternOf(2))));
   EXPECT_EQ(late.Find(WireFrame::kChunkRequest), nullptr);
   TestPeer newcomer(target_, 2, 8);
   EXPECT_EQ(newcomer.Dial().closed, reasons::kNodeDraining);
@@ -102,8 +102,8 @@ TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
   graft.mutable_graft();
   peer_.Send(graft);
   ASSERT_THAT(target_.core().MeshPeers(), Contains(peer_.key().id()));
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
-  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
+  const Answers running = peer_.Push(peer_.Manifest(federation::ItemKind::kPattern, payload));
   WireFrame goaway;
   goaway.mutable_goaway()->set_reason(reasons::kNodeDraining);
   goaway.mutable_goaway()->set_drain_ms(2000);
@@ -120,7 +120,7 @@ TEST(DrainInASwarm, TheLastOfferArrives) {
   swarm.Run(seconds(20));
   constexpr size_t kLeaver = 7;
   swarm.Share(kLeaver);
-  auto offered = swarm.core(kLeaver).OfferUpdate(1, SomeUpdate(1), swarm.now());
+  auto offered = swarm.core(kLeaver).OfferPattern(PatternOf(1), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(kLeaver, *std::move(offered));
   swarm.Apply(kLeaver, swarm.core(kLeaver).Drain(seconds(10), swarm.now()));

@@ -33,12 +33,12 @@ struct Pair {
 };
 
 Pair PairOf(TestPeer& signer, uint64_t seed,
-            federation::ItemKind kind = federation::ItemKind::kAdapterDelta) {
+            federation::ItemKind kind = federation::ItemKind::kPattern) {
   const privacy::Envelope one =
-      signer.Manifest(kind, federation::EncodeAdapterUpdate(SomeUpdate(seed)));
+      signer.Manifest(kind, federation::EncodeSharedPattern(PatternOf(seed)));
   privacy::EnvelopeHeader header = *privacy::ParseHeader(AsBytes(one.header));
   const std::string body =
-      signer.Manifest(kind, federation::EncodeAdapterUpdate(SomeUpdate(seed + 1))).body;
+      signer.Manifest(kind, federation::EncodeSharedPattern(PatternOf(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
@@ -69,8 +69,8 @@ class EvidenceTest : public testing::Test {
 };
 
 TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(50));
-  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kPattern, payload)), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
   const Answers answers = witness_.Send(Genuine());
   EXPECT_THAT(answers.refused, IsEmpty());
@@ -82,8 +82,7 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_EQ(target_.core().StandingOf(liar_.key().id()), federation::MemberStanding::kEquivocated);
   // The liar gets no new link, and no item of it comes through others, who are not blamed.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
-  const Answers passed_on =
-      witness_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const Answers passed_on = witness_.Push(liar_.Manifest(federation::ItemKind::kPattern, payload));
   EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
@@ -92,8 +91,8 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
 // Regression test: proofs were in memory only, so a node that started again linked to liars until a
 // peer told it.
 TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(50));
-  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(federation::ItemKind::kPattern, payload)), payload);
   const std::vector<federation::Item> items = target_.core().Items();
   ASSERT_EQ(items.size(), 1U);
   const federation::Actions actions =
@@ -155,7 +154,7 @@ TEST_F(EvidenceTest, AProofAboutMessagesOfMaskedRoundsConvictsToo) {
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
   const Pair pair = PairOf(liar_, 1);
   witness_.Serve(witness_.Push(pair.one), payload);
   ASSERT_EQ(target_.core().Items().size(), 1U);
@@ -232,7 +231,7 @@ TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
   EXPECT_THAT(witness_.Send(EvidenceFrame(liar_.local().certificate, of_witness)).refused,
               ElementsAre(reasons::kEvidenceInvalid));
   // Two messages of two numbers, which is what everybody signs.
-  const privacy::Envelope other = witness_.Manifest(federation::ItemKind::kAdapterDelta, "x");
+  const privacy::Envelope other = witness_.Manifest(federation::ItemKind::kPattern, "x");
   EXPECT_FALSE(federation::EquivocationOf(pair.one, other).has_value());
   privacy::Equivocation no_pair = *federation::EquivocationOf(pair.one, pair.two);
   no_pair.second_header = other.header;
@@ -303,7 +302,7 @@ class SwarmWithEquivocator {
       return node == kLiar && Serve(link, frame);
     };
   }
-  void LieByItems() { SendHalves(ItemFrame(SomeUpdate(1)), ItemFrame(SomeUpdate(2))); }
+  void LieByItems() { SendHalves(ItemFrame(PatternOf(1)), ItemFrame(PatternOf(2))); }
   void LieByRecords() { SendHalves(RecordFrame("here:1"), RecordFrame("there:1")); }
   // Whether every node but the liar keeps out the liar and no other node.
   bool AllKnow() {
@@ -330,17 +329,17 @@ class SwarmWithEquivocator {
     header.body_type = body_type;
     return header;
   }
-  WireFrame ItemFrame(const federation::AdapterUpdate& delta) {
-    const std::string payload = federation::EncodeAdapterUpdate(delta);
+  WireFrame ItemFrame(const federation::SharedPattern& pattern) {
+    const std::string payload = federation::EncodeSharedPattern(pattern);
     federation::Manifest manifest;
     manifest.certificate = config_.certificate;
-    manifest.kind = federation::ItemKind::kAdapterDelta;
+    manifest.kind = federation::ItemKind::kPattern;
     manifest.payload_bytes = payload.size();
     manifest.payload_root = federation::MerkleTree(payload).root();
     manifest.model_hash = config_.model_hash;
     manifest.frame_id = config_.frame_id;
     const privacy::Envelope envelope = *SealEnvelope(
-        Header(privacy::EnvelopePurpose::kAdapterDelta, federation::kBodyManifest, kDayMillis),
+        Header(privacy::EnvelopePurpose::kPattern, federation::kBodyManifest, kDayMillis),
         federation::EncodeManifest(manifest), key_);
     payloads_[std::string(AsText(privacy::MessageId(envelope)))] = payload;
     WireFrame frame;

@@ -86,26 +86,24 @@ TEST_F(OnePeerOfTwo, AnnouncementsOfOneLeaveRoomForTheOther) {
 // Regression test: manifests whose payloads never came took all transfers.
 TEST_F(OnePeerOfTwo, ManifestsOfOneLeaveTransfersForTheOther) {
   for (uint64_t i = 0; i < limits::kMaxTransfers; ++i) {
-    greedy_.Push(greedy_.Manifest(federation::ItemKind::kAdapterDelta,
-                                  federation::EncodeAdapterUpdate(SomeUpdate(i))));
+    greedy_.Push(greedy_.Manifest(federation::ItemKind::kPattern,
+                                  federation::EncodeSharedPattern(PatternOf(i))));
   }
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1'000'000));
-  const Answers asked =
-      modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1'000'000));
+  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kPattern, payload));
   ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_EQ(modest_.Serve(asked, payload).accepted.size(), 1U);
 }
 
 // Regression test: a few large payloads took all the memory for payloads.
 TEST_F(OnePeerOfTwo, PayloadsOfOneLeaveMemoryForTheOther) {
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
   for (uint64_t i = 0; i < 2 * limits::kMaxPayloadMemory / limits::kMaxPayloadBytes; ++i) {
     greedy_.Push(greedy_.Manifest(
-        federation::ItemKind::kAdapterDelta, payload,
+        federation::ItemKind::kPattern, payload,
         [](federation::Manifest& manifest) { manifest.payload_bytes = limits::kMaxPayloadBytes; }));
   }
-  const Answers asked =
-      modest_.Push(modest_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  const Answers asked = modest_.Push(modest_.Manifest(federation::ItemKind::kPattern, payload));
   EXPECT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
 }
 

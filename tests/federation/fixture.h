@@ -71,7 +71,6 @@ inline federation::GossipConfig ConfigFor(const privacy::NodeKey& key, size_t nu
   config.model_hash.fill(0x11);
   config.frame_id.fill(0x22);
   config.listen_address = AddressOf(number);
-  config.update_rules = Updates();
   config.pattern_rules = Patterns();
   return config;
 }
@@ -84,31 +83,12 @@ inline federation::GossipCore::Entropy EntropyOf(uint64_t seed) {
   };
 }
 
-// An update of two banks with every module of `rules`.
-inline federation::AdapterUpdate SomeUpdate(uint64_t seed,
-                                            const federation::UpdateRules& rules = Updates()) {
-  Random random(seed);
-  federation::AdapterUpdate update{.boundaries = {0.5F}, .modules = {}, .banks = {}};
-  update.model_hash.fill(0x11);
-  update.frame_id.fill(0x22);
-  for (const auto& [target, rank] : rules.rank_of_target) {
-    update.modules.push_back({.target = target, .rows = rank, .columns = rank});
-  }
-  for (const uint32_t number : {0U, 1U}) {
-    federation::BankValues bank{.bank = number, .values = {}};
-    for (size_t i = 0; i < update.values_per_bank(); ++i) {
-      bank.values.push_back(static_cast<float>(0.1 * random.Normal()));
-    }
-    update.banks.push_back(std::move(bank));
-  }
-  return update;
-}
-
 // Cores as patterns have them.
-inline std::vector<federation::CoreDelta> SomeCores(uint64_t seed) {
+inline std::vector<federation::CoreDelta> SomeCores(
+    uint64_t seed, const federation::UpdateRules& rules = Updates()) {
   Random random(seed);
   std::vector<federation::CoreDelta> cores;
-  for (const auto& [target, rank] : Updates().rank_of_target) {
+  for (const auto& [target, rank] : rules.rank_of_target) {
     federation::CoreDelta core{.target = target, .bank = 1, .rank = rank, .values = {}};
     for (uint32_t i = 0; i < rank * rank; ++i) {
       core.values.push_back(static_cast<float>(0.1 * random.Normal()));

@@ -171,18 +171,18 @@ TEST(Reconcile, RefusesOverlapsAndNonsense) {
 
 TEST(ItemTable, KeepsTheNewestOfAnOrigin) {
   federation::ItemTable table;
-  for (uint64_t i = 1; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    EXPECT_TRUE(table.Insert(ItemOf(i, 1, federation::ItemKind::kAdapterDelta)).kept);
+  for (uint64_t i = 1; i <= limits::kMaxPatternsPerOrigin; ++i) {
+    EXPECT_TRUE(table.Insert(ItemOf(i)).kept);
   }
-  const auto newer = table.Insert(ItemOf(100, 1, federation::ItemKind::kAdapterDelta));
+  const auto newer = table.Insert(ItemOf(1000));
   EXPECT_TRUE(newer.kept);
   ASSERT_EQ(newer.dropped.size(), 1U);
   EXPECT_EQ(newer.dropped[0].id, ItemOf(1).id);
   EXPECT_TRUE(table.HasTombstone(ItemOf(1).id));
-  const auto older = table.Insert(ItemOf(0, 1, federation::ItemKind::kAdapterDelta));
+  const auto older = table.Insert(ItemOf(0));
   EXPECT_FALSE(older.kept);
   EXPECT_TRUE(older.dropped.empty());
-  EXPECT_TRUE(table.Insert(ItemOf(0, 2, federation::ItemKind::kAdapterDelta)).dropped.empty());
+  EXPECT_TRUE(table.Insert(ItemOf(0, 2)).dropped.empty());
 }
 
 TEST(ItemTable, KeepsMaskItemsOfAsManyRoundsAsItIsTold) {

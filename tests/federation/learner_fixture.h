@@ -83,6 +83,12 @@ inline federation::RoundContribution SomeContribution(const federation::LearnerP
           .contribution = std::move(contribution)};
 }
 
+// The payload of an item with a contribution to a round.
+inline std::string ContributionPayload(const federation::LearnerPlan& plan, uint64_t round) {
+  Random random(round);
+  return EncodeContribution(SomeContribution(plan, round, 0, "", random).contribution, plan);
+}
+
 // The sum of a clique of the nodes `first` to `last`.
 inline federation::RoundContribution SomeSum(const federation::LearnerPlan& plan, uint64_t round,
                                              size_t first, size_t last, uint32_t attempt,

@@ -38,11 +38,6 @@ LearnerPlan ShortPlan() {
   return plan;
 }
 
-std::string PayloadOf(const LearnerPlan& plan, uint64_t round) {
-  Random random(round);
-  return EncodeContribution(SomeContribution(plan, round, 0, "", random).contribution, plan);
-}
-
 absl::Status Check(const std::string& payload, uint64_t round, const LearnerPlan* plan) {
   return federation::CheckLearnerItem(ItemKind::kContribution, payload, round, plan, kWallMillis);
 }
@@ -50,12 +45,13 @@ absl::Status Check(const std::string& payload, uint64_t round, const LearnerPlan
 TEST(LearnerItems, ARoundMayLieAheadByTheDifferenceOfClocksAndNoFurther) {
   const LearnerPlan plan = ShortPlan();
   const uint64_t now = RoundAt(plan, kWallMillis);
-  EXPECT_TRUE(Check(PayloadOf(plan, now), now, &plan).ok());
+  EXPECT_TRUE(Check(ContributionPayload(plan, now), now, &plan).ok());
   LearnerPlan quick = plan;
   quick.round_ms = 60'000;
   const uint64_t quick_now = RoundAt(quick, kWallMillis);
-  EXPECT_TRUE(Check(PayloadOf(quick, quick_now + 2), quick_now + 2, &quick).ok());
-  const absl::Status ahead = Check(PayloadOf(quick, quick_now + 4), quick_now + 4, &quick);
+  EXPECT_TRUE(Check(ContributionPayload(quick, quick_now + 2), quick_now + 2, &quick).ok());
+  const absl::Status ahead =
+      Check(ContributionPayload(quick, quick_now + 4), quick_now + 4, &quick);
   EXPECT_EQ(ReasonOf(ahead), reasons::kUpdateInvalid);
 }
 
@@ -64,8 +60,8 @@ TEST(LearnerItems, AnotherPlanIsRefusedByName) {
   LearnerPlan other = plan;
   other.max_norm = 1;
   const uint64_t now = RoundAt(plan, kWallMillis);
-  EXPECT_EQ(ReasonOf(Check(PayloadOf(other, now), now, &plan)), reasons::kPlanMismatch);
-  const absl::Status none = Check(PayloadOf(plan, now), now, nullptr);
+  EXPECT_EQ(ReasonOf(Check(ContributionPayload(other, now), now, &plan)), reasons::kPlanMismatch);
+  const absl::Status none = Check(ContributionPayload(plan, now), now, nullptr);
   EXPECT_EQ(ReasonOf(none), reasons::kPlanMismatch);
   EXPECT_THAT(std::string(MessageOf(none)), HasSubstr("ruvd model frame"));
 }
@@ -73,7 +69,8 @@ TEST(LearnerItems, AnotherPlanIsRefusedByName) {
 TEST(LearnerItems, TheEnvelopeMustNameTheRoundOfTheContribution) {
   const LearnerPlan plan = ShortPlan();
   const uint64_t now = RoundAt(plan, kWallMillis);
-  EXPECT_EQ(ReasonOf(Check(PayloadOf(plan, now - 1), now, &plan)), reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(Check(ContributionPayload(plan, now - 1), now, &plan)),
+            reasons::kUpdateInvalid);
 }
 
 TEST(LearnerItems, ASumHasNoSender) {
@@ -147,8 +144,8 @@ TEST(LearnerItems, AContributionReachesAllMembersAndIsWithdrawnFromThem) {
   swarm.Run(std::chrono::seconds(3));
   swarm.Share(0);
   const uint64_t round = RoundAt(*plan, swarm.now().wall_ms);
-  auto offered = swarm.core(0).OfferContribution(round, PayloadOf(*plan, round), swarm.now(),
-                                                 privacy::ShareableKind::kAdapterDelta);
+  auto offered = swarm.core(0).OfferContribution(
+      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kContribution);
   ASSERT_TRUE(offered.ok()) << offered.status();
   swarm.Apply(0, *std::move(offered));
   ASSERT_TRUE(swarm.RunUntil(
@@ -167,8 +164,8 @@ TEST(LearnerItems, NothingLeavesWithoutConsent) {
   Swarm swarm({.nodes = 2,
                .configure = [&](size_t, federation::GossipConfig& config) { config.plan = plan; }});
   const uint64_t round = RoundAt(*plan, swarm.now().wall_ms);
-  const auto offered = swarm.core(0).OfferContribution(round, PayloadOf(*plan, round), swarm.now(),
-                                                       privacy::ShareableKind::kAdapterDelta);
+  const auto offered = swarm.core(0).OfferContribution(
+      round, ContributionPayload(*plan, round), swarm.now(), privacy::ShareableKind::kContribution);
   EXPECT_EQ(ReasonOf(offered.status()), "CONSENT_MISSING");
 }
 
@@ -187,8 +184,9 @@ TEST(LearnerItems, NodesWithOtherPlansAreToldOfEachOtherAndStayLinked) {
   }
   swarm.Share(0);
   const uint64_t round = RoundAt(*PlanOfSwarm(), swarm.now().wall_ms);
-  auto offered = swarm.core(0).OfferContribution(
-      round, PayloadOf(*PlanOfSwarm(), round), swarm.now(), privacy::ShareableKind::kAdapterDelta);
+  auto offered =
+      swarm.core(0).OfferContribution(round, ContributionPayload(*PlanOfSwarm(), round),
+                                      swarm.now(), privacy::ShareableKind::kContribution);
   ASSERT_TRUE(offered.ok()) << offered.status();
   swarm.Apply(0, *std::move(offered));
   swarm.Run(std::chrono::seconds(5));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "privacy/dp/grid_release.h"
+#include "privacy/release/unit_release.h"
 #include "tests/federation/masked_bus.h"
 #include "tests/privacy/release_fixture.h"
 
@@ -35,13 +36,24 @@ class MaskedLedgerTest : public testing::Test {
     for (size_t i = 0; i < kNodes; ++i) {
       worlds_[i].random = Random(i + 1);
       worlds_[i].tier = privacy::ConsentTier::kMasked;
-      worlds_[i].terms.layout = Layout();
     }
     bus_.prepare = [this](size_t node, const federation::MaskInputWanted& wanted)
         -> std::optional<privacy::masking::MaskInput> {
-      auto prepared = worlds_[node].PrepareMasked(wanted.set);
+      const auto prepared =
+          PrepareUnitShare({.scope = "support", .grid = Layout().grid}, worlds_[node].Guards(),
+                           SumOfLessons(), worlds_[node].contributors, Layout(), wanted.set);
       return prepared.ok() ? std::optional(prepared->input) : std::nullopt;
     };
+  }
+  // Returns the gradients of a node's sample, which has two lessons.
+  static privacy::UnitSum SumOfLessons() {
+    privacy::UnitSum sum =
+        privacy::UnitSum::Create(Layout().grid, /*clip_norm=*/1, Layout().Values()).value();
+    std::vector<std::vector<float>> gradients = {{-0.5F, 0}, {0, 0.25F}};
+    for (std::vector<float>& gradient : gradients) {
+      EXPECT_TRUE(sum.Add(gradient).ok());
+    }
+    return sum;
   }
 
   std::vector<privacy::ReleaseWorld> worlds_;
@@ -55,7 +67,7 @@ TEST_F(MaskedLedgerTest, AMemberPaysOnceBeforeItNoises) {
   for (const privacy::ReleaseWorld& world : worlds_) {
     EXPECT_THAT(world.events, ElementsAre("reserve", "noise", "spend"));
   }
-  // The sum is six times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(6 / 5).
+  // The sum is six times minus the gradients, with noise of 0.6 * sqrt(6 / 5).
   const std::vector<float> mean = (*bus_.node(0).outcome)->Mean(bus_.layout().grid);
   EXPECT_NEAR(mean[0], 0.5, 4 * 0.7 / 6);
   EXPECT_NEAR(mean[1], -0.25, 4 * 0.7 / 6);

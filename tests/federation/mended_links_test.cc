@@ -74,15 +74,16 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     rules.rank_of_target[kTarget] = 170;
     rules.max_norm = 100;
     CoreUnderTest target(
-        0, [&rules](federation::GossipConfig& config) { config.update_rules = rules; });
+        0, [&rules](federation::GossipConfig& config) { config.pattern_rules.cores = rules; });
     TestPeer author(target, 1, 7);
     TestPeer holder(target, 2, 8);
     ASSERT_EQ(holder.Dial().closed, "");
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1, rules));
+    federation::SharedPattern pattern = PatternOf(1);
+    pattern.cores = SomeCores(1, rules);
+    const std::string payload = federation::EncodeSharedPattern(pattern);
     ASSERT_GT(payload.size(), limits::kChunkBytes);
     // Another member passes it on.
-    const privacy::Envelope envelope =
-        author.Manifest(federation::ItemKind::kAdapterDelta, payload);
+    const privacy::Envelope envelope = author.Manifest(federation::ItemKind::kPattern, payload);
     Answers asked = holder.Push(envelope);
     ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
     asked = holder.Send(
@@ -98,7 +99,7 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     EXPECT_EQ(done.accepted.size(), revoked ? 0U : 1U);
     EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
     EXPECT_THAT(done.refused, IsEmpty());
-    EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
+    EXPECT_EQ(target.core().Items().size(), revoked ? 0U : 1U);
     EXPECT_EQ(holder.Push(envelope).Find(WireFrame::kChunkRequest), nullptr) << "not fetched again";
   }
 }

@@ -245,8 +245,8 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
 // Regression test: any chunk of an item kept the promise of all of them.
 TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
   for (uint64_t i = 0; i < 3; ++i) {
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
-    const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+    const std::string payload = federation::EncodeSharedPattern(PatternOf(i));
+    const Answers asked = peer_.Push(peer_.Manifest(federation::ItemKind::kPattern, payload));
     ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
     WireFrame other =
         TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload);
@@ -261,8 +261,8 @@ TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
 TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
   TestPeer second(target_, 2, 8);
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
-  const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
+  const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kPattern, payload);
   const Answers asked = peer_.Push(envelope);
   ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);
   second.Push(envelope);
@@ -295,9 +295,9 @@ TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
 // counted a broken promise.
 TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
   std::vector<std::string> ids;
-  for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
-    const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  for (uint64_t i = 0; i <= limits::kMaxPatternsPerOrigin; ++i) {
+    const std::string payload = federation::EncodeSharedPattern(PatternOf(i));
+    const privacy::Envelope envelope = peer_.Manifest(federation::ItemKind::kPattern, payload);
     peer_.Serve(peer_.Push(envelope), payload);
     ids.emplace_back(AsText(privacy::MessageId(envelope)));
     target_.Advance(milliseconds(1));
@@ -315,9 +315,9 @@ TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
 // Found by world --nodes 20 --seeds 7..16: a flood of requests got seven times as many answers.
 TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
   std::vector<privacy::Envelope> envelopes;
-  for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
-    envelopes.push_back(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload));
+  for (uint64_t i = 0; i <= limits::kMaxPatternsPerOrigin; ++i) {
+    const std::string payload = federation::EncodeSharedPattern(PatternOf(i));
+    envelopes.push_back(peer_.Manifest(federation::ItemKind::kPattern, payload));
     peer_.Serve(peer_.Push(envelopes.back()), payload);
     target_.Advance(milliseconds(1));
   }
@@ -335,8 +335,8 @@ TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
 // A hundred items were withdrawn while this node asked for them.
 TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
   for (uint64_t i = 0; i < 10; ++i) {
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
-    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+    const std::string payload = federation::EncodeSharedPattern(PatternOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kPattern, payload)), payload);
   }
   const double earned = Score();
   EXPECT_GT(earned, 0);
@@ -363,8 +363,8 @@ TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
 
 TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {
   for (uint64_t i = 0; i < 30; ++i) {
-    const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(i));
-    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kAdapterDelta, payload)), payload);
+    const std::string payload = federation::EncodeSharedPattern(PatternOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(federation::ItemKind::kPattern, payload)), payload);
     EXPECT_EQ(Second().closed, "");
     EXPECT_GE(Score(), 0);
   }
@@ -394,8 +394,8 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
 }
 
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
-  privacy::Envelope bad = peer_.Manifest(federation::ItemKind::kAdapterDelta,
-                                         federation::EncodeAdapterUpdate(SomeUpdate(1)));
+  privacy::Envelope bad =
+      peer_.Manifest(federation::ItemKind::kPattern, federation::EncodeSharedPattern(PatternOf(1)));
   bad.signature[0] ^= 1;
   peer_.Push(bad);
   peer_.Push(bad);
@@ -435,7 +435,7 @@ TEST(PeerScores, LossAloneCostsNobodyItsScore) {
       if (second >= 20 && second < 40) {
         const size_t node = static_cast<size_t>(second) - 20;
         swarm.Share(node);
-        auto offered = swarm.core(node).OfferUpdate(1, SomeUpdate(node), swarm.now());
+        auto offered = swarm.core(node).OfferPattern(PatternOf(node), swarm.now());
         ASSERT_TRUE(offered.ok());
         swarm.Apply(node, *std::move(offered));
       }

@@ -121,7 +121,7 @@ TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
   EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(30)));
   swarm.Run(seconds(30));
   swarm.Share(0);
-  auto offered = swarm.core(0).OfferUpdate(1, SomeUpdate(1), swarm.now());
+  auto offered = swarm.core(0).OfferPattern(PatternOf(1), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(0, *std::move(offered));
   EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(1); }, seconds(60)));

@@ -41,7 +41,7 @@ SwarmOptions Behind(size_t relays, size_t nodes, uint64_t seed) {
 
 void Offer(Swarm& swarm, size_t node) {
   swarm.Share(node);
-  auto offered = swarm.core(node).OfferUpdate(1, SomeUpdate(node), swarm.now());
+  auto offered = swarm.core(node).OfferPattern(PatternOf(node), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(node, *std::move(offered));
 }
@@ -98,7 +98,7 @@ TEST_F(RelayTest, TwoMembersThatCannotDialEachOtherLinkAndExchangeAnItem) {
   EXPECT_EQ(swarm_.core(kRelay).circuits(), 1U);
   EXPECT_EQ(swarm_.core(kOne).relayed_links(), 1U);
   KeepItemsFromRelay();
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(kOne));
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(kOne));
   bool seen = false;
   bool carried = false;
   OnFrame = [&](size_t node, federation::LinkId /*link*/, const WireFrame& frame) {

@@ -137,8 +137,8 @@ TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
 TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   TestPeer peer(At(0), 1, 900);
   ASSERT_EQ(peer.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1));
-  const privacy::Envelope manifest = peer.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
+  const privacy::Envelope manifest = peer.Manifest(federation::ItemKind::kPattern, payload);
   ASSERT_EQ(peer.Serve(peer.Push(manifest), payload).accepted.size(), 1u);
   const std::vector<federation::Item> stored = At(0).core().Items();
   Answers revoked;
@@ -146,7 +146,7 @@ TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   revoked.Add(At(0).core().SetRevocations(list, At(0).now()).value());
   EXPECT_EQ(revoked.withdrawn, std::vector<Digest>{stored[0].id});
   EXPECT_EQ(revoked.dropped, revoked.withdrawn);
-  EXPECT_TRUE(At(0).core().NewestDeltas().empty());
+  EXPECT_TRUE(At(0).core().Items().empty());
   const privacy::NodeId id = peer.key().id();
   const std::vector<federation::Member> members = At(0).core().Members();
   const auto member = std::ranges::find(members, id, &federation::Member::id);

@@ -56,7 +56,7 @@ bool AllAlive(Swarm& swarm) {
 
 void Offer(Swarm& swarm, size_t node) {
   swarm.Share(node);
-  auto offered = swarm.core(node).OfferUpdate(1, SomeUpdate(node), swarm.now());
+  auto offered = swarm.core(node).OfferPattern(PatternOf(node), swarm.now());
   ASSERT_TRUE(offered.ok());
   swarm.Apply(node, *std::move(offered));
 }

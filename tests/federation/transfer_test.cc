@@ -38,24 +38,28 @@ TEST(PartialPayloads, KeepWhatWasKeptLast) {
   EXPECT_EQ(partials.bytes(), 0U);
 }
 
+// Cores that take several chunks.
 federation::UpdateRules LargeRules() {
   federation::UpdateRules rules = Updates();
-  rules.rank_of_target[kTarget] = 170;
+  for (auto& [target, rank] : rules.rank_of_target) {
+    rank = 170;
+  }
+  rules.max_norm = 100;
   return rules;
 }
 
 TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
-  CoreUnderTest target(0, [](federation::GossipConfig& config) {
-    config.update_rules = LargeRules();
-    config.update_rules.max_norm = 100;
-  });
+  CoreUnderTest target(
+      0, [](federation::GossipConfig& config) { config.pattern_rules.cores = LargeRules(); });
   TestPeer first(target, 1, 7);
   TestPeer second(target, 2, 8);
   ASSERT_EQ(first.Dial().closed, "");
   ASSERT_EQ(second.Dial().closed, "");
-  const std::string payload = federation::EncodeAdapterUpdate(SomeUpdate(1, LargeRules()));
+  federation::SharedPattern pattern = PatternOf(1);
+  pattern.cores = SomeCores(1, LargeRules());
+  const std::string payload = federation::EncodeSharedPattern(pattern);
   ASSERT_GT(payload.size(), 3 * limits::kChunkBytes);
-  const privacy::Envelope envelope = first.Manifest(federation::ItemKind::kAdapterDelta, payload);
+  const privacy::Envelope envelope = first.Manifest(federation::ItemKind::kPattern, payload);
   Answers asked = first.Push(envelope);
   for (uint32_t chunk = 0; chunk < 2; ++chunk) {
     ASSERT_NE(asked.Find(WireFrame::kChunkRequest), nullptr);

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "federation/daf/adapter_update.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/merkle.h"
+#include "federation/patterns/shared_pattern.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 #include "tests/paths.h"
@@ -29,24 +29,23 @@ constexpr char kCertificate[] =
     "d5767e9908784352f5f5ca82912d05cf1905c5ff1a2624aa318a05ca76b13d17660f9e282cb54f6fa5c17113"
     "1e2e5917507efbbd2abcefc0fe2f58b9327209";
 constexpr char kPayload[] =
-    "0100011111111111111111111111111111111111111111111111111111111111111111222222222222222222"
-    "2222222222222222222222222222222222222222222222000000000000000000000000000000000000000000"
-    "00000000000000000000000000000000010000001800626c6b2e302e6174746e5f6f75747075742e77656967"
-    "6874020000000200000001000000000000000000803f00000000000000bf0000803e";
+    "0100666666666666666666666666666666660000000004636861740000003f0300000000505c18a301000002"
+    "0000009a99193fcdcc4c3f010000001800626c6b2e302e6174746e5f6f75747075742e776569676874000000"
+    "00020000000000803f00000000000000bf0000803e";
 constexpr char kBodyTail[] =
-    "01a6000000000000004cb5ef77eb9cb852338345ca6d2179faf18e0df460f7e7293ca0597ee3e87540111111"
+    "026d000000000000006469018f2728b92e2ee7322fc31f14d310021f1a3009a75c2516a132e4c747d6111111"
     "1111111111111111111111111111111111111111111111111111111111222222222222222222222222222222"
     "2222222222222222222222222222222222";
 constexpr char kHeader[] =
-    "525556444c4c4d2d454e562d763100029fac6c61cf054345db6c4d6dbdbbe0e6a1a130c8e37339e6e3bba3ab"
+    "525556444c4c4d2d454e562d763100039fac6c61cf054345db6c4d6dbdbbe0e6a1a130c8e37339e6e3bba3ab"
     "c6842fb73cdecbba6d1d31589fd826b2e2a734ea7e71682bbd123669e4709aaca38453c80000000005000000"
     "00000000117d0de50999f4e409000000000000000300000000000000e8535c18a301000000ac821da3010000"
-    "333333333333333333333333333333330200580100006ea728d26ba1862ffb13612d8e8d9602c254001a2c6c"
-    "1cbdcb2af27885b6f671";
+    "333333333333333333333333333333330200580100003315a59acbdc6a230a9edf0c558ab0eb5b9489f81dea"
+    "5e9f44ac0f28145da088";
 constexpr char kSignature[] =
-    "9309055a83ce853ba83fdf528f3aae8497d19ba1a83211ba8093fd2ec6021c28b629e50e3ea103f25b05875e"
-    "d08b10aeeea6af9a9394a4843f2cc429e43eba0f";
-constexpr char kMessageId[] = "848ff9828fe7ee2a7c9f7af610889fcfd2a70e793177569bbc3779d1dccd0ea2";
+    "d566649ee8545eb1b9e2fdba4b3f4c6e72badebb830d6e2ab440bfec23808d5dbea4f0026f0f470dd88c6112"
+    "24b5168c9513dd50767172c1e083883047e86f05";
+constexpr char kMessageId[] = "dcff1169ac36528f9ff13829b71241a3bdeba65e5961e9722977cc85ec769044";
 
 privacy::KeySeed SeedOfBytes(uint8_t byte) {
   privacy::KeySeed seed;
@@ -65,24 +64,29 @@ class WireFormat : public testing::Test {
                                       .serial = 7});
   }
   static std::string Payload() {
-    AdapterUpdate update{
-        .boundaries = {},
-        .modules = {{.target = "blk.0.attn_output.weight", .rows = 2, .columns = 2}},
-        .banks = {{.bank = 0, .values = {1, 0, -0.5F, 0.25F}}}};
-    update.model_hash.fill(0x11);
-    update.frame_id.fill(0x22);
-    return EncodeAdapterUpdate(update);
+    SharedPattern pattern{.bank = 0,
+                          .task = "chat",
+                          .quality = 0.5F,
+                          .examples = 3,
+                          .created_ms = 1800000000000,
+                          .centroid = {0.6F, 0.8F},
+                          .cores = {{.target = "blk.0.attn_output.weight",
+                                     .bank = 0,
+                                     .rank = 2,
+                                     .values = {1, 0, -0.5F, 0.25F}}}};
+    pattern.id.fill(0x66);
+    return EncodeSharedPattern(pattern);
   }
   privacy::Envelope Sealed() const {
     Manifest manifest;
     manifest.certificate = certificate_;
-    manifest.kind = ItemKind::kAdapterDelta;
+    manifest.kind = ItemKind::kPattern;
     manifest.payload_bytes = Payload().size();
     manifest.payload_root = MerkleTree(Payload()).root();
     manifest.model_hash.fill(0x11);
     manifest.frame_id.fill(0x22);
     privacy::EnvelopeHeader header;
-    header.purpose = privacy::EnvelopePurpose::kAdapterDelta;
+    header.purpose = privacy::EnvelopePurpose::kPattern;
     header.cluster_id = authority_.cluster_id();
     header.boot_id = privacy::BootIdOf(key_.id(), 5);
     header.seq = 9;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Consents, withdrawals, site policies and noised updates from outside: what decodes encodes to the
+// Consents, withdrawals and site policies from outside: what decodes encodes to the
 // same bytes, and nothing that the fuzzer made counts as signed.
 
 #include <cstddef>
@@ -11,7 +11,6 @@
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/consent/withdrawal.h"
-#include "privacy/release/release_payload.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
@@ -23,9 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto record = ruvd::privacy::Withdrawal::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key.public_key()).ok());
-  }
-  if (const auto payload = ruvd::privacy::ReleasePayload::Parse(bytes); payload.ok()) {
-    RUVD_CHECK(payload->Encode() == AsText(bytes));
   }
   if (const auto policy = ruvd::privacy::SitePolicy::Parse(AsText(bytes)); policy.ok()) {
     // A scope that is not listed is never allowed.

@@ -48,10 +48,12 @@ std::string SignedFile(std::span<const uint8_t> data) {
 void CheckFile(std::span<const uint8_t> bytes) {
   namespace ledger = ruvd::storage::ledger;
   const auto file = ledger::VerifyLedgerFile(bytes);
+  ledger::Counter counter;
+  counter.lessons.for_all.q32[0] = 1;
   const ledger::LedgerFileDemands demands{
-      .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1U << 31},
-                  {.unit = ruvd::privacy::PrivacyUnit::kLesson, .epsilon = 1, .delta = 1e-6}},
-      .counter = ledger::Counter{.node_rho_q32 = 1}};
+      .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kLesson, .epsilon = 1, .delta = 1e-6},
+                  {.unit = ruvd::privacy::PrivacyUnit::kUser, .epsilon = 4, .delta = 1e-6}},
+      .counter = counter};
   const auto demanded = ledger::VerifyLedgerFile(bytes, demands);
   RUVD_CHECK(file.ok() || !demanded.ok());
   if (file.ok()) {

@@ -5,12 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "federation/daf/adapter_update.h"
-#include "federation/daf/bank_alignment.h"
 #include "federation/gossip/manifest.h"
 #include "federation/masked/messages.h"
 #include "federation/membership/member_record.h"
@@ -19,11 +17,6 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
-  if (const auto update = ruvd::federation::DecodeAdapterUpdate(bytes); update.ok()) {
-    RUVD_CHECK(ruvd::federation::EncodeAdapterUpdate(*update) == AsText(bytes));
-    const std::vector<float> boundaries = {0.3F, 0.6F};
-    RUVD_CHECK(ruvd::federation::AlignBanks(*update, boundaries).size() == 3);
-  }
   if (const auto pattern = ruvd::federation::DecodeSharedPattern(bytes); pattern.ok()) {
     RUVD_CHECK(ruvd::federation::EncodeSharedPattern(*pattern) == AsText(bytes));
   }

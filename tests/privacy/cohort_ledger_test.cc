@@ -79,8 +79,19 @@ TEST(CohortLedger, ChargesThoseWhoHadJoined) {
   EXPECT_EQ(ledger.RoundsTaken(4), 2U);
   EXPECT_EQ(ledger.RoundsTaken(7), 0U);
   EXPECT_EQ(ledger.LargestEpsilon(kDelta).value(), Epsilon(Cost(), 2));
-  EXPECT_EQ(ledger.LargestEpsilon(kDelta, Cost()).value(), Epsilon(Cost(), 3));
   EXPECT_EQ(ledger.newest_round(), 6U);
+}
+
+TEST(CohortLedger, AReleaseBesidesTheRoundsCostsAndIsNone) {
+  CohortLedger ledger(Budget(8, 1));
+  ASSERT_TRUE(ledger.Add(5, 3, Cost()).ok());
+  ledger.AddBesides(4, Cost());
+  EXPECT_EQ(ledger.EpsilonOfCohort(0, kDelta).value(), Epsilon(Cost()));
+  EXPECT_EQ(ledger.EpsilonOfCohort(4, kDelta).value(), Epsilon(Cost(), 2));
+  EXPECT_EQ(ledger.EpsilonOfCohort(5, kDelta).value(), Epsilon(Cost()));
+  EXPECT_EQ(ledger.RoundsTaken(4), 1U);
+  EXPECT_EQ(ledger.newest_round(), 5U);
+  EXPECT_EQ(ledger.OldestEligible(5, Cost()), 3U) << "units are not retired by it";
 }
 
 TEST(CohortLedger, AnotherAttemptCostsButIsNoFurtherRound) {

@@ -11,8 +11,8 @@
 namespace ruvd::privacy {
 namespace {
 
-constexpr ShareableKind kKinds[] = {ShareableKind::kMaskedSum, ShareableKind::kDpAdapterDelta,
-                                    ShareableKind::kDpPattern, ShareableKind::kAdapterDelta,
+constexpr ShareableKind kKinds[] = {ShareableKind::kMaskedSum, ShareableKind::kDpContribution,
+                                    ShareableKind::kDpPattern, ShareableKind::kContribution,
                                     ShareableKind::kPattern};
 
 TEST(Consent, TableOfWhatMayLeave) {

@@ -9,17 +9,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <vector>
 
 #include "base/random.h"
+#include "base/status.h"
 #include "privacy/dp/analytic_gaussian.h"
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/grid_release.h"
-#include "privacy/release/release_payload.h"
-#include "privacy/release/update_release.h"
+#include "privacy/release/unit_release.h"
 #include "tests/privacy/release_fixture.h"
 
 namespace ruvd::privacy::dp {
@@ -82,20 +81,32 @@ double WorstViolation(const Mechanism& mechanism, size_t runs = kRuns) {
   return worst;
 }
 
-// Returns what the record adds: more than the clip norm of 1, spread over two banks.
-std::array<std::vector<float>, 2> Record(bool with) {
-  return {std::vector<float>{with ? 5.0F : 0.0F}, std::vector<float>{with ? 5.0F : 0.0F}};
+// Returns what the record adds: more than the clip norm of 1, spread over two values.
+std::vector<float> Record(bool with) {
+  return with ? std::vector<float>{5, 5} : std::vector<float>{0, 0};
 }
 
-// Runs the real release, along the direction of the record.
+// Returns the sum of the record alone, clipped to a norm of 1.
+UnitSum SumOf(std::vector<float> gradient, const NoiseGrid& grid) {
+  UnitSum sum = UnitSum::Create(grid, /*clip_norm=*/1, gradient.size()).value();
+  RUVD_CHECK(sum.Add(gradient).ok());
+  return sum;
+}
+
+// Returns the sum of all values, as a receiver reads them.
+double Total(const std::vector<int32_t>& units, int exponent) {
+  double total = 0;
+  for (const int32_t unit : units) {
+    total += std::ldexp(unit, exponent);
+  }
+  return total;
+}
+
+// Runs the real mechanism, along the direction of the record.
 Mechanism Release(const NoiseGrid& grid) {
   const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
   return [grid, noise](bool with, const RandomBytes& random) {
-    auto values = Record(with);
-    const std::array<std::span<float>, 2> banks = {values[0], values[1]};
-    const std::array<size_t, 2> layout = {1, 1};
-    const NoisedUpdate update = ReleaseOnGrid(banks, layout, grid, noise, random).value();
-    return update.ValueAt(0) + update.ValueAt(1);
+    return Total(SumOf(Record(with), grid).Noised(noise, random), grid.exponent);
   };
 }
 
@@ -103,37 +114,28 @@ TEST(DpFalsification, TheReleaseKeepsItsClaim) {
   EXPECT_LT(WorstViolation(Release(MakeNoiseGrid(1, kClaimed, 2).value())), kStandardErrors);
 }
 
-// Returns what a receiver reads from the bytes that left, over the whole path from a consented
-// update on. The world's ledger accepts what a run costs; `terms` are those of the world.
-Mechanism WholePath(const std::function<void(ReleaseTerms*)>& change) {
-  return [change](bool with, const RandomBytes& random) {
+// Returns what a receiver reads of a release over the whole path from a consented sum on, without
+// sampling. The world's ledger accepts what a run costs.
+Mechanism WholePath(const NoiseGrid& grid) {
+  return [grid](bool with, const RandomBytes& random) {
     ReleaseWorld world;
-    change(&world.terms);
-    world.values = Record(with);
     ReleaseGuards guards = world.Guards();
     guards.random = random;
-    const std::array<std::span<float>, 2> banks = {world.values[0], world.values[1]};
-    const std::string bytes =
-        PrepareRelease(world.terms, guards, {.banks = banks, .contributors = world.contributors})
-            .value()
-            .bytes;
-    const ReleasePayload payload = ReleasePayload::Parse(AsBytes(bytes)).value();
-    return std::ldexp(payload.units[0] + payload.units[1], payload.exponent);
+    const PreparedUnits prepared = PrepareUnits({.scope = "support", .grid = grid}, guards,
+                                                SumOf(Record(with), grid), world.contributors)
+                                       .value();
+    return Total(prepared.units, grid.exponent);
   };
 }
 
 TEST(DpFalsification, TheWholePathKeepsItsClaim) {
-  const auto as_claimed = [](ReleaseTerms* terms) {
-    terms->layout.grid = MakeNoiseGrid(1, kClaimed, 2).value();
-  };
-  EXPECT_LT(WorstViolation(WholePath(as_claimed), kPathRuns), kStandardErrors);
+  EXPECT_LT(WorstViolation(WholePath(MakeNoiseGrid(1, kClaimed, 2).value()), kPathRuns),
+            kStandardErrors);
 }
 
 TEST(DpFalsification, CatchesAPathThatNoisesLessThanItClaims) {
-  const auto less = [](ReleaseTerms* terms) {
-    terms->layout.grid = MakeNoiseGrid(1, 0.5 * kClaimed, 2).value();
-  };
-  EXPECT_GT(WorstViolation(WholePath(less), kPathRuns), kStandardErrors);
+  EXPECT_GT(WorstViolation(WholePath(MakeNoiseGrid(1, 0.5 * kClaimed, 2).value()), kPathRuns),
+            kStandardErrors);
 }
 
 // A sum of four members, one of whom knows its own share of the noise: the shares of the others
@@ -147,11 +149,7 @@ TEST(DpFalsification, TheSharesOfTheHonestKeepTheClaimOfTheSum) {
     return [share, noise](bool with, const RandomBytes& random) {
       double total = 0;
       for (const bool mine : {true, false, false}) {  // the fourth subtracted its own
-        auto values = Record(mine && with);
-        const std::array<std::span<float>, 2> banks = {values[0], values[1]};
-        const std::array<size_t, 2> layout = {1, 1};
-        const NoisedUpdate update = ReleaseOnGrid(banks, layout, share, noise, random).value();
-        total += update.ValueAt(0) + update.ValueAt(1);
+        total += Total(SumOf(Record(mine && with), share).Noised(noise, random), share.exponent);
       }
       return total;
     };
@@ -172,14 +170,11 @@ TEST(DpFalsification, CatchesBanksThatAreClippedOneByOne) {
   const NoiseGrid grid = MakeNoiseGrid(1, kClaimed, 2).value();
   const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
   const Mechanism apart = [&](bool with, const RandomBytes& random) {
-    auto values = Record(with);
-    double sum = 0;
-    for (std::vector<float>& bank : values) {
-      const std::array<std::span<float>, 1> banks = {bank};
-      const std::array<size_t, 1> layout = {1};
-      sum += ReleaseOnGrid(banks, layout, grid, noise, random).value().ValueAt(0);
+    double total = 0;
+    for (const float value : Record(with)) {
+      total += Total(SumOf({value}, grid).Noised(noise, random), grid.exponent);
     }
-    return sum;
+    return total;
   };
   EXPECT_GT(WorstViolation(apart), kStandardErrors);
 }

@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/random.h"
@@ -15,16 +13,13 @@
 #include "base/status.h"
 #include "privacy/dp/adaptive_clip.h"
 #include "privacy/dp/grid_release.h"
-#include "privacy/dp/joint_clip.h"
 #include "privacy/dp/snr.h"
 #include "privacy/limits.h"
-#include "privacy/reasons.h"
 
 namespace ruvd::privacy::dp {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 RandomBytes SeededEntropy(Random& random) {
   return [&random](std::span<uint8_t> out) {
@@ -32,51 +27,6 @@ RandomBytes SeededEntropy(Random& random) {
       byte = static_cast<uint8_t>(random.Next() >> 56);
     }
   };
-}
-
-// Two banks and their layout.
-struct Update {
-  std::vector<float> first;
-  std::vector<float> second;
-  std::array<std::span<float>, 2> banks{first, second};
-  std::array<size_t, 2> layout{first.size(), second.size()};
-};
-
-TEST(DpJointClip, ScalesAllBanksByOneFactor) {
-  Update update{.first = {3, 0}, .second = {0, 4, 0}};
-  const ClipOutcome outcome = ClipJointly(update.banks, update.layout, 2.5).value();
-  EXPECT_EQ(outcome.norm, 5);
-  EXPECT_EQ(outcome.scale, 0.5);
-  EXPECT_EQ(update.first, (std::vector<float>{1.5, 0}));
-  EXPECT_EQ(update.second, (std::vector<float>{0, 2, 0}));
-  EXPECT_EQ(ClipJointly(update.banks, update.layout, 2.5).value().scale, 1);
-}
-
-TEST(DpJointClip, RefusesOtherShapesAndWhatIsNoNumber) {
-  Update update{.first = {1, 2}, .second = {3}};
-  const std::array<size_t, 2> swapped = {1, 2};
-  EXPECT_EQ(ReasonOf(ClipJointly(update.banks, swapped, 1).status()), reasons::kUpdateInvalid);
-  const std::array<size_t, 1> fewer = {2};
-  EXPECT_EQ(ReasonOf(ClipJointly(update.banks, fewer, 1).status()), reasons::kUpdateInvalid);
-  for (const float wrong :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    update.second[0] = wrong;
-    EXPECT_EQ(ReasonOf(ClipJointly(update.banks, update.layout, 1).status()),
-              reasons::kUpdateInvalid);
-    EXPECT_EQ(update.first[1], 2);  // unchanged
-  }
-  update.second[0] = 3;
-  for (const double norm : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_EQ(ReasonOf(ClipJointly(update.banks, update.layout, norm).status()),
-              reasons::kInvalidArgument);
-  }
-}
-
-TEST(DpJointClip, TheLargestFloatsDoNotOverflow) {
-  const float most = std::numeric_limits<float>::max();
-  Update update{.first = {most, most}, .second = {-most}};
-  ASSERT_TRUE(ClipJointly(update.banks, update.layout, 1).ok());
-  EXPECT_NEAR(update.first[0], 1 / std::sqrt(3), 1e-6);
 }
 
 TEST(DpNoiseGrid, IsAPowerOfTwoWithAtLeastTheNoiseAskedFor) {
@@ -109,38 +59,6 @@ RC_GTEST_PROP(DpNoiseGrid, IntegersNeverKeepANormAboveTheClip, ()) {
   }
   RC_ASSERT(squares <= clip * clip);
   RC_ASSERT(squares_before > clip * clip || units == before);
-}
-
-TEST(DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
-  const NoiseGrid grid = MakeNoiseGrid(1, 0.25, 5).value();
-  const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
-  const auto release = [&](uint64_t seed) {
-    Update update{.first = {30, 0}, .second = {0, 40, 0}};
-    Random random(seed);
-    return ReleaseOnGrid(update.banks, update.layout, grid, noise, SeededEntropy(random))
-        .value()
-        .units;
-  };
-  EXPECT_EQ(release(1), release(1));
-  EXPECT_NE(release(1), release(2));
-  double mean = 0;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
-    mean += release(seed)[3] / 400.0;
-  }
-  EXPECT_NEAR(mean, 0.8 * static_cast<double>(grid.clip_units), 4);  // standard error 0.8
-  NoisedUpdate update{.exponent = -6, .units = {-3}};
-  EXPECT_EQ(update.ValueAt(0), -3.0 / 64);
-}
-
-TEST(DpRelease, RefusesNoiseOfAnotherGrid) {
-  const NoiseGrid grid = MakeNoiseGrid(1, 1, 5).value();
-  const DiscreteGaussian less = DiscreteGaussian::Create(grid.sigma_units - 1).value();
-  Update update{.first = {1}, .second = {1}};
-  Random random(1);
-  EXPECT_EQ(
-      ReasonOf(
-          ReleaseOnGrid(update.banks, update.layout, grid, less, SeededEntropy(random)).status()),
-      reasons::kInvalidArgument);
 }
 
 TEST(DpAdaptiveClip, FindsTheQuantileAndStaysThere) {
@@ -214,27 +132,9 @@ TEST(DpSnr, DimensionDecides) {
   EXPECT_NEAR(PredictSnr(question).value(), 0.7, 0.01);
 }
 
-TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
-  SnrParameters question{.noise_multiplier = 1.342, .dimension = 1792, .contributors = 6};
-  const absl::Status refused = RequireSnr(question);
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("0.043"));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("masked"));
-  question.place = NoiseLocation::kSum;
-  question.contributors = 256;
-  EXPECT_TRUE(RequireSnr(question).ok());
-  question.dimension = 0;
-  EXPECT_EQ(ReasonOf(RequireSnr(question)), reasons::kInvalidArgument);
-}
-
-TEST(DpSnr, AMaskedCliqueIsNotToldToBecomeOne) {
-  const absl::Status refused = RequireSnr({.place = NoiseLocation::kSum,
-                                           .noise_multiplier = 1.342,
-                                           .dimension = 1 << 20,
-                                           .contributors = 6});
-  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), Not(HasSubstr("masked")));
-  EXPECT_THAT(MessageOf(refused), HasSubstr("smaller rank"));
+TEST(DpSnr, AQuestionOutOfRangeIsRefused) {
+  EXPECT_EQ(ReasonOf(PredictSnr({.dimension = 0}).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(PredictSnr({.signal = 1.5}).status()), reasons::kInvalidArgument);
 }
 
 }  // namespace

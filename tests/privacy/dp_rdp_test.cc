@@ -242,14 +242,5 @@ RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrdersAndInverts, ()) {
   RC_ASSERT(EpsilonOfRho(rho, delta).value() <= epsilon);
 }
 
-TEST(DpZcdp, TheLedgersUnitsAreRoundedUp) {
-  EXPECT_EQ(FixedPointRho(0).value(), 0u);
-  EXPECT_EQ(FixedPointRho(1).value(), uint64_t{1} << 32);
-  EXPECT_EQ(FixedPointRho(1e-300).value(), 1u);
-  EXPECT_EQ(FixedPointRho(1 + 0x1p-40).value(), (uint64_t{1} << 32) + 1);
-  EXPECT_EQ(ReasonOf(FixedPointRho(0x1p32).status()), reasons::kLimitExceeded);
-  EXPECT_EQ(ReasonOf(FixedPointRho(-1).status()), reasons::kInvalidArgument);
-}
-
 }  // namespace
 }  // namespace ruvd::privacy::dp

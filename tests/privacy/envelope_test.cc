@@ -28,12 +28,12 @@ class EnvelopeTest : public testing::Test {
                                .not_after_ms = kNow + 1000 * kMinute,
                                .serial = 1});
     rules_.cluster_id = authority_.cluster_id();
-    rules_.purpose = EnvelopePurpose::kAdapterDelta;
+    rules_.purpose = EnvelopePurpose::kLearning;
     rules_.now_ms = kNow;
     rules_.certificate_of = [this](const NodeId& id) {
       return id == cert_.node_id ? &cert_ : nullptr;
     };
-    fields_.purpose = EnvelopePurpose::kAdapterDelta;
+    fields_.purpose = EnvelopePurpose::kLearning;
     fields_.cluster_id = authority_.cluster_id();
     fields_.boot_id = BootIdOf(key_.id(), 3);
     fields_.seq = 17;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,45 @@ void ExpectAtMost(const RdpCurve& small, const RdpCurve& large, double relative)
     RC_ASSERT(static_cast<double>(small.q32[i]) <=
               (1 + relative) * static_cast<double>(large.q32[i]) + 1);
   }
+}
+
+// Returns the Renyi divergence at `order` of a sample in which the record is at +1 from one in
+// which it is at -1, with noise of `sigma`, by summing over a fine grid.
+double DivergenceOfReplacement(double q, double sigma, double order) {
+  const auto density = [&](double x, double at) {
+    const auto bell = [&](double mean) { return std::exp(-0.5 * std::pow((x - mean) / sigma, 2)); };
+    return (1 - q) * bell(0) + q * bell(at);
+  };
+  constexpr double kStep = 1e-3;
+  const double reach = sigma * 12 + 2 * order;
+  double moment = 0;
+  for (double x = -reach; x <= reach; x += kStep) {
+    moment += std::pow(density(x, 1), order) * std::pow(density(x, -1), 1 - order) * kStep;
+  }
+  return std::log(moment / (sigma * std::sqrt(2 * std::numbers::pi))) / (order - 1);
+}
+
+TEST(RdpCurve, AReplacementCostsAtLeastWhatItReveals) {
+  for (const double q : {0.05, 0.3, 1.0}) {
+    for (const double sigma : {1.0, 2.0}) {
+      const RdpCurve curve = ReplacementCurve(Curve(q, sigma));
+      for (const size_t order : {2, 3, 8}) {  // the orders are 2, 3, ...
+        EXPECT_GE(static_cast<double>(curve.q32[order - 2]) * kUnit,
+                  DivergenceOfReplacement(q, sigma, static_cast<double>(order)) * (1 - 1e-6))
+            << q << " " << sigma << " " << order;
+      }
+    }
+  }
+}
+
+// Without sampling a replacement moves the sum by two clip norms.
+TEST(RdpCurve, AReplacementIsNearlyTwiceTheDistance) {
+  const RdpCurve replaced = ReplacementCurve(ZcdpCurve(0.01).value());
+  const RdpCurve twice = ZcdpCurve(0.04).value();
+  EXPECT_TRUE(replaced.Covers(twice));
+  EXPECT_LT(Epsilon(replaced, 1e-6), 1.05 * Epsilon(twice, 1e-6));
+  EXPECT_EQ(ReplacementCurve(RdpCurve()).q32.front(), 0U);
+  EXPECT_EQ(replaced.q32.back(), kLargest) << "no order is twice the largest one";
 }
 
 TEST(RdpCurve, AgreesWithTheReferenceAtIntegerOrders) {

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/ledger/cohort_ledger.h"
+#include "privacy/ledger/release_ledger.h"
 #include "privacy/ledger/unit_budget.h"
-#include "privacy/release/update_release.h"
+#include "privacy/release/release_guards.h"
 
 namespace ruvd::privacy {
 
@@ -49,7 +49,7 @@ class RecordingLedger final : public ReleaseLedger {
   std::vector<std::string>* events_;
 };
 
-// A release to which all contributors agreed, of two banks of one value each.
+// A release to which all contributors agreed.
 class ReleaseWorld {
  public:
   ReleaseWorld() {
@@ -64,11 +64,6 @@ class ReleaseWorld {
                          .granted_ms = 1000,
                          .expires_ms = 5000})
                    .ok());
-    terms.layout.bank_values = {1, 1};
-    terms.layout.grid = dp::MakeNoiseGrid(1, 1, 2).value();
-    terms.scope = "support";
-    terms.unit = PrivacyUnit::kLesson;
-    terms.contributors = 16;
   }
 
   ReleaseGuards Guards() {
@@ -85,25 +80,14 @@ class ReleaseWorld {
                 },
             .now_ms = now_ms};
   }
-  absl::StatusOr<PreparedRelease> Prepare() {
-    const std::array<std::span<float>, 2> banks = {values[0], values[1]};
-    return PrepareRelease(terms, Guards(), {.banks = banks, .contributors = contributors});
-  }
-  absl::StatusOr<PreparedMaskInput> PrepareMasked(const masking::Clique& clique) {
-    const std::array<std::span<float>, 2> banks = {values[0], values[1]};
-    return PrepareMaskedInput(terms, Guards(), {.banks = banks, .contributors = contributors},
-                              clique);
-  }
 
   std::vector<std::string> events;
   SitePolicy policy;
   ConsentRegister consents;
   RecordingLedger ledger{&events};
   Random random{3};
-  ReleaseTerms terms;
   ConsentTier tier = ConsentTier::kDp;
   int64_t now_ms = 2000;
-  std::array<std::vector<float>, 2> values = {std::vector<float>{0.5F}, std::vector<float>{-0.25F}};
   std::vector<Contributor> contributors = {{.user = "ann", .session = ""}};
 };
 

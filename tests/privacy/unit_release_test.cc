@@ -361,9 +361,6 @@ TEST_F(PrepareUnitsTest, TermsOutOfRangeAreRefused) {
     terms.sampling_rate = rate;
     EXPECT_EQ(Refusal(terms), reasons::kInvalidArgument) << rate;
   }
-  terms = Terms();
-  terms.unit = PrivacyUnit::kNode;
-  EXPECT_EQ(Refusal(terms), reasons::kInvalidArgument);
 }
 
 // Shares of a clique's sum, each paid from a ledger of its own.

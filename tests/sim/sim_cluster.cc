@@ -282,7 +282,7 @@ absl::Status SimCluster::OfferContribution(size_t i, uint64_t content_seed) {
       federation::Actions actions,
       nodes_[i].core->OfferContribution(
           round, EncodeContribution(WorldContribution(*plan_, round, content_seed), *plan_), now(),
-          privacy::ShareableKind::kDpAdapterDelta));
+          privacy::ShareableKind::kDpContribution));
   Apply(i, std::move(actions));
   return absl::OkStatus();
 }

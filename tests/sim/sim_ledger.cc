@@ -4,7 +4,6 @@
 #include "tests/sim/sim_ledger.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -12,15 +11,15 @@
 
 namespace ruvd::test {
 
-SimLedger::SimLedger(SimDisk& disk, std::vector<privacy::UnitBudget> budgets, bool syncs)
-    : disk_(&disk), budgets_(std::move(budgets)), syncs_(syncs) {
+SimLedger::SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool syncs)
+    : disk_(&disk), spent_by_(budget), syncs_(syncs) {
   for (const privacy::LedgerEntry& entry : disk_->Read().ledger) {
     whole_ = whole_ && entry.sequence == next_sequence_;
     next_sequence_ = entry.sequence + 1;
     reservations_[entry.reservation] = entry.kind;
     if (entry.charge) {
       ++charges_;
-      spent_ = privacy::dp::SaturatingAdd(spent_, entry.charge->rho_q32);
+      Count(entry.charge->curve);
     }
   }
 }
@@ -37,9 +36,14 @@ void SimLedger::Append(privacy::LedgerEntry entry) {
   }
 }
 
+void SimLedger::Count(const privacy::dp::RdpCurve& cost) {
+  spent_by_.AddForAll(cost);
+  spent_ = privacy::dp::SaturatingAdd(spent_, cost.q32.front());
+}
+
 absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
-  RETURN_IF_ERROR(privacy::CheckNodeBudget(budgets_, spent_, charge.rho_q32));
-  spent_ = privacy::dp::SaturatingAdd(spent_, charge.rho_q32);
+  RETURN_IF_ERROR(spent_by_.CheckForAll(charge.curve));
+  Count(charge.curve);
   const uint64_t reservation = next_sequence_;
   Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});
   return reservation;

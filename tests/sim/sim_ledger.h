@@ -8,10 +8,11 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "privacy/dp/rdp_curve.h"
+#include "privacy/ledger/cohort_ledger.h"
 #include "privacy/ledger/release_ledger.h"
 #include "privacy/ledger/unit_budget.h"
 #include "tests/sim/sim_disk.h"
@@ -24,13 +25,13 @@ class SimLedger final : public privacy::ReleaseLedger {
  public:
   // `disk` must outlive the ledger. If `syncs` is false, the ledger forgets; this is for tests of
   // the invariant.
-  SimLedger(SimDisk& disk, std::vector<privacy::UnitBudget> budgets, bool syncs = true);
+  SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool syncs = true);
 
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
-  // Returns what is spent according to the disk, in units of 2^-32.
+  // Returns what every lesson has spent according to the disk, at the order 2.
   uint64_t spent() const { return spent_; }
   // Whether the entries that were read are numbered without a gap.
   bool whole() const { return whole_; }
@@ -40,9 +41,10 @@ class SimLedger final : public privacy::ReleaseLedger {
  private:
   absl::Status Note(privacy::LedgerKind kind, uint64_t reservation, privacy::LedgerKind before);
   void Append(privacy::LedgerEntry entry);
+  void Count(const privacy::dp::RdpCurve& cost);
 
   SimDisk* disk_;
-  std::vector<privacy::UnitBudget> budgets_;
+  privacy::CohortLedger spent_by_;  // by all lessons, which pay for every release
   bool syncs_;
   bool whole_ = true;
   uint64_t next_sequence_ = 1;

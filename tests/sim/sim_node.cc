@@ -17,15 +17,8 @@ namespace {
 // again.
 constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
 
-// Solved only once, because every start of every node has the same budgets.
-const std::vector<privacy::UnitBudget>& Budgets() {
-  static const auto* const budgets = new std::vector<privacy::UnitBudget>([] {
-    auto budget = privacy::UnitBudget::Within(privacy::PrivacyUnit::kNode, 100, 1e-6);
-    RUVD_CHECK(budget.ok());
-    return std::vector<privacy::UnitBudget>{*budget};
-  }());
-  return *budgets;
-}
+constexpr privacy::UnitBudget kBudget{
+    .unit = privacy::PrivacyUnit::kLesson, .epsilon = 100, .delta = 1e-6};
 
 uint64_t PrefixOf(const Digest& id) {
   uint64_t prefix;
@@ -73,7 +66,7 @@ void SimNode::Start() {
         privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now().wall_ms, identity().key));
   }
   disk_.Sync();
-  ledger_.emplace(disk_, Budgets(), setup_.syncs_ledger);
+  ledger_.emplace(disk_, kBudget, setup_.syncs_ledger);
   audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole(), ledger_->charges());
   audit_->Started(setup_.number, boot_counter_);
 

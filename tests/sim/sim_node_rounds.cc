@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "federation/learner/contribution.h"
+#include "privacy/dp/rdp_curve.h"
 #include "privacy/limits.h"
 #include "tests/sim/sim_node.h"
 
@@ -22,12 +23,14 @@ constexpr size_t kNewestOwn = 5;
 constexpr float kFalseValue = 10;
 
 privacy::LedgerCharge ChargeOf(uint64_t round, std::string_view payload) {
-  return {.unit = privacy::PrivacyUnit::kNode,
+  // The same for every contribution, so that it is computed once
+  static const privacy::dp::RdpCurve cost = privacy::dp::ZcdpCurve(0x1p-7).value();
+  return {.unit = privacy::PrivacyUnit::kLesson,
           .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
           .sigma = 8,
           .epsilon = 0.5,
           .delta = 1e-6,
-          .rho_q32 = uint64_t{1} << 25,
+          .curve = cost,
           .round = round,
           .subject = SubjectOf(payload)};
 }
@@ -45,7 +48,7 @@ absl::StatusOr<uint64_t> SimNode::Charge(const federation::Contribution& contrib
 absl::StatusOr<federation::Actions> SimNode::Seal(const federation::Contribution& contribution) {
   return core_->OfferContribution(contribution.round,
                                   EncodeContribution(contribution, *setup_.plan), now(),
-                                  privacy::ShareableKind::kDpAdapterDelta);
+                                  privacy::ShareableKind::kDpContribution);
 }
 
 absl::Status SimNode::OfferContribution(const federation::Contribution& contribution) {

@@ -100,12 +100,10 @@ class CanaryTest : public StoreTest {
                           0.5F)
                     .ok());
     const auto ledger =
-        PrivacyLedgerStore::Open(database,
-                                 {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 9}}})
-            .value();
-    ASSERT_TRUE(
-        ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .rho_q32 = 1, .subject = kText})
-            .ok());
+        PrivacyLedgerStore::Open(database, {.budgets = {{.epsilon = 9, .delta = 1e-6}}}).value();
+    privacy::LedgerCharge charge{.sigma = 1, .epsilon = 1, .delta = 1e-6, .subject = kText};
+    charge.curve.q32.fill(1);
+    ASSERT_TRUE(ledger->Reserve(charge).ok());
     FillWitness(database);
     FillLessons(database);
   }

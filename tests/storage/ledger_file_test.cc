@@ -27,13 +27,15 @@ class LedgerFileTest : public StoreTest {
     StoreTest::TearDown();
   }
   static PrivacyLedgerOptions LedgerOptions(const privacy::NodeKey* key) {
-    return {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 1000},
-                        {.unit = privacy::PrivacyUnit::kLesson, .epsilon = 100, .delta = 1e-6},
+    return {.budgets = {{.unit = privacy::PrivacyUnit::kLesson, .epsilon = 100, .delta = 1e-6},
                         {.unit = privacy::PrivacyUnit::kUser, .epsilon = 100, .delta = 1e-6}},
             .key = key};
   }
-  static privacy::LedgerCharge Charge(uint64_t rho_q32) {
-    return {.sigma = 1, .rho_q32 = rho_q32, .subject = "update"};
+  // Returns a charge of all lessons of so many units at every order.
+  static privacy::LedgerCharge Charge(uint64_t units) {
+    privacy::LedgerCharge charge{.sigma = 1, .subject = "update"};
+    charge.curve.q32.fill(units);
+    return charge;
   }
   static privacy::dp::RdpCurve Cost() { return privacy::dp::SampledCurve(0.3, 0.2).value(); }
   static double EpsilonOf(uint64_t rounds) {
@@ -69,23 +71,26 @@ TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
   EXPECT_EQ(file.key, node_.public_key());
   EXPECT_EQ(file.created_ms, 1234);
   EXPECT_EQ(file.head, ledger_->head());
-  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kNode).rho_q32, 7U);
-  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(file.accounts.charged().lessons.for_all, Charge(7).curve);
+  EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kLesson).reservations, 2U);
   EXPECT_EQ(file.accounts.totals(privacy::PrivacyUnit::kLesson).unreleased, 1U);
   EXPECT_EQ(file.accounts.charged(), ledger_->counter());
 }
 
-// The largest epsilon is that of the lessons which took part in most rounds, not that of all
-// rounds.
+// The largest epsilon of lessons is that of those which took part in most rounds, not that of all
+// rounds. What the other unit spent counts, too.
 TEST_F(LedgerFileTest, TheLargestEpsilonFollowsFromTheEntriesAlone) {
   for (uint64_t round = 1; round <= 9; ++round) {
     ASSERT_TRUE(ledger_->Reserve(Round(round, round < 4 ? 0 : round - 3)).ok());
   }
   ASSERT_TRUE(ledger_->Reserve(Round(2, 2, privacy::PrivacyUnit::kUser)).ok());
   const auto file = ledger::VerifyLedgerFile(AsBytes(Export())).value();
+  privacy::dp::RdpCurve of_lessons = Cost();
+  of_lessons *= 4;
+  of_lessons += privacy::dp::ReplacementCurve(Cost());
   EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-6).value(),
-            EpsilonOf(4));
-  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(1));
+            privacy::dp::EpsilonOf(of_lessons, 1e-6).value().value);
+  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(10));
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {
@@ -119,19 +124,21 @@ TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
 }
 
 TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
-  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
-  ASSERT_TRUE(ledger_->Reserve(Round(5, 1)).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(2)).ok());
-  ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
+  for (const uint64_t units : {7, 2, 1}) {
+    ASSERT_TRUE(ledger_->Reserve(Charge(units)).ok());
+  }
   std::string bytes = Export();
+  const auto epsilon_of = [](uint64_t units) {
+    return privacy::dp::EpsilonOf(Charge(units).curve, 1e-6).value().value;
+  };
   ledger::LedgerFileDemands demands{
       .budgets = {
-          {.unit = privacy::PrivacyUnit::kNode, .epsilon = 1, .delta = 1e-6, .rho_q32 = 10}}};
+          {.unit = privacy::PrivacyUnit::kLesson, .epsilon = epsilon_of(10), .delta = 1e-6}}};
   EXPECT_TRUE(ledger::VerifyLedgerFile(AsBytes(bytes), demands).ok());
-  demands.budgets[0].rho_q32 = 8;
+  demands.budgets[0].epsilon = epsilon_of(8);
   const absl::Status above = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
   EXPECT_EQ(ReasonOf(above), reasons::kPrivacyBudgetSpent);
-  EXPECT_THAT(MessageOf(above), testing::HasSubstr("entry 3 "));
+  EXPECT_THAT(MessageOf(above), testing::HasSubstr("entry 2 "));
   bytes.back() = static_cast<char>(bytes.back() ^ 1);  // this shows no budgets
   EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), demands).status()),
             reasons::kLedgerBroken);
@@ -139,8 +146,8 @@ TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
 
 TEST_F(LedgerFileTest, TheFirstRoundAboveABudgetIsNamed) {
   for (uint64_t round = 1; round <= 7; ++round) {
-    ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
     ASSERT_TRUE(ledger_->Reserve(Round(round, 0)).ok());
+    ASSERT_TRUE(ledger_->Spend(ledger_->head().sequence).ok());
   }
   const std::string bytes = Export();
   for (uint64_t rounds = 0; rounds <= 7; ++rounds) {
@@ -153,7 +160,7 @@ TEST_F(LedgerFileTest, TheFirstRoundAboveABudgetIsNamed) {
       continue;
     }
     EXPECT_EQ(ReasonOf(status), reasons::kPrivacyBudgetSpent);
-    EXPECT_THAT(MessageOf(status), testing::HasSubstr(fmt::format("entry {} ", 2 * rounds + 2)));
+    EXPECT_THAT(MessageOf(status), testing::HasSubstr(fmt::format("entry {} ", 2 * rounds + 1)));
   }
 }
 
@@ -163,10 +170,15 @@ TEST_F(LedgerFileTest, ACounterThatSaysMoreThanTheEntriesIsNoticed) {
   const auto verify = [&bytes](const ledger::Counter& counter) {
     return ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), {.counter = counter}).status());
   };
-  EXPECT_EQ(verify({.node_rho_q32 = 7}), "");
-  EXPECT_EQ(verify({.node_rho_q32 = 6}), "") << "an older counter is no contradiction";
-  EXPECT_EQ(verify({.node_rho_q32 = 8}), reasons::kLedgerBroken);
-  ledger::Counter more{.node_rho_q32 = 7};
+  const auto of = [](uint64_t units) {
+    ledger::Counter counter;
+    counter.Add(Charge(units));
+    return counter;
+  };
+  EXPECT_EQ(verify(of(7)), "");
+  EXPECT_EQ(verify(of(6)), "") << "an older counter is no contradiction";
+  EXPECT_EQ(verify(of(8)), reasons::kLedgerBroken);
+  ledger::Counter more = of(7);
   more.Add(Round(1, 0));
   EXPECT_EQ(verify(more), reasons::kLedgerBroken);
 }

@@ -72,10 +72,10 @@ class RowChecksTest : public WitnessTest {
     withdrawal_ = privacy::Withdrawal::Sign({Digest{5}}, /*everything=*/false, 3, key).value();
     ASSERT_TRUE(WithdrawalStore(*database_).Put(withdrawal_).ok());
     const auto ledger =
-        PrivacyLedgerStore::Open(*database_,
-                                 {.budgets = {{.unit = privacy::PrivacyUnit::kNode, .rho_q32 = 9}}})
-            .value();
-    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .rho_q32 = 1, .subject = "update"}).ok());
+        PrivacyLedgerStore::Open(*database_, {.budgets = {{.epsilon = 9, .delta = 1e-6}}}).value();
+    privacy::LedgerCharge charge{.sigma = 1, .subject = "update"};
+    charge.curve.q32.fill(1);
+    ASSERT_TRUE(ledger->Reserve(charge).ok());
     ASSERT_TRUE(ledger->Spend(1).ok());
   }
   StoreReport Check() {

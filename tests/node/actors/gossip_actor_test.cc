@@ -175,7 +175,9 @@ TEST_F(GossipActorTest, WhatLeftUnderAnotherUnitIsStillSaid) {
   EXPECT_EQ(view.release->unit(), "lesson");
   EXPECT_EQ(view.release->releases(), 1U);
   EXPECT_TRUE(view.release->sums());
-  EXPECT_NEAR(view.release->spent_epsilon(), charge.epsilon, 1e-9);
+  const privacy::dp::RdpCurve of_lessons = privacy::dp::ReplacementCurve(charge.curve);
+  EXPECT_NEAR(view.release->spent_epsilon(),
+              privacy::dp::EpsilonOf(of_lessons, charge.delta)->value, 1e-9);
 }
 
 TEST_F(GossipActorTest, APreviewWithoutAFrameSaysThatNoContributionWouldLeave) {

@@ -11,7 +11,6 @@
 #include "node/program/program.h"
 #include "privacy/consent/consent.h"
 #include "privacy/dp/rdp_curve.h"
-#include "privacy/ledger/unit_budget.h"
 #include "storage/consent/consent_store.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/limits.h"
@@ -23,8 +22,6 @@ namespace {
 using testing::AllOf;
 using testing::Not;
 
-constexpr uint64_t kHalfRho = uint64_t{1} << 31;  // sigma 1
-
 class CliPrivacyTest : public CliStoreTest {
  protected:
   void SetUp() override {
@@ -35,25 +32,21 @@ class CliPrivacyTest : public CliStoreTest {
     return privacy::NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value();
   }
   std::string Id() const { return ToHex(Key().id()); }
-  // Charges rho 1/2 of the node, or a round of rho 1/2 with a fifth of the lessons or users that
-  // joined in this or the last round; the last charge is not released.
-  void Spend(int releases, privacy::PrivacyUnit unit = privacy::PrivacyUnit::kNode) {
+  // Charges rounds of rho 1/2 with a fifth of the lessons or users that joined in this or the last
+  // round; the last charge is not released.
+  void Spend(int releases, privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson) {
     const auto database = Open();
     const privacy::NodeKey key = Key();
     const storage::PrivacyLedgerOptions options{
-        .budgets = {{.unit = unit, .epsilon = 100, .delta = 1e-6, .rho_q32 = uint64_t{1} << 60}},
+        .budgets = {{.unit = unit, .epsilon = 100, .delta = 1e-6}},
         .key = &key,
         .counter_file = node::PrivacyCounterFileOf(config_)};
     const auto ledger = storage::PrivacyLedgerStore::Open(*database, options).value();
     for (int i = 1; i <= releases; ++i) {
       privacy::LedgerCharge charge{.unit = unit, .sigma = 1, .subject = "update"};
-      if (unit == privacy::PrivacyUnit::kNode) {
-        charge.rho_q32 = kHalfRho;
-      } else {
-        charge.curve = RoundCost();
-        charge.round = static_cast<uint64_t>(i);
-        charge.oldest_joined = charge.round - 1;
-      }
+      charge.curve = RoundCost();
+      charge.round = static_cast<uint64_t>(i);
+      charge.oldest_joined = charge.round - 1;
       const uint64_t reservation = ledger->Reserve(charge).value();
       ASSERT_TRUE(ledger->Spend(reservation).ok());
       if (i < releases) {
@@ -62,9 +55,13 @@ class CliPrivacyTest : public CliStoreTest {
     }
   }
   static privacy::dp::RdpCurve RoundCost() { return privacy::dp::SampledCurve(0.2, 0.5).value(); }
-  static double EpsilonOfRounds(uint64_t rounds, double delta = 1e-6) {
+  // Returns the epsilon of a lesson after rounds of lessons and of users.
+  static double EpsilonOfRounds(uint64_t rounds, double delta = 1e-6, uint64_t of_users = 0) {
+    privacy::dp::RdpCurve of_user = privacy::dp::ReplacementCurve(RoundCost());
+    of_user *= of_users;
     privacy::dp::RdpCurve curve = RoundCost();
     curve *= rounds;
+    curve += of_user;
     return privacy::dp::EpsilonOf(curve, delta).value().value;
   }
   void Export() { ASSERT_EQ(Run({"privacy", "export", "--out", file_}), 0) << err_.str(); }
@@ -92,7 +89,7 @@ class CliPrivacyTest : public CliStoreTest {
 
 TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   Spend(2);
-  Spend(1, privacy::PrivacyUnit::kLesson);
+  Spend(1, privacy::PrivacyUnit::kUser);
   Export();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("7 entries"), HasSubstr("--key " + Id())));
   EXPECT_EQ(err_.str(), "");
@@ -105,12 +102,13 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["node"], Id());
   EXPECT_EQ(file["node_compared"], false);
   EXPECT_EQ(file["entries"], "7");
-  EXPECT_EQ(file["units"][0]["unit"], "node");
+  EXPECT_EQ(file["units"].size(), 2U);
+  EXPECT_EQ(file["units"][0]["unit"], "lesson");
   EXPECT_EQ(file["units"][0]["releases"], "2");
   EXPECT_EQ(file["units"][0]["unreleased"], "1");
-  EXPECT_EQ(file["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
-  EXPECT_EQ(file["units"][0]["epsilon"], privacy::EpsilonOfUnits(2 * kHalfRho, 1e-5).value());
-  EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(1, 1e-5));
+  EXPECT_EQ(file["units"][0]["epsilon"], EpsilonOfRounds(2, 1e-5, 1));
+  EXPECT_EQ(file["units"][1]["unit"], "user");
+  EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(3, 1e-5));
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
   EXPECT_EQ(store["entries"], "7");
   EXPECT_EQ(store["head"], file["head"]);
@@ -143,35 +141,34 @@ TEST_F(CliPrivacyTest, VerifyNamesTheFirstWrongEntryAndTheRemedy) {
 TEST_F(CliPrivacyTest, VerifyComparesWithTheBudgetThatItIsGiven) {
   Spend(3);
   Export();
-  EXPECT_EQ(Verify({"--node-epsilon", "12"}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--lesson-epsilon", "12"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("all within the budget"));
-  // One release costs 5.22 at delta 1e-6, two 7.77; entry 4 is the second reserve.
-  EXPECT_EQ(Verify({"--node-epsilon", "6"}), 1);
-  EXPECT_THAT(err_.str(),
-              AllOf(HasSubstr("entry 4 of the ledger file"), HasSubstr("budget of 6.000"),
-                    HasSubstr("stop sharing"), HasSubstr("[PRIVACY_BUDGET_SPENT]")));
-  EXPECT_EQ(Verify({"--lesson-epsilon", "1"}), 0) << err_.str();
+  // Entry 4 is the second reserve.
+  const double budget = (EpsilonOfRounds(1) + EpsilonOfRounds(2)) / 2;
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", budget)}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("entry 4 of the ledger file"),
+                                HasSubstr(fmt::format("budget of {:.3f}", budget)),
+                                HasSubstr("stop sharing"), HasSubstr("[PRIVACY_BUDGET_SPENT]")));
 }
 
 TEST_F(CliPrivacyTest, VerifyRecomputesWhatALessonSpent) {
   Spend(3, privacy::PrivacyUnit::kLesson);
   Spend(1, privacy::PrivacyUnit::kUser);
   Export();
-  // Rounds of rho 1/2 on a fifth of the lessons; each lesson was in two rounds.
-  const double two = EpsilonOfRounds(2);
+  // Rounds of rho 1/2 on a fifth of the lessons; a lesson was in two rounds and one of users.
+  const double spent = EpsilonOfRounds(2, 1e-6, 1);
   EXPECT_EQ(Verify({"--format", "json"}), 0) << err_.str();
   const json file = json::parse(out_.str());
-  EXPECT_EQ(file["units"][1]["unit"], "lesson");
-  EXPECT_EQ(file["units"][1]["releases"], "3");
-  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), two, 1e-9);
-  EXPECT_FALSE(file["units"][1].contains("rho_q32"));
-  EXPECT_NEAR(file["units"][2]["epsilon"].get<double>(), EpsilonOfRounds(1), 1e-9);
+  EXPECT_EQ(file["units"][0]["unit"], "lesson");
+  EXPECT_EQ(file["units"][0]["releases"], "3");
+  EXPECT_NEAR(file["units"][0]["epsilon"].get<double>(), spent, 1e-9);
+  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), EpsilonOfRounds(4), 1e-9);
   const json store = RunJson({"privacy", "status", "--lesson-epsilon", "4"});
-  EXPECT_EQ(store["units"][1]["epsilon"], file["units"][1]["epsilon"]);
-  EXPECT_EQ(store["units"][1]["budget_epsilon"], 4);
-  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two + 1e-6)}), 0) << err_.str();
-  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", two - 1e-6)}), 1);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("lesson-level"), HasSubstr("entry 4 of the ledger file"),
+  EXPECT_EQ(store["units"][0]["epsilon"], file["units"][0]["epsilon"]);
+  EXPECT_EQ(store["units"][0]["budget_epsilon"], 4);
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", spent + 1e-6)}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--lesson-epsilon", fmt::format("{}", spent - 1e-6)}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("lesson-level"), HasSubstr("entry 9 of the ledger file"),
                                 HasSubstr("[PRIVACY_BUDGET_SPENT]")));
   EXPECT_EQ(Verify({"--user-epsilon", "0.1"}), 1);
 }
@@ -214,8 +211,9 @@ TEST_F(CliPrivacyTest, BadUsageIsToldApart) {
     EXPECT_EQ(Verify({"--delta", delta}), 2) << delta;
   }
   for (const char* epsilon : {"-1", "nan", "inf", "x"}) {
-    EXPECT_EQ(Verify({"--node-epsilon", epsilon}), 2) << epsilon;
+    EXPECT_EQ(Verify({"--lesson-epsilon", epsilon}), 2) << epsilon;
   }
+  EXPECT_EQ(Verify({"--node-epsilon", "1"}), 2) << "no release has a node as its unit";
   EXPECT_EQ(RunAlone({"privacy", "verify", file_ + "s"}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("FILE_NOT_FOUND"));
   EXPECT_EQ(Run({"privacy", "export"}), 2);
@@ -239,26 +237,23 @@ TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
 TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
   Spend(1);
   fs::remove(node::PrivacyCounterFileOf(config_));
-  EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], std::to_string(2 * kHalfRho));
+  EXPECT_NEAR(RunJson({"privacy", "status"})["units"][0]["epsilon"].get<double>(),
+              EpsilonOfRounds(2), 1e-9);
   const json exported = RunJson({"privacy", "export", "--out", file_});
   ASSERT_EQ(exported["missing"].size(), 1U);
-  EXPECT_EQ(exported["missing"][0]["unit"], "node");
-  EXPECT_EQ(exported["missing"][0]["rho_q32"], std::to_string(kHalfRho));
-  EXPECT_THAT(err_.str(), HasSubstr("of node-level privacy is not in the file"));
+  EXPECT_EQ(exported["missing"][0]["unit"], "lesson");
+  EXPECT_NEAR(exported["missing"][0]["epsilon"].get<double>(), EpsilonOfRounds(1), 1e-9);
+  EXPECT_THAT(err_.str(), HasSubstr("of lesson-level privacy is not in the file"));
   EXPECT_FALSE(fs::exists(node::PrivacyCounterFileOf(config_)));
 }
 
-TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
+TEST_F(CliPrivacyTest, StatusSaysTierAndBudget) {
   Spend(1);
-  json status = RunJson({"privacy", "status", "--node-epsilon", "8"});
+  json status = RunJson({"privacy", "status", "--lesson-epsilon", "8"});
   EXPECT_EQ(status["tier"], "private");
   EXPECT_EQ(status["since_ms"], "0");
   EXPECT_EQ(status["units"][0]["budget_epsilon"], 8);
-  const double left = status["units"][0]["left_epsilon"];
-  EXPECT_GT(left, 0);
-  EXPECT_LT(left, 8 - 0.5);
-  EXPECT_FALSE(status["units"][1].contains("left_epsilon"));
-  EXPECT_EQ(RunJson({"privacy", "status", "--node-epsilon", "1"})["units"][0]["left_epsilon"], 0);
+  EXPECT_FALSE(status["units"][1].contains("budget_epsilon"));
   ASSERT_TRUE(storage::ConsentStore(*Open())
                   .Set(privacy::ConsentRecord::Sign(privacy::ConsentTier::kDp, 5000, Key()))
                   .ok());
@@ -311,7 +306,7 @@ TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
   Put("a", "1");
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], "0");
   Export();
-  EXPECT_EQ(Verify({"--key", Id(), "--node-epsilon", "0"}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--key", Id(), "--lesson-epsilon", "0"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("signature of 0 entries"));
 }
 

@@ -134,7 +134,7 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
           liar.Perform(liar.core()
                            .OfferContribution(round, SmallContribution(*config.plan, round),
                                               RecordingPeer::Now(),
-                                              privacy::ShareableKind::kAdapterDelta)
+                                              privacy::ShareableKind::kContribution)
                            .value());
         } else if (step == 1 && Status().rounds().served_version() > 0) {
           step = 2;

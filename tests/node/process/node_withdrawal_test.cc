@@ -181,7 +181,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
           peer.Perform(peer.core()
                            .OfferContribution(round, SmallContribution(*plan, round),
                                               RecordingPeer::Now(),
-                                              privacy::ShareableKind::kAdapterDelta)
+                                              privacy::ShareableKind::kContribution)
                            .value());
           peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
         } else if (step == 1 && Status().patterns() == 1 &&

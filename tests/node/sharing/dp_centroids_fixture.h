@@ -100,8 +100,8 @@ class DpCentroidsTest : public DatabaseTest {
   void Start(std::vector<federation::Item> stored) {
     federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
-    config.update_rules = {.rank_of_target = {{test::kTarget, 2}}, .banks = 4};
-    config.pattern_rules = {.dimension = kCentroidDimension, .cores = config.update_rules};
+    config.pattern_rules = {.dimension = kCentroidDimension,
+                            .cores = {.rank_of_target = {{test::kTarget, 2}}, .banks = 4}};
     core_ =
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
     SetTier(tier_);

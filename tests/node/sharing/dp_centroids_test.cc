@@ -34,7 +34,7 @@ TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
   EXPECT_GT(Offered()[0].centroid[0], 0.9);
   EXPECT_EQ(Spent().reservations, 1u);
   EXPECT_EQ(Spent().unreleased, 0u);
-  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kNode).reservations, 0u);
+  EXPECT_EQ(ledger_->totals(privacy::PrivacyUnit::kUser).reservations, 0u);
   const admin::v1::CentroidStatus view = centroids_->View();
   EXPECT_NEAR(view.spent_epsilon(), view.epsilon(), 1e-6);
   EXPECT_LE(view.epsilon(), 8);

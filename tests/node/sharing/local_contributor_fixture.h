@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/parallel.h"
@@ -49,13 +51,16 @@ class LocalContributorTest : public RoundLessonsTest {
     OpenLedger(PrivacyUnit::kLesson);
   }
   // Every lesson may take part in three rounds, which cost less than its budget without sampling.
-  void OpenLedger(PrivacyUnit unit) {
+  void OpenLedger(PrivacyUnit unit) { OpenLedger(std::vector<PrivacyUnit>{unit}); }
+  void OpenLedger(const std::vector<PrivacyUnit>& units) {
     ledger_.reset();
-    privacy::UnitBudget budget =
-        privacy::UnitBudget::Within(unit, kRoundEpsilon, kRoundDelta).value();
-    budget.rounds = 3;
+    std::vector<privacy::UnitBudget> budgets;
+    for (const PrivacyUnit unit : units) {
+      budgets.push_back(privacy::UnitBudget::Within(unit, kRoundEpsilon, kRoundDelta).value());
+      budgets.back().rounds = 3;
+    }
     ledger_ = storage::PrivacyLedgerStore::Open(
-                  *database_, {.budgets = {budget},
+                  *database_, {.budgets = budgets,
                                .key = &key_,
                                .counter_file = (folder_ / "counter").string(),
                                .write_file =
@@ -72,7 +77,7 @@ class LocalContributorTest : public RoundLessonsTest {
                                                      "purposes = [\"training\", \"sharing\"]\n")
                               .value(),
                 .scope = "lab",
-                .budgets = {budget},
+                .budgets = std::move(budgets),
                 .ledger = ledger_.get(),
                 .random = Counted(),
                 .min_snr = 0};

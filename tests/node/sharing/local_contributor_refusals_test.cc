@@ -118,8 +118,6 @@ TEST_F(LocalContributorTest, RefusalsSayWhatToDo) {
   EXPECT_THAT(message_, HasSubstr("`federation.contributions`"));
   EXPECT_THAT(message_, HasSubstr("\"gradient\""));
   plan_ = PlanOf(ContributionKind::kGradient);
-  plan_.unit = PrivacyUnit::kNode;
-  EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kInvalidArgument);
   plan_.unit = PrivacyUnit::kUser;
   EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kPrivacyBudgetSpent);
   plan_ = PlanOf(ContributionKind::kGradient);

@@ -17,6 +17,7 @@
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
+#include "storage/reasons.h"
 #include "tests/node/sharing/local_contributor_fixture.h"
 
 namespace ruvd::sharing {
@@ -216,6 +217,83 @@ TEST_F(LocalContributorTest, WhatWasChargedForOtherReleasesCounts) {
   NextRound();
   EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "a second round would be too much";
   EXPECT_LE(Spent(), kRoundEpsilon);
+}
+
+// Found by review: one damaged lesson failed the whole contribution of a node.
+TEST_F(LocalContributorTest, ADamagedLessonCostsItselfOnly) {
+  AddTexts("notes", 4);
+  Damage(NewestText());
+  NextRound();
+  EXPECT_EQ(Made(ConsentTier::kDp).lessons, 3U);
+  const size_t coins = coins_;
+  AddTexts("more", 1);
+  // These are damaged once the sample is being drawn.
+  std::vector<std::string> later = {NewestText(), AddCompletion("")};
+  NextRound();
+  options_.random = [this, &later, drawn = Counted()](std::span<uint8_t> out) {
+    for (const std::string& name : std::exchange(later, {})) {
+      Damage(name);
+    }
+    drawn(out);
+  };
+  const LocalContribution made = Made(ConsentTier::kDp);
+  EXPECT_EQ(made.lessons, 5U);
+  EXPECT_EQ(made.sampling_rate, 1);
+  EXPECT_EQ(coins_, coins / 3 * 5) << "the coins are drawn for every lesson";
+  EXPECT_EQ(made.contribution.noise, Contribution::Noise::kWhole);
+  NextRound();
+  EXPECT_EQ(Made(ConsentTier::kDp).lessons, 3U);
+}
+
+TEST_F(LocalContributorTest, AWithdrawalBesideADamagedLessonStillEndsTheRound) {
+  Say("ann", ConsentTier::kDp);
+  AddTexts("ann", 2, "ann");
+  const std::string name = AddCompletion("");
+  NextRound();
+  bool drawn_before = false;
+  options_.random = [this, &name, &drawn_before, drawn = Counted()](std::span<uint8_t> out) {
+    if (!std::exchange(drawn_before, true)) {
+      Damage(name);
+      clock_.Advance(std::chrono::milliseconds(1));
+      EXPECT_TRUE(book_->Withdraw("ann", clock_.WallMillis()).ok());
+    }
+    drawn(out);
+  };
+  EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kChanged);
+}
+
+// Found by review: after a change of privacy.unit a lesson could spend its whole epsilon again.
+TEST_F(LocalContributorTest, ABudgetThatLessonsSpentIsSpentForUsers) {
+  OpenLedger({PrivacyUnit::kLesson, PrivacyUnit::kUser});
+  plan_.grid.sigma_units = 128;  // three rounds at the largest rate take the whole budget
+  AddTexts("notes", 4);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    EXPECT_EQ(Made(ConsentTier::kDp).units, 4U);
+  }
+  EXPECT_GT(Spent(), 0.9 * kRoundEpsilon);
+  plan_.unit = PrivacyUnit::kUser;
+  EXPECT_GT(Spent(), 0.9 * kRoundEpsilon);
+  AddTexts("new", 2);
+  NextRound();
+  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt);
+  EXPECT_LE(Spent(), kRoundEpsilon);
+}
+
+TEST_F(LocalContributorTest, ABudgetThatUsersSpentIsSpentForTheirLessons) {
+  OpenLedger({PrivacyUnit::kLesson, PrivacyUnit::kUser});
+  plan_.grid.sigma_units = 128;
+  plan_.unit = PrivacyUnit::kUser;
+  AddTexts("notes", 4);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    AddTexts("late", 1);  // is not in this round, to whose lessons alone it is charged
+    EXPECT_EQ(Made(ConsentTier::kDp).lessons, 4U + static_cast<size_t>(round));
+  }
+  plan_.unit = PrivacyUnit::kLesson;
+  EXPECT_GT(Spent(), kRoundEpsilon) << "without one lesson its user still takes part";
+  NextRound();
+  EXPECT_EQ(Made(ConsentTier::kDp).lessons, 1U) << "the last text was in no round of its user";
 }
 
 TEST_F(LocalContributorTest, ALowerRateMeetsASmallerBudget) {

@@ -50,7 +50,7 @@ class OwnContributionsTest : public OwnPatternsTest {
         test::SomeContribution(*plan_, round, 0, user, random).contribution;
     made.noise = federation::Contribution::Noise::kWhole;
     auto offered = core_->OfferContribution(round, EncodeContribution(made, *plan_), now_,
-                                            privacy::ShareableKind::kDpAdapterDelta);
+                                            privacy::ShareableKind::kDpContribution);
     ASSERT_TRUE(offered.ok()) << offered.status();
     own_->RecordContribution(*std::move(offered), {book_->ContributorOf({.user_id = user})},
                              *core_);

@@ -41,8 +41,8 @@ class OwnPatternsTest : public DatabaseTest {
     federation::GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
     config.plan = plan_;
-    config.update_rules = {.rank_of_target = {{test::kTarget, kOwnRank}}, .banks = 4};
-    config.pattern_rules = {.dimension = kOwnDimension, .cores = config.update_rules};
+    config.pattern_rules = {.dimension = kOwnDimension,
+                            .cores = {.rank_of_target = {{test::kTarget, kOwnRank}}, .banks = 4}};
     core_ =
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, now_).value();
     SetTier(tier_);

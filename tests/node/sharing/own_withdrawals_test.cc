@@ -28,7 +28,7 @@ class OwnWithdrawalsTest : public DatabaseTest {
     own_ = std::make_unique<OwnWithdrawals>(key_, store_.get());
   }
   federation::Item Update(uint8_t number) const {
-    return {.id = {number}, .kind = federation::ItemKind::kAdapterDelta, .origin = key_.id()};
+    return {.id = {number}, .kind = federation::ItemKind::kContribution, .origin = key_.id()};
   }
   federation::Item PatternItem(uint64_t seed, int64_t created_ms) const {
     federation::SharedPattern pattern = test::PatternOf(seed);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -18,7 +19,9 @@
 #include "node/learning/text_lessons.h"
 #include "storage/changes/change_store.h"
 #include "storage/consent/consent_book.h"
+#include "storage/lessons/lesson_rows.h"
 #include "storage/lessons/lesson_store.h"
+#include "storage/trajectories/trajectory_rows.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
@@ -96,6 +99,15 @@ class RoundLessonsTest : public DatabaseTest {
       }
     }
     return id;
+  }
+  // Damages a lesson's row, so that it cannot be read any more.
+  void Damage(const std::string& name) {
+    const auto id = learning::TextLessonOf(name);
+    storage::Batch batch;
+    batch.Put(id ? storage::ColumnFamily::kLesson : storage::ColumnFamily::kTrajectory,
+              id ? storage::lessons::LessonKey(*id) : storage::trajectories::IdKey(name),
+              "damaged");
+    ASSERT_TRUE(database_->Write(std::move(batch), storage::Durability::kProcessCrash).ok());
   }
   std::string NewestText() const {
     std::string name;
