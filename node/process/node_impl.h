@@ -160,6 +160,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<sharing::LocalContributor> contributor_;  // null: the node does not federate
   // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;
+  std::unique_ptr<sharing::ContributionJudge> contribution_judge_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;
