@@ -10,11 +10,14 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "node/learning/evaluation_lessons.h"
+#include "inference/train/core_trainer.h"
+#include "inference/train/losses.h"
+#include "inference/train/model_weights.h"
 #include "node/sharing/shareable_lessons.h"
 #include "privacy/reasons.h"
 #include "storage/reasons.h"
@@ -173,6 +176,129 @@ TEST_F(ContributionJudgeTest, AConsentThatEndsMeanwhileLetsNothingLeave) {
   };
   EXPECT_EQ(ReasonOf(Judge({helpful}).status()), reasons::kChanged);
   EXPECT_TRUE(withdrawn);
+}
+
+// ---- Nodes whose lessons or ways of training are unlike, with the histograms of the real trainer
+
+class UnlikeNodesTest : public ContributionJudgeTest {
+ protected:
+  void SetUp() override {
+    ContributionJudgeTest::SetUp();
+    plan_.boundaries = {};  // blocks have no banks
+    judge_options_.shape = CoreShapeOf(*frame_, 2).value();
+  }
+  // The contribution of a node that has these completions.
+  RoundContribution OfLessons(const std::vector<std::string>& completions) {
+    std::vector<std::string> names;
+    for (const std::string& completion : completions) {
+      names.push_back(AddCompletion("", /*judges=*/false, completion));
+    }
+    learning::LearningServices services = Services();
+    services.transformer = transformer_.get();
+    const auto trainer = StoredLessonTrainer::Create({.services = &services,
+                                                      .frame = frame_.get(),
+                                                      .lessons = names,
+                                                      .min_rating = 0.7F,
+                                                      .memory_bytes = uint64_t{64} << 20},
+                                                     plan_)
+                             .value();
+    auto made = DeltaContribution(plan_, Round(), federation::EmptyState(plan_, Round()), *trainer,
+                                  /*seed=*/1);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return Named(made.ok() ? std::move(made->contribution) : Contribution());
+  }
+  // That of a node which trains on blocks of this length.
+  RoundContribution OfBlocks(int length) {
+    const std::vector<inference::TrainingExample> examples = {
+        {.prompt = model_->tokenizer().EncodePrompt("The lighthouse keeper"),
+         .completion = model_->tokenizer().EncodeContinuation(kText)}};
+    const auto weights =
+        inference::train::ModelWeights::Create(model_, nullptr, SerialRunner()).value();
+    const auto trainer = inference::train::CoreTrainer::Create({.model = model_,
+                                                                .weights = weights.get(),
+                                                                .frame = frame_.get(),
+                                                                .runner = &SerialRunner(),
+                                                                .pass = {}},
+                                                               judge_options_.shape)
+                             .value();
+    const auto objective =
+        inference::train::MakeObjective(
+            *model_, examples,
+            {.loss = {.kind = inference::train::LossKind::kBlockDiffusion, .block_length = length},
+             .batch = 4,
+             .seed = 3})
+            .value();
+    const federation::GlobalState base = federation::EmptyState(plan_, Round());
+    const auto trained =
+        trainer->Train(base.values, *objective, {.learning_rate = 5e-3, .count = 24}, nullptr)
+            .value();
+    Contribution contribution{.plan = plan_.Id(),
+                              .round = Round(),
+                              .base_round = Round() - 1,
+                              .schedule = federation::HistogramOf(trained.maskings),
+                              .banks = {0},
+                              .floats = trained.values.front(),
+                              .units = {}};
+    return Named(std::move(contribution));
+  }
+  RoundContribution Named(Contribution contribution) {
+    RoundContribution one{.members = {}, .contribution = std::move(contribution)};
+    one.origin = one.id = Sha256(fmt::format("node {}", ++nodes_));
+    return one;
+  }
+  // What a cluster of these nodes and of judges that measured the same makes of the round.
+  federation::BankedValues Combined(const std::vector<RoundContribution>& nodes,
+                                    const federation::Verdict& verdict,
+                                    federation::Strategy strategy) {
+    LearnerPlan plan = plan_;
+    plan.strategy.strategy = strategy;
+    plan.rule = "mean";
+    std::vector<RoundContribution> set = nodes;
+    federation::RoundSet borrowed;
+    for (RoundContribution& one : set) {
+      one.contribution.plan = plan.Id();
+      borrowed.contributions.push_back(&one);
+    }
+    std::vector<federation::RoundVerdict> verdicts;
+    for (const uint8_t judge : {1, 2, 3}) {
+      verdicts.push_back({.id = {judge}, .judge = {judge}, .verdict = verdict});
+    }
+    for (const federation::RoundVerdict& one : verdicts) {
+      borrowed.verdicts.push_back(&one);
+    }
+    const auto state = ApplyRounds(plan, federation::EmptyState(plan, Round()), borrowed, Round());
+    EXPECT_TRUE(state.ok()) << state.status();
+    return state.ok() ? state->values : federation::BankedValues();
+  }
+
+  static constexpr char kText[] = " counted seven ships every evening and wrote it into the book.";
+
+ private:
+  int nodes_ = 0;
+};
+
+TEST_F(UnlikeNodesTest, EachStrategyMakesAnotherAdapterOfThem) {
+  AddJudges("", 8);
+  // Completions of one word are masked whole, at t = 1; long ones at all t; of many blocks, each of
+  // which is masked by its own share, about half.
+  const std::vector<RoundContribution> nodes = {
+      OfLessons({" ships", " book", " house", " keeper"}),
+      OfLessons({kText, " counted two ships every evening and wrote it down."}), OfBlocks(4),
+      OfBlocks(16)};
+  std::set<federation::TimestepHistogram> schedules;
+  for (const RoundContribution& node : nodes) {
+    schedules.insert(node.contribution.schedule);
+  }
+  EXPECT_EQ(schedules.size(), nodes.size());
+  const auto measured = Judge(nodes);
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  std::set<federation::BankedValues> results;
+  for (const auto strategy :
+       {federation::Strategy::kTimestepAligned, federation::Strategy::kQualityWeighted,
+        federation::Strategy::kScheduleSimilarity, federation::Strategy::kHybrid}) {
+    results.insert(Combined(nodes, measured->verdict, strategy));
+  }
+  EXPECT_EQ(results.size(), 4U);
 }
 
 }  // namespace
