@@ -36,7 +36,7 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
     return privacy::ShareableKind::kMaskedSum;
   }
   if (kind == ItemKind::kVerdict) {
-    return privacy::ShareableKind::kAdapterDelta;  // there is no noised one
+    return privacy::ShareableKind::kContribution;  // there is no noised one
   }
   return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
                                     : privacy::ShareableKind::kDpContribution;

@@ -103,7 +103,8 @@ class ClusterRounds {
     return history_.ContributionsOf(round);
   }
   // Returns the report of the newest round before the running one in which a contribution counted,
-  // and which is not settled; null: there is none. Valid as ContributionsOf.
+  // and which is not settled; null if no round has these properties. It is valid for as long as
+  // what ContributionsOf returns.
   const RoundReport* NewestReport();
   // Returns the oldest round whose contributions and sums may be needed and are still alive.
   uint64_t FirstLiveRound() const;

@@ -25,8 +25,8 @@ struct RoundContribution {
   Contribution contribution;
 };
 
-// A verdict with its judge. Of each judge one counts in a round, that with the lowest id. Only a
-// cluster that shares its lessons openly has verdicts (LearnerPlan::strategy).
+// A verdict with its judge. If a judge has several on a round, that with the lowest id counts. Only
+// a cluster that shares its lessons openly has verdicts (LearnerPlan::strategy).
 struct RoundVerdict {
   Digest id{};  // of the item
   privacy::NodeId judge{};

@@ -178,7 +178,7 @@ double Shorten(double most, double norm, BankedValues* values) {
 // What members measured of one contribution, by judge: gains by bank.
 using Measured = std::map<privacy::NodeId, const std::vector<float>*>;
 
-// Returns whether a node may judge a contribution: nobody judges itself.
+// Returns whether a node may judge a contribution, which must not be its own.
 bool MayJudge(const privacy::NodeId& judge, const RoundContribution& one) {
   return judge != one.origin && !std::ranges::binary_search(one.members, judge);
 }

@@ -94,8 +94,7 @@ void RoundLearning::MeasureVerdict(federation::GossipCore& core, Context& contex
       [judge = learner_.judge, contributor = options_.contributor, services = options_.learning,
        throttle = options_.throttle, judged, made]() mutable {
         const ThrottledLearning throttled(throttle, &services);
-        const absl::Status allowed =
-            contributor->Check(*judged->plan, privacy::ConsentTier::kPublic);
+        const absl::Status allowed = contributor->CheckVerdict(services, *judged->plan);
         *made = allowed.ok() ? judge->Judge(services, *judged) : Made(allowed);
       },
       [this, &core, round, changes = sharing_changes_, made](Context& own) {

@@ -180,6 +180,12 @@ double LocalContributor::MaxBatch(const ContributionRequest& request) const {
                                  : std::min(options_.max_batch, request.max_batch));
 }
 
+absl::Status LocalContributor::CheckVerdict(const learning::LearningServices& services,
+                                            const LearnerPlan& plan) const {
+  RETURN_IF_ERROR(Check(plan, ConsentTier::kPublic));
+  return RequireLearning(services, options_.learns);
+}
+
 LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest& request,
                                                       const ShareableLessons& lessons) const {
   UnitCollector collector(lessons, request.plan->unit);
