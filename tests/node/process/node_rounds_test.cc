@@ -162,7 +162,7 @@ Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
 // Under the other strategies all nodes would have the weight 1, whatever they learned from.
 TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   config_.federation.strategy = "quality";
-  config_.federation.round_seconds = 8;
+  config_.federation.round_seconds = 10;
   Start();
   EXPECT_TRUE(RoundsOf(0).counts_verdicts());
   EXPECT_TRUE(WaitUntil([&] {
