@@ -16,7 +16,6 @@
 #include "node/actors/throttled_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/shared_items.h"
-#include "privacy/reasons.h"
 #include "storage/reasons.h"
 
 namespace ruvd::actors {

@@ -46,6 +46,7 @@
 #include "node/serving/generation_services.h"
 #include "node/serving/inference.h"
 #include "node/serving/request_trace.h"
+#include "node/sharing/contribution_judge.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"

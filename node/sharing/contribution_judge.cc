@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -18,7 +19,6 @@
 #include "node/sharing/global_scores.h"
 #include "node/sharing/judging_texts.h"
 #include "node/sharing/shareable_lessons.h"
-#include "privacy/reasons.h"
 
 namespace ruvd::sharing {
 namespace {

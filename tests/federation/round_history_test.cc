@@ -123,7 +123,7 @@ class Walk {
         SomeVerdict(plan_, one, 20 + random_.Below(4), static_cast<float>(random_.Below(9)) - 2);
     for (const auto& [id, other] : held_) {
       if (other.contribution.round == one.contribution.round && random_.Bernoulli(0.7)) {
-        Add(plan_, other, static_cast<float>(random_.Below(9)) - 2, &verdict);
+        test::Add(plan_, other, static_cast<float>(random_.Below(9)) - 2, &verdict);
       }
     }
     if (random_.Bernoulli(0.1)) {

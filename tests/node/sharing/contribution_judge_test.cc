@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,7 +20,6 @@
 #include "inference/train/losses.h"
 #include "inference/train/model_weights.h"
 #include "node/sharing/shareable_lessons.h"
-#include "privacy/reasons.h"
 #include "storage/reasons.h"
 #include "tests/node/sharing/local_contributor_fixture.h"
 
