@@ -252,7 +252,8 @@ inline constexpr uint64_t kMaxPayloadMemory = 64 << 20;
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
 // For each kind of item of masked rounds: two rounds with kMaxMaskAttempts each
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
-// Contributions live for two windows of rounds and three rounds more (LearnerLifeMillis).
+// Contributions, and verdicts apart from them, live for two windows of rounds and three rounds more
+// (LearnerLifeMillis).
 inline constexpr size_t kMaxContributionsPerOrigin = 132;
 // In the learner's rounds items of masked rounds live as long, because a node that was away needs
 // the sums, too: so many rounds with kMaxMaskAttempts each. The shares of one node in them take 30
@@ -378,6 +379,8 @@ inline constexpr int32_t kMaxGridExponent = 64;
 inline constexpr double kMaxContributionNorm = 1e9;
 // Judges without whom a contribution has no quality: one liar must not decide
 inline constexpr size_t kMinJudges = 3;
+// Bytes of an encoded verdict besides its gains: 42 of its header, and an id of 32 for each gain
+inline constexpr uint64_t kMaxVerdictHeaderBytes = 64 + kMaxContributions * uint64_t{32};
 // Members of which a state says when they last took part, 40 B each; the oldest are forgotten
 inline constexpr size_t kMaxParticipants = 4096;
 

@@ -35,6 +35,9 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (IsMaskItem(kind)) {
     return privacy::ShareableKind::kMaskedSum;
   }
+  if (kind == ItemKind::kVerdict) {
+    return privacy::ShareableKind::kContribution;  // there is no noised one
+  }
   return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
                                     : privacy::ShareableKind::kDpContribution;
 }
@@ -184,6 +187,9 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
       (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kContribution))) {
     state_->exchange.Withdraw(ItemKind::kContribution);
   }
+  if (!privacy::TierAllows(record.tier, LeastShareable(ItemKind::kVerdict))) {
+    state_->exchange.Withdraw(ItemKind::kVerdict);
+  }
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
       (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
@@ -207,6 +213,13 @@ absl::StatusOr<Actions> GossipCore::OfferContribution(uint64_t round, std::strin
   RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
   RETURN_IF_ERROR(
       state_->exchange.Offer(ItemKind::kContribution, round, std::move(payload), now).status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferVerdict(uint64_t round, std::string payload, Instant now) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, LeastShareable(ItemKind::kVerdict)));
+  RETURN_IF_ERROR(
+      state_->exchange.Offer(ItemKind::kVerdict, round, std::move(payload), now).status());
   return state_->TakeActions();
 }
 
@@ -246,12 +259,13 @@ Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
 
 Actions GossipCore::WithdrawContributions() {
   state_->exchange.Withdraw(ItemKind::kContribution);
+  state_->exchange.Withdraw(ItemKind::kVerdict);
   return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   const std::set<Digest> named(ids.begin(), ids.end());
-  for (const ItemKind kind : {ItemKind::kPattern, ItemKind::kContribution}) {
+  for (const ItemKind kind : {ItemKind::kPattern, ItemKind::kContribution, ItemKind::kVerdict}) {
     state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
   }
   return state_->TakeActions();

@@ -94,6 +94,9 @@ class GossipCore {
   // actions.
   absl::StatusOr<Actions> OfferContribution(uint64_t round, std::string payload, Instant now,
                                             privacy::ShareableKind kind);
+  // Signs, keeps and spreads an encoded verdict on a round. It is a statistic of lessons without
+  // noise, so only the tier `public` lets it leave. It has the errors of OfferContribution.
+  absl::StatusOr<Actions> OfferVerdict(uint64_t round, std::string payload, Instant now);
   // Signs, keeps and spreads the encoded state after a round (CheckpointRound). It holds what all
   // members sent, and nothing of this node that is not out already, so no consent is needed.
   absl::StatusOr<Actions> OfferCheckpoint(uint64_t round, std::string payload, Instant now);
@@ -105,8 +108,8 @@ class GossipCore {
   absl::StatusOr<Actions> OfferPattern(
       const SharedPattern& pattern, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
-  // Stops sharing every version of an own pattern, or all own contributions: peers that ask get
-  // nothing, and keep what they already have until it expires.
+  // Stops sharing every version of an own pattern, or all own contributions and verdicts: peers
+  // that ask get nothing, and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawContributions();
   // Stops sharing own items by their ids; ids of other items are ignored.

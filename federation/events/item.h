@@ -28,10 +28,11 @@ enum class ItemKind : uint8_t {
   // Items of the learner's rounds (federation/learner)
   kContribution = 7,
   kCheckpoint = 8,
+  kVerdict = 9,
 };
 
-// Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_share", "contribution" or
-// "checkpoint".
+// Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_share", "contribution",
+// "checkpoint" or "verdict".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
@@ -47,8 +48,8 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
-  // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem, Contribution or
-  // GlobalState; never null.
+  // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem, Contribution,
+  // GlobalState or Verdict; never null.
   std::shared_ptr<const std::string> payload;
 };
 

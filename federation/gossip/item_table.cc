@@ -23,6 +23,7 @@ size_t CapOf(ItemKind kind, size_t mask_items) {
     case ItemKind::kMaskShare:
       return mask_items;
     case ItemKind::kContribution:
+    case ItemKind::kVerdict:
       return limits::kMaxContributionsPerOrigin;
     case ItemKind::kCheckpoint:
       break;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "federation/learner/global_state.h"
+#include "federation/learner/verdict.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
@@ -20,6 +21,19 @@ template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid, "{}",
                fmt::format(what, std::forward<Args>(args)...));
+}
+
+absl::Status CheckVerdictItem(std::string_view payload, uint64_t round, const LearnerPlan& plan,
+                              uint64_t newest) {
+  ASSIGN_OR_RETURN(const Verdict verdict, DecodeVerdict(AsBytes(payload), plan));
+  RETURN_IF_ERROR(CheckVerdict(verdict, plan, newest));
+  if (!CountsQuality(plan.strategy)) {
+    return Invalid("verdict on round {}, but the cluster's strategy counts none", round);
+  }
+  return verdict.round == round
+             ? absl::OkStatus()
+             : Invalid("verdict on round {} travels as one of round {}; update the sending node",
+                       verdict.round, round);
 }
 
 absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t round,
@@ -36,6 +50,9 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
                : Invalid("contribution says that it is a sum of {} members; a sum has no sender",
                          contribution.members);
   }
+  if (kind == ItemKind::kVerdict) {
+    return CheckVerdictItem(payload, round, plan, newest);
+  }
   ASSIGN_OR_RETURN(const GlobalState state, DecodeState(AsBytes(payload), plan));
   if (state.round != round || round > newest || round % plan.window != 0) {
     return Invalid(
@@ -51,6 +68,10 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
 uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
   if (plan == nullptr) {
     return 1;  // the content is refused by name
+  }
+  if (kind == ItemKind::kVerdict) {
+    return limits::kMaxVerdictHeaderBytes +
+           limits::kMaxContributions * plan->banks() * sizeof(float);
   }
   const uint64_t values = uint64_t{plan->banks()} * plan->values_per_bank;
   const uint64_t most = kind == ItemKind::kContribution

@@ -12,15 +12,15 @@
 
 namespace ruvd::federation {
 
-// Returns the largest payload of a contribution or checkpoint under a plan, which may be null for a
-// node that runs no rounds.
+// Returns the largest payload of a contribution, checkpoint or verdict under a plan, which may be
+// null for a node that runs no rounds.
 uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan);
 
-// Checks the payload of a contribution or checkpoint of `round`. Returns PLAN_MISMATCH where this
-// node runs no rounds or the sender has another plan; UPDATE_INVALID or INVALID_ARGUMENT for other
-// contents than CheckContribution and CheckState allow, another round than the envelope's, a round
-// that begins later than clocks may differ, a sum, and a checkpoint of a round that is no multiple
-// of the window.
+// Checks the payload of a contribution, checkpoint or verdict of `round`. Returns PLAN_MISMATCH
+// where this node runs no rounds or the sender has another plan; UPDATE_INVALID or INVALID_ARGUMENT
+// for other contents than CheckContribution, CheckState and CheckVerdict allow, another round than
+// the envelope's, a round that begins later than clocks may differ, a sum, a checkpoint of a round
+// that is no multiple of the window, and a verdict under a plan that counts none.
 absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t round,
                               const LearnerPlan* plan, int64_t wall_ms);
 

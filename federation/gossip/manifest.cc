@@ -43,9 +43,11 @@ std::string_view ItemKindName(ItemKind kind) {
     case ItemKind::kContribution:
       return "contribution";
     case ItemKind::kCheckpoint:
+      return "checkpoint";
+    case ItemKind::kVerdict:
       break;
   }
-  return "checkpoint";
+  return "verdict";
 }
 
 privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
@@ -60,6 +62,7 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
       return privacy::EnvelopePurpose::kMasking;
     case ItemKind::kContribution:
     case ItemKind::kCheckpoint:
+    case ItemKind::kVerdict:
       break;
   }
   return privacy::EnvelopePurpose::kLearning;
@@ -70,7 +73,8 @@ bool IsMaskItem(ItemKind kind) {
 }
 
 bool IsLearnerItem(ItemKind kind) {
-  return kind == ItemKind::kContribution || kind == ItemKind::kCheckpoint;
+  return kind == ItemKind::kContribution || kind == ItemKind::kCheckpoint ||
+         kind == ItemKind::kVerdict;
 }
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -91,7 +95,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
   if (kind < static_cast<uint8_t>(ItemKind::kPattern) ||
-      kind > static_cast<uint8_t>(ItemKind::kCheckpoint)) {
+      kind > static_cast<uint8_t>(ItemKind::kVerdict)) {
     return Malformed("is of an unknown kind");
   }
   manifest.kind = static_cast<ItemKind>(kind);

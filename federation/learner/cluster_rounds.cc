@@ -4,11 +4,13 @@
 #include "federation/learner/cluster_rounds.h"
 
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/contribution.h"
+#include "federation/learner/verdict.h"
 #include "federation/reasons.h"
 
 namespace ruvd::federation {
@@ -66,6 +68,10 @@ absl::Status ClusterRounds::OnItem(const Item& item) {
     live_.emplace(item.id, item);
     return AddContribution(item);
   }
+  if (item.kind == ItemKind::kVerdict) {
+    live_.emplace(item.id, item);
+    return AddVerdict(item);
+  }
   return item.kind == ItemKind::kCheckpoint ? AddVote(item) : absl::OkStatus();
 }
 
@@ -77,6 +83,16 @@ absl::Status ClusterRounds::AddContribution(const Item& item) {
                                                    .attempt = 0,
                                                    .members = {},
                                                    .contribution = std::move(contribution)}));
+  changed_ |= added && round < now_round_;
+  return absl::OkStatus();
+}
+
+absl::Status ClusterRounds::AddVerdict(const Item& item) {
+  ASSIGN_OR_RETURN(Verdict verdict, DecodeVerdict(AsBytes(*item.payload), plan()));
+  const uint64_t round = verdict.round;
+  ASSIGN_OR_RETURN(
+      const bool added,
+      history_.AddVerdict({.id = item.id, .judge = item.origin, .verdict = std::move(verdict)}));
   changed_ |= added && round < now_round_;
   return absl::OkStatus();
 }
@@ -263,9 +279,9 @@ void ClusterRounds::Adopt(GlobalState state) {
 
 void ClusterRounds::AddLive() {
   for (const auto& [id, item] : live_) {
-    // Contributions up to the checkpoint are part of it.
+    // What is up to the checkpoint is part of it.
     if (item.round > history_.checkpoint().round) {
-      (void)AddContribution(item);
+      (void)(item.kind == ItemKind::kVerdict ? AddVerdict(item) : AddContribution(item));
     }
   }
   for (const auto& [id, sum] : sums_) {
@@ -283,11 +299,31 @@ std::optional<std::string> ClusterRounds::TakeSavedState() {
   return EncodeState(history_.checkpoint(), plan());
 }
 
+bool ClusterRounds::HasLive(ItemKind kind, uint64_t round) const {
+  return std::ranges::any_of(live_, [&](const auto& entry) {
+    const Item& item = entry.second;
+    return item.kind == kind && item.origin == self_ && item.round == round;
+  });
+}
+
+bool ClusterRounds::HasOwnVerdict(uint64_t round) const {
+  return HasLive(ItemKind::kVerdict, round);
+}
+
+const RoundReport* ClusterRounds::NewestReport() {
+  history_.StateBefore(now_round_);
+  for (const auto& [round, report] : std::views::reverse(history_.reports())) {
+    const bool counted = std::ranges::any_of(
+        report.parts, [](const RoundReport::Part& part) { return part.weight > 0; });
+    if (round < now_round_ && counted) {
+      return &report;
+    }
+  }
+  return nullptr;
+}
+
 bool ClusterRounds::HasOwn(uint64_t round) const {
-  return std::ranges::any_of(live_,
-                             [&](const auto& entry) {
-                               return entry.second.origin == self_ && entry.second.round == round;
-                             }) ||
+  return HasLive(ItemKind::kContribution, round) ||
          std::ranges::any_of(sums_, [&](const auto& entry) {
            return entry.second.contribution.round == round && IsMember(entry.second, self_);
          });
@@ -300,7 +336,8 @@ uint64_t ClusterRounds::FirstLiveRound() const {
 size_t ClusterRounds::own_contributions() const {
   const uint64_t settled = history_.checkpoint().round;
   const auto alone = std::ranges::count_if(live_, [&](const auto& entry) {
-    return entry.second.origin == self_ && entry.second.round > settled;
+    const Item& item = entry.second;
+    return item.kind == ItemKind::kContribution && item.origin == self_ && item.round > settled;
   });
   const auto in_sums = std::ranges::count_if(sums_, [&](const auto& entry) {
     return entry.second.contribution.round > settled && IsMember(entry.second, self_);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -57,17 +58,18 @@ class ClusterRounds {
 
   // ---- Events
 
-  // Takes an accepted contribution or checkpoint; items of other kinds have no effect. Returns the
-  // errors of DecodeContribution and RoundHistory::Add, ROUND_SEALED among them, or those of
-  // DecodeState.
+  // Takes an accepted contribution, verdict or checkpoint; items of other kinds have no effect.
+  // Returns the errors of DecodeContribution, DecodeVerdict and RoundHistory::Add, ROUND_SEALED
+  // among them, or those of DecodeState. A verdict may come before what it judges, and changes its
+  // round whenever it comes until the round is settled.
   absl::Status OnItem(const Item& item);
   // Adds the masked sum of a clique: its id and origin are the set's hash, and it has members. A
   // sum with an expelled member has no effect. It is kept as long as contributions live, so that it
   // counts again after another state was taken. Returns UPDATE_INVALID for a contribution that is
   // no sum, and the errors of RoundHistory::Add, ROUND_SEALED among them.
   absl::Status AddSum(RoundContribution sum);
-  // A contribution or checkpoint was withdrawn, or a sum with this id is no longer one. If a
-  // settled round contains it, the round stays as it is.
+  // A contribution, verdict or checkpoint was withdrawn, or a sum with this id is no longer one. If
+  // a settled round contains it, the round stays as it is.
   void OnWithdrawn(const Digest& id);
   // An item expired or made room for others: what it gave to a round stays, and a vote counts until
   // this node passes the next round of checkpoints.
@@ -93,10 +95,21 @@ class ClusterRounds {
   std::optional<std::string> TakeSavedState();
   // Whether a contribution of this node to the round is among the items, or in a sum
   bool HasOwn(uint64_t round) const;
+  // Whether a verdict of this node on the round is among the items
+  bool HasOwnVerdict(uint64_t round) const;
+  // Returns the contributions and sums of a round that is not settled, by id; valid until the next
+  // call of a method that is not const.
+  std::vector<const RoundContribution*> ContributionsOf(uint64_t round) const {
+    return history_.ContributionsOf(round);
+  }
+  // Returns the report of the newest round before the running one in which a contribution counted,
+  // and which is not settled; null if no round has these properties. It is valid for as long as
+  // what ContributionsOf returns.
+  const RoundReport* NewestReport();
   // Returns the oldest round whose contributions and sums may be needed and are still alive.
   uint64_t FirstLiveRound() const;
   // How many contributions and sums are not settled: of all members, and of this node
-  size_t contributions() const { return history_.size(); }
+  size_t contributions() const { return history_.contributions(); }
   size_t own_contributions() const;
   // Whether this node has no state of its own yet
   bool is_new() const { return new_; }
@@ -118,6 +131,9 @@ class ClusterRounds {
 
   ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
   absl::Status AddContribution(const Item& item);
+  absl::Status AddVerdict(const Item& item);
+  // Returns whether an item of this node and kind for the round is alive.
+  bool HasLive(ItemKind kind, uint64_t round) const;
   absl::Status AddVote(const Item& item);
   // Forgets the votes that cannot count any more.
   void ForgetVotes();
@@ -127,7 +143,7 @@ class ClusterRounds {
   // Returns the vote for the state that most members have; null if this node has it, too.
   const Vote* Winner(uint64_t round) const;
   void Adopt(GlobalState state);
-  // Adds all live contributions after the checkpoint.
+  // Adds all live contributions and verdicts after the checkpoint.
   void AddLive();
 
   privacy::NodeId self_;
@@ -135,7 +151,7 @@ class ClusterRounds {
   bool new_ = false;
   uint64_t begin_round_ = 0;  // in which this object was made
   uint64_t now_round_ = 0;
-  std::map<Digest, Item> live_;               // contributions, also settled ones
+  std::map<Digest, Item> live_;               // contributions and verdicts, also settled ones
   std::map<Digest, RoundContribution> sums_;  // also settled ones
   // The newest vote of every member and its vote for the newest boundary: gossip keeps only the
   // newest, and members whose clocks are ahead offer the next one earlier.

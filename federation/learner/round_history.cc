@@ -19,7 +19,7 @@ namespace {
 absl::Status Sealed(uint64_t round, uint64_t checkpoint) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kRoundSealed,
                "round {} is settled: the checkpoint is of round {}, and later contributions to it "
-               "have no effect",
+               "and verdicts on it have no effect",
                round, checkpoint);
 }
 
@@ -44,7 +44,8 @@ absl::StatusOr<bool> RoundHistory::Admit(const Digest& id, uint64_t round) const
   }
   if (round_of_.size() >= limits::kMaxItems) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "{} contributions are kept already; seal older rounds first", round_of_.size());
+                 "{} contributions and verdicts are kept already; seal older rounds first",
+                 round_of_.size());
   }
   return true;
 }
@@ -63,7 +64,7 @@ absl::StatusOr<bool> RoundHistory::Add(RoundContribution contribution) {
 
 absl::StatusOr<bool> RoundHistory::AddVerdict(RoundVerdict verdict) {
   RETURN_IF_ERROR(CheckRoundVerdict(verdict, plan_));
-  const uint64_t round = verdict.round;
+  const uint64_t round = verdict.verdict.round;
   ASSIGN_OR_RETURN(const bool is_new, Admit(verdict.id, round));
   if (is_new) {
     round_of_.emplace(verdict.id, round);
@@ -158,6 +159,24 @@ const GlobalState& RoundHistory::Advance(uint64_t round) {
   current_ = after == states_.begin() ? checkpoint_ : std::prev(after)->second;
   current_.round = round - 1;
   return current_;
+}
+
+std::vector<const RoundContribution*> RoundHistory::ContributionsOf(uint64_t round) const {
+  std::vector<const RoundContribution*> all;
+  if (const auto found = rounds_.find(round); found != rounds_.end()) {
+    for (const auto& [id, one] : found->second.contributions) {
+      all.push_back(&one);
+    }
+  }
+  return all;
+}
+
+size_t RoundHistory::contributions() const {
+  size_t count = 0;
+  for (const auto& [number, round] : rounds_) {
+    count += round.contributions.size();
+  }
+  return count;
 }
 
 void RoundHistory::DropUpTo(uint64_t round) {

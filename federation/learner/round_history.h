@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,6 +56,9 @@ class RoundHistory {
   // drops their contributions.
   void Seal(uint64_t now_round);
   const GlobalState& checkpoint() const { return checkpoint_; }
+  // Returns the contributions of a round that is not settled, by id; valid until the next call of a
+  // method that is not const.
+  std::vector<const RoundContribution*> ContributionsOf(uint64_t round) const;
   // Replaces the checkpoint, for a newcomer or after a long partition, and drops all contributions
   // of rounds up to it. Returns the errors of CheckState, and then changes nothing.
   absl::Status Adopt(GlobalState checkpoint);
@@ -62,7 +66,9 @@ class RoundHistory {
   // Reports of the rounds after the checkpoint that StateBefore has computed, by round.
   const std::map<uint64_t, RoundReport>& reports() const { return reports_; }
   const LearnerPlan& plan() const { return plan_; }
+  // How many contributions and verdicts are kept, and how many contributions
   size_t size() const { return round_of_.size(); }
+  size_t contributions() const;
 
  private:
   struct Round {

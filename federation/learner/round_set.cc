@@ -4,7 +4,6 @@
 #include "federation/learner/round_set.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -33,11 +32,7 @@ absl::Status CheckRoundContribution(const RoundContribution& one, const LearnerP
 }
 
 absl::Status CheckRoundVerdict(const RoundVerdict& verdict, const LearnerPlan& plan) {
-  if (verdict.round < 1 || verdict.gains.size() != plan.banks() ||
-      !std::ranges::all_of(verdict.gains, [](float gain) { return std::isfinite(gain); })) {
-    return Invalid("verdict has not one finite gain for each bank of the plan");
-  }
-  return absl::OkStatus();
+  return CheckVerdict(verdict.verdict, plan, std::numeric_limits<uint64_t>::max());
 }
 
 }  // namespace ruvd::federation

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "federation/learner/contribution.h"
 #include "federation/learner/plan.h"
+#include "federation/learner/verdict.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -24,14 +25,12 @@ struct RoundContribution {
   Contribution contribution;
 };
 
-// What a member measured of one contribution alone on its own held-out text. Only a cluster that
-// shares its lessons openly has verdicts (LearnerPlan::strategy).
+// A verdict with its judge. If a judge has several on a round, that with the lowest id counts. Only
+// a cluster that shares its lessons openly has verdicts (LearnerPlan::strategy).
 struct RoundVerdict {
   Digest id{};  // of the item
   privacy::NodeId judge{};
-  uint64_t round = 0;        // of the contribution
-  Digest contribution{};     // RoundContribution::id
-  std::vector<float> gains;  // by bank of the plan, in nats per token; above 0 is better
+  Verdict verdict;
 };
 
 // What the result of rounds depends on: contributions and verdicts in any order, all borrowed.
@@ -41,9 +40,10 @@ struct RoundSet {
   std::vector<const RoundVerdict*> verdicts;
 };
 
-// Return the errors of CheckContribution. UPDATE_INVALID also for members that are not those of the
-// contribution, ascending, and for gains that are not finite or not one for each bank.
+// Returns the errors of CheckContribution, and UPDATE_INVALID for members that are not those of the
+// contribution, ascending.
 absl::Status CheckRoundContribution(const RoundContribution& one, const LearnerPlan& plan);
+// Returns the errors of CheckVerdict.
 absl::Status CheckRoundVerdict(const RoundVerdict& verdict, const LearnerPlan& plan);
 
 // What became of each contribution of a round.
@@ -55,11 +55,13 @@ struct RoundReport {
     double weight = 0;    // the largest in any bank, times the members
     double distance = 0;  // to the rule's result, over the banks in which it has a weight
     double cosine = 0;    // with that result
+    size_t judges = 0;    // other members whose verdicts name it
     absl::Status refused;
   };
   uint64_t round = 0;
   std::vector<Part> parts;           // by origin
   std::vector<size_t> contributors;  // by bank: contributions with a weight
+  size_t verdicts = 0;               // that counted: one of each judge
 };
 
 }  // namespace ruvd::federation

@@ -164,25 +164,37 @@ double NormOf(const BankedValues& values) {
   return std::sqrt(sum);
 }
 
-// The lower median of what other members measured, by bank; zeros if they are fewer than
-// kMinJudges.
-std::vector<double> GainsOf(const RoundContribution& one, size_t banks,
-                            const std::map<privacy::NodeId, const RoundVerdict*>& verdicts) {
-  std::vector<double> gains(banks);
-  std::vector<const RoundVerdict*> counted;
-  for (const auto& [judge, verdict] : verdicts) {
-    if (judge != one.origin && !std::ranges::binary_search(one.members, judge)) {
-      counted.push_back(verdict);
+// Scales values of this norm down to `most` if they are longer. Returns the factor.
+double Shorten(double most, double norm, BankedValues* values) {
+  const double scale = norm > most ? most / norm : 1;
+  for (std::vector<float>& bank : *values) {
+    for (float& value : bank) {
+      value = scale < 1 ? static_cast<float>(value * scale) : value;
     }
   }
+  return scale;
+}
+
+// What members measured of one contribution, by judge: gains by bank.
+using Measured = std::map<privacy::NodeId, const std::vector<float>*>;
+
+// Returns whether a node may judge a contribution, which must not be its own.
+bool MayJudge(const privacy::NodeId& judge, const RoundContribution& one) {
+  return judge != one.origin && !std::ranges::binary_search(one.members, judge);
+}
+
+// The lower median of what other members measured, by bank; zeros if they are fewer than
+// kMinJudges.
+std::vector<double> GainsOf(const Measured& counted, size_t banks) {
+  std::vector<double> gains(banks);
   if (counted.size() < limits::kMinJudges) {
     return gains;
   }
   for (size_t bank = 0; bank < banks; ++bank) {
     std::vector<double> measured;
     measured.reserve(counted.size());
-    for (const RoundVerdict* verdict : counted) {
-      measured.push_back(verdict->gains[bank]);
+    for (const auto& [judge, by_bank] : counted) {
+      measured.push_back((*by_bank)[bank]);
     }
     std::ranges::sort(measured);
     gains[bank] = measured[(measured.size() - 1) / 2];
@@ -220,19 +232,31 @@ class Step {
       part.distance = std::sqrt(part.distance);
       part.cosine = square * length > 0 ? product / std::sqrt(square * length) : 0;
     }
+    report_.verdicts = judges_.size();
     RecordParticipants();
     state_.round = round_;
   }
 
  private:
-  // A judge may have several verdicts on one contribution; the one with the lowest id counts.
+  // A judge may have several verdicts on the round; the one with the lowest id counts.
   void SortVerdicts(const RoundSet& set) {
     for (const RoundVerdict* verdict : set.verdicts) {
-      const RoundVerdict*& kept = verdicts_[verdict->contribution][verdict->judge];
+      const RoundVerdict*& kept = verdicts_[verdict->judge];
       if (kept == nullptr || verdict->id < kept->id) {
         kept = verdict;
       }
     }
+  }
+
+  Measured MeasuredOf(const RoundContribution& one) const {
+    Measured measured;
+    for (const auto& [judge, verdict] : verdicts_) {
+      const auto found = verdict->verdict.gains.find(one.id);
+      if (found != verdict->verdict.gains.end() && MayJudge(judge, one)) {
+        measured.emplace(judge, &found->second);
+      }
+    }
+    return measured;
   }
 
   void Add(const RoundContribution& source, absl::Status refused) {
@@ -245,18 +269,18 @@ class Step {
     if (!part.refused.ok()) {
       return;
     }
-    const double scale = part.norm > plan_.max_norm ? plan_.max_norm / part.norm : 1;
-    for (std::vector<float>& bank : values) {
-      for (float& value : bank) {
-        value = scale < 1 ? static_cast<float>(value * scale) : value;
-      }
+    const double scale = Shorten(plan_.max_norm, part.norm, &values);
+    const Measured measured = MeasuredOf(source);
+    part.judges = measured.size();
+    for (const auto& [judge, gains] : measured) {
+      judges_.insert(judge);
     }
     counted_.push_back({.source = &source,
                         .part = report_.parts.size() - 1,
                         .values = std::move(values),
                         .scale = scale,
                         .coverage = CoverageOf(source.contribution.schedule, plan_.boundaries),
-                        .gains = GainsOf(source, plan_.banks(), verdicts_[source.id])});
+                        .gains = GainsOf(measured, plan_.banks())});
   }
 
   // Compares each schedule with the mean of the round, in which nodes count, not contributions, and
@@ -373,9 +397,9 @@ class Step {
       for (const privacy::NodeId& member : one.source->members) {
         state_.last_part[member] = round_;
       }
-      for (const auto& [judge, verdict] : verdicts_[one.source->id]) {
-        state_.last_part[judge] = round_;
-      }
+    }
+    for (const privacy::NodeId& judge : judges_) {
+      state_.last_part[judge] = round_;
     }
     while (state_.last_part.size() > limits::kMaxParticipants) {
       state_.last_part.erase(std::ranges::min_element(
@@ -388,13 +412,20 @@ class Step {
   GlobalState& state_;
   RoundReport& report_;
   std::unique_ptr<const AggregationRule> rule_;
-  std::map<Digest, std::map<privacy::NodeId, const RoundVerdict*>> verdicts_;  // by contribution
-  std::vector<Counted> counted_;                                               // by origin
+  std::map<privacy::NodeId, const RoundVerdict*> verdicts_;  // by judge; none without quality
+  std::set<privacy::NodeId> judges_;                         // of contributions that count
+  std::vector<Counted> counted_;                             // by origin
   // By part: squared norm, product with the result, and squared norm of the result
   std::map<size_t, std::tuple<double, double, double>> results_;
 };
 
 }  // namespace
+
+BankedValues ShortenedValuesOf(const Contribution& contribution, const LearnerPlan& plan) {
+  BankedValues values = ValuesOf(contribution, plan);
+  Shorten(plan.max_norm, NormOf(values), &values);
+  return values;
+}
 
 void ApplyRound(const LearnerPlan& plan, const RoundSet& set, uint64_t round, GlobalState* state,
                 RoundReport* report) {

@@ -15,4 +15,8 @@ namespace ruvd::federation {
 void ApplyRound(const LearnerPlan& plan, const RoundSet& set, uint64_t round, GlobalState* state,
                 RoundReport* report);
 
+// Returns the values by bank of the plan as a round counts them: scaled down to plan.max_norm. An
+// absent bank is empty. Must pass CheckContribution.
+BankedValues ShortenedValuesOf(const Contribution& contribution, const LearnerPlan& plan);
+
 }  // namespace ruvd::federation

@@ -41,8 +41,8 @@ absl::StatusOr<GlobalState> ApplyRounds(const LearnerPlan& plan, const GlobalSta
   }
   for (const RoundVerdict* verdict : set.verdicts) {
     RETURN_IF_ERROR(CheckRoundVerdict(*verdict, plan));
-    RETURN_IF_ERROR(CheckAfter(verdict->round, checkpoint));
-    rounds[verdict->round].verdicts.push_back(verdict);
+    RETURN_IF_ERROR(CheckAfter(verdict->verdict.round, checkpoint));
+    rounds[verdict->verdict.round].verdicts.push_back(verdict);
   }
   GlobalState state = checkpoint;
   for (const auto& [round, part] : rounds) {

@@ -21,6 +21,7 @@
 #include "node/learning/learning_throttle.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
+#include "node/sharing/contribution_judge.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
@@ -40,8 +41,10 @@ namespace ruvd::actors {
 struct RoundLearningOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;
   std::shared_ptr<const inference::FrameSet> frame;
-  inference::CoreShape shape;                  // of the global adapter, in the frame
-  sharing::GlobalGate* gate = nullptr;         // used only on the learning pool
+  inference::CoreShape shape;           // of the global adapter, in the frame
+  sharing::GlobalGate* gate = nullptr;  // used only on the learning pool
+  // Likewise; needed only if the plan counts quality
+  const sharing::ContributionJudge* judge = nullptr;
   serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
 };
 

@@ -146,13 +146,21 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
   if (working_ || WorkForSum(context)) {
     return;
   }
-  // Where rounds are so short that training fills them, both take turns.
-  if (ContributionIsDue(core) && !(to_judge_ && judge_first_)) {
-    judge_first_ = true;
+  // Where rounds are so short that work fills them, all three kinds take turns.
+  const bool verdict = VerdictIsDue(core) && !(gave_verdict_ && to_judge_);
+  if (ContributionIsDue(core) && !(contributed_ && (verdict || to_judge_))) {
+    contributed_ = true;
+    gave_verdict_ = false;
     Contribute(core, context);
-  } else if (std::exchange(to_judge_, false)) {
-    judge_first_ = false;
-    Judge(context);
+  } else if (verdict) {
+    gave_verdict_ = true;
+    MeasureVerdict(core, context);
+  } else {
+    contributed_ = false;
+    gave_verdict_ = false;
+    if (std::exchange(to_judge_, false)) {
+      Judge(context);
+    }
   }
 }
 
@@ -304,16 +312,7 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
                    core.OfferContribution(round, std::move(payload), Now(),
                                           plain ? privacy::ShareableKind::kContribution
                                                 : privacy::ShareableKind::kDpContribution));
-  offered = own_.RecordContribution(std::move(offered), made.contributors, core);
-  const bool recorded = std::ranges::any_of(offered, [](const federation::Action& action) {
-    return std::holds_alternative<federation::ItemAccepted>(action);
-  });
-  perform_(std::move(offered), context);
-  if (!recorded) {
-    return Error(absl::StatusCode::kUnavailable, reasons::kChanged,
-                 "the contributors of a contribution could not be recorded, so it is not offered; "
-                 "see the line above for the cause");
-  }
+  RETURN_IF_ERROR(PerformRecorded(std::move(offered), made.contributors, core, context));
   options_.contributor->NoteSent(made.reservation);
   last_round_ = round;
   last_lessons_ = static_cast<uint32_t>(made.lessons);
@@ -322,10 +321,31 @@ absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContributi
   return absl::OkStatus();
 }
 
+absl::Status RoundLearning::PerformRecorded(federation::Actions offered,
+                                            std::vector<privacy::Contributor> contributors,
+                                            federation::GossipCore& core, Context& context) {
+  offered = own_.RecordContribution(std::move(offered), std::move(contributors), core);
+  const bool recorded = std::ranges::any_of(offered, [](const federation::Action& action) {
+    return std::holds_alternative<federation::ItemAccepted>(action);
+  });
+  perform_(std::move(offered), context);
+  return recorded
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kUnavailable, reasons::kChanged,
+                     "the people whose lessons an item is made from could not be recorded, so it "
+                     "is not offered; see the line above for the cause");
+}
+
 void RoundLearning::OnLessonsWithdrawn(federation::GossipCore& core, Context& context) {
   std::vector<Digest> plain;
   for (const federation::Item& item : core.Items()) {
-    if (item.kind != federation::ItemKind::kContribution || item.origin != options_.key->id()) {
+    if (item.origin != options_.key->id()) {
+      continue;
+    }
+    if (item.kind == federation::ItemKind::kVerdict) {
+      plain.push_back(item.id);
+    }
+    if (item.kind != federation::ItemKind::kContribution) {
       continue;
     }
     const auto contribution =

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 #include "node/actors/federation_actor.h"
 #include "node/actors/gossip_actor.h"
 #include "node/runtime/actor.h"
+#include "node/sharing/contribution_judge.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/masked_contributions.h"
@@ -29,8 +31,10 @@ namespace ruvd::actors {
 
 // The federation actor's part in the cluster's rounds: it passes items and time to ClusterRounds,
 // has this node's contribution made at the begin of each round, offers it and the checkpoints,
-// saves the settled state, and serves the global adapter once this node's gate allows it. Training
-// and judging run on the learning pool. It belongs to one life of the actor. Not thread-safe.
+// saves the settled state, and serves the global adapter once this node's gate allows it. Where the
+// plan counts quality, it judges the contributions of other members to a round once the round is
+// over. Training and judging run on the learning pool. It belongs to one life of the actor. Not
+// thread-safe.
 class RoundLearning {
  public:
   using Context = runtime::ActorContext<GossipMessage>;
@@ -51,12 +55,12 @@ class RoundLearning {
   void OnWithdrawn(const federation::Item& item);
   // Leaves out members that are not in good standing.
   void ExcludeExpelled(const federation::GossipCore& core);
-  // Begins what is due: a contribution, a step of a masked sum, the judgement of a new global
-  // adapter, the offer of a checkpoint.
+  // Begins what is due: a contribution, a step of a masked sum, a verdict, the judgement of a new
+  // global adapter, the offer of a checkpoint.
   void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
   // Consents or lessons are changing: a contribution that is being made now is not offered.
   void OnSharingChanged() { ++sharing_changes_; }
-  // Lessons were withdrawn or erased: takes back contributions without noise.
+  // Lessons were withdrawn or erased: takes back verdicts, and contributions without noise.
   void OnLessonsWithdrawn(federation::GossipCore& core, Context& context);
   // Adds to `preview` what this node would give to the running round under a tier other than
   // `private`, and sends it; nothing is charged, noised or offered. Under `public` this takes the
@@ -86,6 +90,21 @@ class RoundLearning {
                        federation::GossipCore& core, Context& context);
   absl::Status Offer(uint64_t round, const sharing::LocalContribution& made,
                      federation::GossipCore& core, Context& context);
+  // Records whose lessons are in an offered item, then performs the actions. Returns CHANGED if
+  // that could not be recorded: then the item is taken back.
+  absl::Status PerformRecorded(federation::Actions offered,
+                               std::vector<privacy::Contributor> contributors,
+                               federation::GossipCore& core, Context& context);
+  std::vector<federation::RoundContribution> OthersOf(uint64_t round) const;
+  // Returns whether this node should judge the round before the running one now.
+  bool VerdictIsDue(const federation::GossipCore& core);
+  void MeasureVerdict(federation::GossipCore& core, Context& context);
+  void EndVerdict(uint64_t round, uint64_t sharing_changes,
+                  absl::StatusOr<sharing::MeasuredVerdict> made, federation::GossipCore& core,
+                  Context& context);
+  absl::Status OfferVerdict(uint64_t round, const sharing::MeasuredVerdict& made,
+                            federation::GossipCore& core, Context& context);
+  void WriteVerdicts(admin::v1::RoundsStatus* view);
   void Judge(Context& context);
   void EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                     const absl::StatusOr<sharing::GlobalVerdict>& verdict);
@@ -102,9 +121,12 @@ class RoundLearning {
   std::shared_ptr<const inference::Talora> served_;
   Digest judged_{};  // digest of the state that was judged last
   std::optional<sharing::GlobalVerdict> verdict_;
-  bool working_ = false;      // something runs on the learning pool
-  bool to_judge_ = false;     // the global adapter may have changed since it was judged
-  bool judge_first_ = false;  // the last work was a contribution
+  bool working_ = false;   // something runs on the learning pool
+  bool to_judge_ = false;  // the global adapter may have changed since it was judged
+  // Which work has had its turn: a contribution, and after it a verdict. Both are forgotten when
+  // the global adapter was judged or need not be.
+  bool contributed_ = false;
+  bool gave_verdict_ = false;
   uint64_t sharing_changes_ = 0;
   uint64_t tried_ = 0;  // the last round to which a contribution was tried
   uint64_t last_round_ = 0;
@@ -112,6 +134,13 @@ class RoundLearning {
   double last_epsilon_ = 0;
   uint32_t payload_bytes_ = 0;
   absl::Status refusal_;
+  struct Verdicts {
+    uint64_t tried = 0;         // the last round that was judged, or found not to be
+    uint64_t last_round = 0;    // on which a verdict was offered since the start
+    uint32_t last_judged = 0;   // contributions in that verdict
+    uint32_t last_lessons = 0;  // that judged
+    absl::Status refusal;
+  } verdicts_;
 };
 
 }  // namespace ruvd::actors

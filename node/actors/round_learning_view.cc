@@ -73,7 +73,33 @@ admin::v1::RoundsStatus RoundLearning::View() {
   if (masked_) {
     masked_->Write(&view);
   }
+  WriteVerdicts(&view);
   return view;
+}
+
+void RoundLearning::WriteVerdicts(admin::v1::RoundsStatus* view) {
+  if (const federation::RoundReport* const report = rounds_->NewestReport()) {
+    view->set_combined_round(report->round);
+    view->set_verdicts(static_cast<uint32_t>(report->verdicts));
+    for (const federation::RoundReport::Part& part : report->parts) {
+      admin::v1::RoundPart& shown = *view->add_parts();
+      shown.set_origin(ToHex(part.origin));
+      shown.set_members(static_cast<uint32_t>(part.members));
+      shown.set_weight(part.weight);
+      shown.set_norm(part.norm);
+      shown.set_cosine(part.cosine);
+      shown.set_judges(static_cast<uint32_t>(part.judges));
+      shown.set_refusal(part.refused.ok() ? "" : MessageOf(part.refused));
+    }
+  }
+  view->set_counts_verdicts(CountsQuality(learner_.plan->strategy));
+  view->set_last_verdict_round(verdicts_.last_round);
+  view->set_last_judged(verdicts_.last_judged);
+  view->set_last_verdict_lessons(verdicts_.last_lessons);
+  if (!verdicts_.refusal.ok()) {
+    view->set_verdict_refusal(MessageOf(verdicts_.refusal));
+    view->set_verdict_refusal_reason(ReasonOf(verdicts_.refusal));
+  }
 }
 
 }  // namespace ruvd::actors

@@ -64,6 +64,35 @@ std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
              : line + fmt::format(", epsilon {:.3f} by itself", rounds.last_epsilon());
 }
 
+std::string Combined(const admin::v1::RoundsStatus& rounds) {
+  return rounds.combined_round() == 0
+             ? "no round that is not settled"
+             : fmt::format("round {}, of {} contribution(s) and {} verdict(s)",
+                           rounds.combined_round(), rounds.parts_size(), rounds.verdicts());
+}
+
+// Describes what one contribution counted in the newest round.
+std::string Part(const admin::v1::RoundPart& part) {
+  std::string line = fmt::format("{} weight {:.3f}, norm {:.3g}, cosine {:+.2f}",
+                                 PrintableLine(part.origin().substr(0, 16)), part.weight(),
+                                 part.norm(), part.cosine());
+  if (part.members() > 1) {
+    line += fmt::format(", {} members", part.members());
+  }
+  if (part.judges() > 0) {
+    line += fmt::format(", {} judge(s)", part.judges());
+  }
+  return part.refusal().empty() ? line : line + "; " + PrintableLine(part.refusal());
+}
+
+std::string LastVerdict(const admin::v1::RoundsStatus& rounds) {
+  return rounds.last_verdict_round() == 0
+             ? "none since the start"
+             : fmt::format("round {}, {} contribution(s) by {} lesson(s)",
+                           rounds.last_verdict_round(), rounds.last_judged(),
+                           rounds.last_verdict_lessons());
+}
+
 absl::Status ShowRound(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kRoundTimeout);
@@ -90,6 +119,15 @@ absl::Status ShowRound(CommandContext& context) {
       {"judged", Judgement(rounds)},
       {"last given", LastContribution(rounds)},
       {"refused", Refusal(rounds.refusal(), rounds.refusal_reason())}};
+  fields.emplace_back("combined", Combined(rounds));
+  for (const admin::v1::RoundPart& part : rounds.parts()) {
+    fields.emplace_back("", Part(part));
+  }
+  if (rounds.counts_verdicts()) {
+    fields.emplace_back("last verdict", LastVerdict(rounds));
+    fields.emplace_back("not judged",
+                        Refusal(rounds.verdict_refusal(), rounds.verdict_refusal_reason()));
+  }
   if (!rounds.waits().empty()) {
     fields.emplace_back("in no sum", Refusal(rounds.waits(), rounds.waits_reason()));
   }

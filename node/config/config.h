@@ -93,7 +93,8 @@ struct NodeConfig {
     // Rank of the global adapter's cores; 0: what did best, 32 for deltas and 8 for gradients,
     // whose noise grows with the rank
     int rank = 0;
-    // Weighting of contributions: timestep, schedule, or hybrid, which is the mean of both
+    // Weighting of contributions: timestep, quality, schedule, or hybrid, which is the mean of the
+    // three; for gradients, which are never judged, of timestep and schedule
     std::string strategy = "timestep";
   } federation;
   // The settings of noised releases, which hide single lessons or users. Nodes learn together only

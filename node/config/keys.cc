@@ -27,7 +27,7 @@ constexpr std::string_view kContributions[] = {"delta", "gradient"};
 constexpr std::string_view kUnits[] = {"lesson", "user"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
-constexpr std::string_view kStrategies[] = {"timestep", "schedule", "hybrid"};
+constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};
 constexpr std::string_view kAggregations[] = {"default",
                                               "mean",
                                               "median",
@@ -173,11 +173,14 @@ const std::array kKeys = {
               "Rank of the global adapter's cores; 0 means 32 for delta and 8 for gradient. All "
               "nodes need the same value.",
               RUVD_FIELD(int, federation.rank), 0, kMaxRoundRank},
-    ConfigKey{"federation", "strategy",
-              "Weight of a node's contribution in each bank: by how much of the bank it covers "
-              "(timestep), by how similar the nodes' schedules are (schedule), or by both "
-              "(hybrid).",
-              RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
+    ConfigKey{
+        "federation", "strategy",
+        "Weight of a node's contribution in each bank: by how much of the bank it covers "
+        "(timestep), by what it improves on lessons of other nodes (quality; needs delta, and "
+        "three others that judge it), by how similar the nodes' schedules are (schedule), or "
+        "by the mean of all (hybrid; gradients are never judged, so there without quality). "
+        "All nodes need the same value.",
+        RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
 
     ConfigKey{"privacy", "unit",
               "What a private round hides: one lesson, or all lessons of one user.",

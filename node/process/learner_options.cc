@@ -90,7 +90,10 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
                   .value_or(ContributionKind::kDelta);
   RETURN_IF_ERROR(SetRounds(config.federation.round_seconds, &plan));
   plan.strategy.strategy = strategy.value_or(federation::Strategy::kTimestepAligned);
-  plan.strategy.quality_weight = 0;
+  // Verdicts on gradients would cost a privacy budget of their own.
+  const bool judged = plan.kind == ContributionKind::kDelta &&
+                      plan.strategy.strategy == federation::Strategy::kHybrid;
+  plan.strategy.quality_weight = judged ? 1 : 0;
   plan.rule = config.experimental.aggregation;
   plan.outer = OuterOf(config, plan.kind);
   SetLocalSteps(RankOf(config), shape.has_fisher, &plan);

@@ -215,12 +215,16 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(config_, shape));
   global_gate_ = std::make_unique<sharing::GlobalGate>(sharing::GlobalGateOptions{
       .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
+  contribution_judge_ =
+      std::make_unique<sharing::ContributionJudge>(sharing::ContributionJudgeOptions{
+          .frame = frame_set_, .shape = shape, .min_rating = config_.learning.min_rating});
   options->gossip.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
   options->gossip.frame_id = frame_set_->id;
   options->rounds = actors::RoundLearningOptions{.plan = options->gossip.plan,
                                                  .frame = frame_set_,
                                                  .shape = std::move(shape),
                                                  .gate = global_gate_.get(),
+                                                 .judge = contribution_judge_.get(),
                                                  .catalog = catalog_.get()};
   return absl::OkStatus();
 }

@@ -46,6 +46,7 @@
 #include "node/serving/generation_services.h"
 #include "node/serving/inference.h"
 #include "node/serving/request_trace.h"
+#include "node/sharing/contribution_judge.h"
 #include "node/sharing/dp_centroids.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
@@ -160,6 +161,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<sharing::LocalContributor> contributor_;  // null: the node does not federate
   // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;
+  std::unique_ptr<sharing::ContributionJudge> contribution_judge_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;

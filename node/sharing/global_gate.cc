@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "base/status.h"
@@ -19,8 +18,6 @@
 namespace ruvd::sharing {
 namespace {
 
-// Maskings of each lesson, as in deep rounds.
-constexpr int kLessonDraws = 4;
 // Maskings of all passages together, and the least number for one, as in GeneralTextGate.
 constexpr size_t kPassageDraws = 12;
 constexpr size_t kLeastPassageDraws = 3;
@@ -67,22 +64,6 @@ class BesideGlobal {
   std::map<std::shared_ptr<const inference::Talora>, Digest> ids_;  // hashed once for all texts
 };
 
-absl::StatusOr<double> LossOf(const learning::LearningServices& services,
-                              std::vector<serving::RangedPart> parts,
-                              const inference::ScoredDocument& text, uint64_t seed, int draws) {
-  absl::Status yielded;
-  const auto stop = [&] {
-    yielded = learning::YieldBetweenPieces(services);
-    return !yielded.ok();
-  };
-  const auto table = inference::EvaluateNelbo(*services.transformer, std::span(&text, 1),
-                                              serving::MixesOf(std::move(parts)),
-                                              {.draws = draws, .seed = seed, .cancelled = stop});
-  RETURN_IF_ERROR(yielded);
-  RETURN_IF_ERROR(table.status());
-  return table->nats.front();
-}
-
 bool Harms(const learning::PairedGain& gain, double standard_errors) {
   return !std::isfinite(gain.mean) ||
          (gain.mean < 0 && -gain.mean > standard_errors * gain.standard_error);
@@ -90,11 +71,11 @@ bool Harms(const learning::PairedGain& gain, double standard_errors) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<GlobalGate::Document>> GlobalGate::DocumentsOfTexts(
+absl::StatusOr<std::vector<JudgingDocument>> GlobalGate::DocumentsOfTexts(
     const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts,
     bool whole) {
   BesideGlobal beside(services);
-  std::vector<Document> documents;
+  std::vector<JudgingDocument> documents;
   for (JudgingText& text : WithIds(std::move(texts))) {
     ASSIGN_OR_RETURN(std::vector<serving::RangedPart> parts, beside.For(text.text, whole));
     const Digest id = beside.IdOf(text.id, parts);
@@ -103,39 +84,11 @@ absl::StatusOr<std::vector<GlobalGate::Document>> GlobalGate::DocumentsOfTexts(
   return documents;
 }
 
-absl::StatusOr<std::vector<double>> GlobalGate::LossesOf(
-    const learning::LearningServices& services,
-    const std::shared_ptr<const inference::Talora>& global, std::span<const Document> documents,
-    int draws) {
-  const Digest adapter = global == nullptr ? Digest{} : inference::AdapterId(*global);
-  std::vector<double> losses;
-  for (const Document& document : documents) {
-    const std::pair key(adapter, document.id);
-    auto known = scored_.find(key);
-    if (const auto former = former_.find(key); known == scored_.end() && former != former_.end()) {
-      known = scored_.insert(*former).first;
-    }
-    if (known == scored_.end()) {
-      std::vector<serving::RangedPart> parts = document.beside;
-      if (global != nullptr) {
-        parts.insert(parts.begin(), {.adapter = global});
-      }
-      uint64_t seed = 0;
-      std::memcpy(&seed, document.id.data(), sizeof(seed));
-      ASSIGN_OR_RETURN(const double loss,
-                       LossOf(services, std::move(parts), document.text, seed, draws));
-      known = scored_.emplace(key, loss).first;
-    }
-    losses.push_back(known->second);
-  }
-  return losses;
-}
-
 absl::Status GlobalGate::JudgeByGeneralText(
     const learning::LearningServices& services,
     const std::shared_ptr<const inference::Talora>& candidate, GlobalVerdict* verdict) {
   ASSIGN_OR_RETURN(
-      const std::vector<Document> passages,
+      const std::vector<JudgingDocument> passages,
       DocumentsOfTexts(
           services,
           DocumentsOf(options_.general.empty()
@@ -144,8 +97,10 @@ absl::Status GlobalGate::JudgeByGeneralText(
           /*whole=*/true));
   const auto draws = static_cast<int>(
       std::max(kLeastPassageDraws, kPassageDraws / std::max<size_t>(1, passages.size())));
-  ASSIGN_OR_RETURN(const std::vector<double> before, LossesOf(services, nullptr, passages, draws));
-  ASSIGN_OR_RETURN(const std::vector<double> after, LossesOf(services, candidate, passages, draws));
+  ASSIGN_OR_RETURN(const std::vector<double> before,
+                   scores_.LossesOf(services, nullptr, passages, draws));
+  ASSIGN_OR_RETURN(const std::vector<double> after,
+                   scores_.LossesOf(services, candidate, passages, draws));
   verdict->general_before = learning::MeanLoss(before);
   verdict->general_after = learning::MeanLoss(after);
   // False for a loss that is not a number.
@@ -160,7 +115,7 @@ absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& servic
                                         GlobalVerdict* verdict) {
   ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> texts,
                    ChooseEvaluationLessons(services, options_.min_rating));
-  ASSIGN_OR_RETURN(const std::vector<Document> lessons,
+  ASSIGN_OR_RETURN(const std::vector<JudgingDocument> lessons,
                    DocumentsOfTexts(services, std::move(texts), /*whole=*/false));
   verdict->lessons = lessons.size();
   verdict->judged_by_lessons = !lessons.empty() && lessons.size() >= options_.least_documents;
@@ -168,11 +123,11 @@ absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& servic
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::vector<double> none,
-                   LossesOf(services, nullptr, lessons, kLessonDraws));
+                   scores_.LossesOf(services, nullptr, lessons, kLessonDraws));
   ASSIGN_OR_RETURN(const std::vector<double> before,
-                   LossesOf(services, served, lessons, kLessonDraws));
+                   scores_.LossesOf(services, served, lessons, kLessonDraws));
   ASSIGN_OR_RETURN(const std::vector<double> after,
-                   LossesOf(services, candidate, lessons, kLessonDraws));
+                   scores_.LossesOf(services, candidate, lessons, kLessonDraws));
   const learning::PairedGain gain = learning::GainOf(before, after);
   const learning::PairedGain over_none = learning::GainOf(none, after);
   verdict->gain = gain.mean;
@@ -189,11 +144,10 @@ absl::StatusOr<GlobalVerdict> GlobalGate::Judge(
     const std::shared_ptr<const inference::Talora>& served,
     const std::shared_ptr<const inference::Talora>& candidate) {
   RUVD_CHECK(candidate != nullptr);
-  former_ = std::exchange(scored_, {});
+  scores_.Begin();
   GlobalVerdict verdict;
   RETURN_IF_ERROR(JudgeByGeneralText(services, candidate, &verdict));
   RETURN_IF_ERROR(JudgeByLessons(services, served, candidate, &verdict));
-  former_.clear();
   return verdict;
 }
 

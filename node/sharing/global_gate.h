@@ -4,18 +4,15 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/bytes.h"
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "node/learning/learning_services.h"
-#include "node/serving/adapter_catalog.h"
+#include "node/sharing/global_scores.h"
 
 namespace ruvd::sharing {
 
@@ -70,17 +67,8 @@ class GlobalGate {
                                       const std::shared_ptr<const inference::Talora>& candidate);
 
  private:
-  // A text that judges, and the adapters that act on it beside the global one.
-  struct Document {
-    inference::ScoredDocument text;
-    std::vector<serving::RangedPart> beside;
-    Digest id{};  // of both
-  };
-  // Scores by adapter and document.
-  using Scores = std::map<std::pair<Digest, Digest>, double>;
-
   // Finds the adapters that act on requests whose prompt is the text's prompt, or the whole text.
-  static absl::StatusOr<std::vector<Document>> DocumentsOfTexts(
+  static absl::StatusOr<std::vector<JudgingDocument>> DocumentsOfTexts(
       const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts,
       bool whole);
   absl::Status JudgeByGeneralText(const learning::LearningServices& services,
@@ -90,15 +78,8 @@ class GlobalGate {
                               const std::shared_ptr<const inference::Talora>& served,
                               const std::shared_ptr<const inference::Talora>& candidate,
                               GlobalVerdict* verdict);
-  // Returns the loss of each document with this global adapter; null: without one.
-  absl::StatusOr<std::vector<double>> LossesOf(
-      const learning::LearningServices& services,
-      const std::shared_ptr<const inference::Talora>& global, std::span<const Document> documents,
-      int draws);
-
   const GlobalGateOptions options_;
-  Scores scored_;  // in this call
-  Scores former_;  // in the call before
+  GlobalScores scores_;
 };
 
 }  // namespace ruvd::sharing

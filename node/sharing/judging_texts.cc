@@ -57,8 +57,15 @@ absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
     }));
   }
   RETURN_IF_ERROR(CheckCancelled(services));
+  return DocumentsOfLessons(services, std::vector<std::string>(newest.begin(), newest.end()),
+                            min_rating);
+}
+
+absl::StatusOr<std::vector<inference::ScoredDocument>> DocumentsOfLessons(
+    const learning::LearningServices& services, std::span<const std::string> names,
+    float min_rating) {
   std::vector<inference::ScoredDocument> documents;
-  for (const std::string& name : newest) {
+  for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const std::optional<learning::Lesson> lesson,
                      learning::ReadLesson(services, name, min_rating));
     if (!lesson) {

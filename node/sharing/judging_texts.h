@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +20,12 @@ namespace ruvd::sharing {
 // users no longer exist. Returns CANCELLED and the errors of the store.
 absl::StatusOr<std::vector<inference::ScoredDocument>> ChooseEvaluationLessons(
     const learning::LearningServices& services, float min_rating);
+
+// Returns lessons as documents, by the names of ReadLesson; one that is gone, or has no completion,
+// is left out. Returns the errors of the stores.
+absl::StatusOr<std::vector<inference::ScoredDocument>> DocumentsOfLessons(
+    const learning::LearningServices& services, std::span<const std::string> names,
+    float min_rating);
 
 // Returns general text as documents; all tokens except the first are scored.
 std::vector<inference::ScoredDocument> DocumentsOf(

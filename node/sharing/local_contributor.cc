@@ -75,12 +75,6 @@ absl::Status Displaced() {
       "dp until lessons retire faster than requests come");
 }
 
-absl::Status Changed() {
-  return Error(absl::StatusCode::kAborted, reasons::kChanged,
-               "a lesson or a consent was withdrawn while a round was computed, so nothing is "
-               "offered in this round; the next one is made without it");
-}
-
 // Adds lessons that pass a filter to the units of a plan.
 class UnitCollector {
  public:
@@ -186,6 +180,12 @@ double LocalContributor::MaxBatch(const ContributionRequest& request) const {
                                  : std::min(options_.max_batch, request.max_batch));
 }
 
+absl::Status LocalContributor::CheckVerdict(const learning::LearningServices& services,
+                                            const LearnerPlan& plan) const {
+  RETURN_IF_ERROR(Check(plan, ConsentTier::kPublic));
+  return RequireLearning(services, options_.learns);
+}
+
 LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest& request,
                                                       const ShareableLessons& lessons) const {
   UnitCollector collector(lessons, request.plan->unit);
@@ -265,26 +265,8 @@ absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
 absl::Status LocalContributor::CheckUnchanged(const learning::LearningServices& services,
                                               const ContributionRequest& request,
                                               const Sampling& sampling) const {
-  const int64_t now_ms = services.clock->WallMillis();
-  ASSIGN_OR_RETURN(const ShareableLessons now,
-                   GatherShareableLessons(services, request.tier, options_.min_rating, now_ms));
-  std::set<std::string_view> names;
-  for (const ShareableLesson& lesson : now.lessons) {
-    names.insert(lesson.name);
-  }
-  size_t damaged = 0;
-  for (const std::string& name : sampling.names) {
-    if (names.contains(name)) {
-      continue;
-    }
-    if (!learning::IsDamaged(services, name)) {
-      return Changed();
-    }
-    ++damaged;
-  }
-  const bool allowed = damaged == 0 || services.consents == nullptr ||
-                       services.consents->MayShare(sampling.contributors, request.tier, now_ms);
-  return allowed ? absl::OkStatus() : Changed();
+  return CheckStillShareable(services, request.tier, options_.min_rating, sampling.names,
+                             sampling.contributors);
 }
 
 absl::StatusOr<std::unique_ptr<StoredLessonTrainer>> LocalContributor::TrainerOf(

@@ -144,6 +144,11 @@ class LocalContributor {
   // SCOPE_UNKNOWN, POLICY_REFUSES and the errors of opening the ledger.
   absl::Status CheckTier(privacy::ConsentTier tier) const;
 
+  // Checks whether a verdict of this node may leave now. Returns the errors of Check under the tier
+  // `public`, and LEARNING_PAUSED while learning is paused or off.
+  absl::Status CheckVerdict(const learning::LearningServices& services,
+                            const federation::LearnerPlan& plan) const;
+
   // Returns the lessons that would take part in the round, none under `private`. Returns the errors
   // that Make or MakeSum would return before it computes a gradient, and PRIVACY_BUDGET_SPENT if
   // the round is charged already. LEARNING_PAUSED while learning is paused or off.

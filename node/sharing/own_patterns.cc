@@ -79,10 +79,14 @@ absl::Status OwnPatterns::ForEachShareable(
 
 bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                                    federation::Instant now) const {
-  if (item.kind == federation::ItemKind::kContribution) {
+  if (item.kind == federation::ItemKind::kContribution ||
+      item.kind == federation::ItemKind::kVerdict) {
     const storage::ReleaseSources* const sources = releases_.Find(item.id);
-    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpContribution) &&
-           sources != nullptr && MayShare(sources->contributors, tier, now);
+    const auto kind = item.kind == federation::ItemKind::kVerdict
+                          ? privacy::ShareableKind::kContribution
+                          : privacy::ShareableKind::kDpContribution;
+    return ruvd::privacy::TierAllows(tier, kind) && sources != nullptr &&
+           MayShare(sources->contributors, tier, now);
   }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&

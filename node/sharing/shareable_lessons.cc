@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -13,6 +15,7 @@
 #include "node/learning/text_lessons.h"
 #include "storage/consent/consent_book.h"
 #include "storage/lessons/lesson_store.h"
+#include "storage/reasons.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -22,8 +25,9 @@ constexpr size_t kTextsAtOnce = 256;
 
 class Gatherer {
  public:
-  Gatherer(const learning::LearningServices& services, privacy::ConsentTier tier, int64_t now_ms)
-      : services_(services), tier_(tier), now_ms_(now_ms) {}
+  Gatherer(const learning::LearningServices& services, privacy::ConsentTier tier, int64_t now_ms,
+           LessonUse use)
+      : services_(services), tier_(tier), now_ms_(now_ms), use_(use) {}
 
   absl::Status AddCompletions(float min_rating) {
     const storage::TrajectoryStore& store = *services_.trajectories;
@@ -68,16 +72,19 @@ class Gatherer {
   ShareableLessons Take() { return std::move(found_); }
 
  private:
+  bool HasUse(std::string_view name) const {
+    return learning::IsEvaluationLesson(name) == (use_ == LessonUse::kJudging);
+  }
   bool MayTeach(const storage::Trajectory& trajectory, float min_rating) const {
     const bool consults_patterns = tier_ == privacy::ConsentTier::kPublic;
-    return !learning::IsEvaluationLesson(trajectory.response_id) &&
+    return HasUse(trajectory.response_id) &&
            !learning::TargetText(trajectory, min_rating).empty() &&
            !(consults_patterns && IsExcludedFromLearning(services_, trajectory));
   }
 
   void AddText(const storage::StoredLesson& text) {
     const std::string name = learning::NameOfTextLesson(text.id);
-    if (learning::IsEvaluationLesson(name)) {
+    if (!HasUse(name)) {
       return;
     }
     // Tiers are numbered from the strictest to the loosest; 0 leaves it to the consents.
@@ -124,22 +131,56 @@ class Gatherer {
   const learning::LearningServices& services_;
   const privacy::ConsentTier tier_;
   const int64_t now_ms_;
+  const LessonUse use_;
   std::map<privacy::Contributor, Whose> contributors_;
   ShareableLessons found_;
 };
+
+absl::Status Changed() {
+  return Error(absl::StatusCode::kAborted, reasons::kChanged,
+               "a lesson or a consent was withdrawn while a round was computed, so nothing is "
+               "offered in this round; the next one is made without it");
+}
 
 }  // namespace
 
 absl::StatusOr<ShareableLessons> GatherShareableLessons(const learning::LearningServices& services,
                                                         privacy::ConsentTier tier, float min_rating,
-                                                        int64_t now_ms) {
-  Gatherer gatherer(services, tier, now_ms);
+                                                        int64_t now_ms, LessonUse use) {
+  Gatherer gatherer(services, tier, now_ms, use);
   if (tier == privacy::ConsentTier::kPrivate) {
     return gatherer.Take();
   }
   RETURN_IF_ERROR(gatherer.AddCompletions(min_rating));
   RETURN_IF_ERROR(gatherer.AddTexts());
   return gatherer.Take();
+}
+
+absl::Status CheckStillShareable(const learning::LearningServices& services,
+                                 privacy::ConsentTier tier, float min_rating,
+                                 std::span<const std::string> names,
+                                 std::span<const privacy::Contributor> contributors,
+                                 LessonUse use) {
+  const int64_t now_ms = services.clock->WallMillis();
+  ASSIGN_OR_RETURN(const ShareableLessons now,
+                   GatherShareableLessons(services, tier, min_rating, now_ms, use));
+  std::set<std::string_view> held;
+  for (const ShareableLesson& lesson : now.lessons) {
+    held.insert(lesson.name);
+  }
+  size_t damaged = 0;
+  for (const std::string& name : names) {
+    if (held.contains(name)) {
+      continue;
+    }
+    if (!learning::IsDamaged(services, name)) {
+      return Changed();
+    }
+    ++damaged;
+  }
+  const bool allowed = damaged == 0 || services.consents == nullptr ||
+                       services.consents->MayShare(contributors, tier, now_ms);
+  return allowed ? absl::OkStatus() : Changed();
 }
 
 }  // namespace ruvd::sharing

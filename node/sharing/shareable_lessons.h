@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/learning/learning_services.h"
 #include "privacy/consent/consent.h"
@@ -32,10 +34,12 @@ struct ShareableLessons {
   std::optional<int64_t> displaces_from_ms;
 };
 
-// Returns the lessons that may be trained on for others under `tier` at `now_ms`: feedback and
-// texts whose users allow it (ConsentBook), without texts whose own tier is stricter. Without a
-// book only the tier `public` shares anything. Lessons that evaluate adapters (IsEvaluationLesson)
-// are left out.
+// What lessons are for: to train on, or to judge by (IsEvaluationLesson).
+enum class LessonUse : uint8_t { kTraining, kJudging };
+
+// Returns the lessons from which something may leave under `tier` at `now_ms`: feedback and texts
+// whose users allow it (ConsentBook), without texts whose own tier is stricter. Without a book only
+// the tier `public` shares anything. No lesson has both uses.
 //
 // Under every other tier than `public`, whether a lesson is among them depends on that lesson
 // alone: if it depended on others, one more lesson could move others in or out, and noise for one
@@ -47,6 +51,16 @@ struct ShareableLessons {
 // Returns CANCELLED and the errors of the stores.
 absl::StatusOr<ShareableLessons> GatherShareableLessons(const learning::LearningServices& services,
                                                         privacy::ConsentTier tier, float min_rating,
-                                                        int64_t now_ms);
+                                                        int64_t now_ms,
+                                                        LessonUse use = LessonUse::kTraining);
+
+// For what was computed from lessons and has not left yet: returns ABORTED with the reason CHANGED
+// unless GatherShareableLessons still returns all of them, but for damaged ones, and their
+// contributors still agree; and its errors.
+absl::Status CheckStillShareable(const learning::LearningServices& services,
+                                 privacy::ConsentTier tier, float min_rating,
+                                 std::span<const std::string> names,
+                                 std::span<const privacy::Contributor> contributors,
+                                 LessonUse use = LessonUse::kTraining);
 
 }  // namespace ruvd::sharing

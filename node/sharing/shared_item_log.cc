@@ -18,7 +18,8 @@ constexpr Duration kStoreEvery = std::chrono::minutes(1);
 
 bool HoldsLessons(const federation::Item& item) {
   return item.kind == federation::ItemKind::kPattern ||
-         item.kind == federation::ItemKind::kContribution;
+         item.kind == federation::ItemKind::kContribution ||
+         item.kind == federation::ItemKind::kVerdict;
 }
 
 }  // namespace

@@ -106,15 +106,19 @@ inline federation::RoundContribution SomeSum(const federation::LearnerPlan& plan
   return sum;
 }
 
-// What a node measured of a contribution: equal gains in all banks.
+// What a node measured of a contribution: equal gains in all banks. More may be added to it (Add).
 inline federation::RoundVerdict SomeVerdict(const federation::LearnerPlan& plan,
                                             const federation::RoundContribution& of, size_t judge,
                                             float gain) {
   return {.id = Sha256(fmt::format("{} judges {}", judge, ToHex(of.id))),
           .judge = LearnerNode(judge),
-          .round = of.contribution.round,
-          .contribution = of.id,
-          .gains = std::vector<float>(plan.banks(), gain)};
+          .verdict = {.round = of.contribution.round,
+                      .gains = {{of.id, std::vector<float>(plan.banks(), gain)}}}};
+}
+inline void Add(const federation::LearnerPlan& plan, const federation::RoundContribution& of,
+                float gain, federation::RoundVerdict* verdict) {
+  verdict->verdict.gains[of.id] = std::vector<float>(plan.banks(), gain);
+  verdict->id = Sha256(ToHex(verdict->id) + ToHex(of.id));
 }
 
 // Runs `test` with each instruction set for which the kernels of the rules are compiled and that

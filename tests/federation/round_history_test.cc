@@ -121,12 +121,19 @@ class Walk {
   void Judge(const RoundContribution& one) {
     RoundVerdict verdict =
         SomeVerdict(plan_, one, 20 + random_.Below(4), static_cast<float>(random_.Below(9)) - 2);
-    verdict.contribution[31] ^= random_.Bernoulli(0.1) ? 1 : 0;
+    for (const auto& [id, other] : held_) {
+      if (other.contribution.round == one.contribution.round && random_.Bernoulli(0.7)) {
+        test::Add(plan_, other, static_cast<float>(random_.Below(9)) - 2, &verdict);
+      }
+    }
+    if (random_.Bernoulli(0.1)) {
+      verdict.verdict.gains[Digest{1}] = std::vector<float>(plan_.banks(), 1);  // of nothing here
+    }
     if (random_.Bernoulli(0.2)) {
-      verdict.round = 1 + random_.Below(now_);
+      verdict.verdict.round = 1 + random_.Below(now_);
     }
     const auto added = history_.AddVerdict(verdict);
-    RC_ASSERT(added.ok() == (verdict.round > history_.checkpoint().round));
+    RC_ASSERT(added.ok() == (verdict.verdict.round > history_.checkpoint().round));
     if (added.ok() && *added) {
       verdicts_.push_back(verdict);
     }
@@ -158,7 +165,7 @@ class Walk {
              (one.origin == member || std::ranges::binary_search(one.members, member));
     });
     std::erase_if(verdicts_, [&](const RoundVerdict& verdict) {
-      return verdict.round > sealed && verdict.judge == member;
+      return verdict.verdict.round > sealed && verdict.judge == member;
     });
   }
 
@@ -220,21 +227,22 @@ RC_GTEST_PROP(RoundHistory, ARemovedMemberLeavesNoTrace, ()) {
   RoundHistory with = HistoryOf(plan);
   RoundHistory without = HistoryOf(plan);
   for (uint64_t round = 1; round <= 4; ++round) {
+    std::vector<RoundContribution> all;
     for (size_t node = 0; node < 6; ++node) {
-      const RoundContribution one = SomeContribution(plan, round, node, "one", random);
-      AddTo(&with, one);
+      all.push_back(SomeContribution(plan, round, node, "one", random));
+      AddTo(&with, all.back());
       if (node != 2) {
-        AddTo(&without, one);
+        AddTo(&without, all.back());
       }
-      if (CountsQuality(plan.strategy)) {
-        for (const size_t judge : {1, 2, 3, 4, 5}) {
-          const RoundVerdict verdict =
-              SomeVerdict(plan, one, judge, static_cast<float>(random.Below(5)));
-          RC_ASSERT(*with.AddVerdict(verdict));
-          if (judge != 2) {
-            RC_ASSERT(*without.AddVerdict(verdict));
-          }
-        }
+    }
+    for (size_t judge = 1; judge < 6 && CountsQuality(plan.strategy); ++judge) {
+      RoundVerdict verdict = SomeVerdict(plan, all[0], judge, static_cast<float>(random.Below(5)));
+      for (const RoundContribution& one : all) {
+        Add(plan, one, static_cast<float>(random.Below(5)), &verdict);
+      }
+      RC_ASSERT(*with.AddVerdict(verdict));
+      if (judge != 2) {
+        RC_ASSERT(*without.AddVerdict(verdict));
       }
     }
   }
@@ -343,7 +351,7 @@ TEST(RoundHistory, RefusesWhatDoesNotFit) {
             reasons::kPlanMismatch);
   const RoundContribution one = SomeContribution(plan, 1, 0, "one", random);
   RoundVerdict verdict = SomeVerdict(plan, one, 1, 0.5F);
-  verdict.gains[0] = INFINITY;
+  verdict.verdict.gains.begin()->second[0] = INFINITY;
   EXPECT_EQ(ReasonOf(history.AddVerdict(verdict).status()), reasons::kUpdateInvalid);
   EXPECT_EQ(history.size(), 0u);
   EXPECT_EQ(history.changed_from(), std::nullopt);

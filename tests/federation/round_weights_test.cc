@@ -3,6 +3,7 @@
 
 // How much each contribution of a round counts.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,9 +42,9 @@ Contributions Heterogeneous(const LearnerPlan& plan) {
 Verdicts ByNumber(const LearnerPlan& plan, const Contributions& set) {
   Verdicts verdicts;
   for (size_t judge = 10; judge < 15; ++judge) {
-    for (size_t node = 0; node < set.size(); ++node) {
-      verdicts.push_back(
-          SomeVerdict(plan, set[node], judge, 0.125F * (static_cast<float>(node) - 1)));
+    verdicts.push_back(SomeVerdict(plan, set[0], judge, -0.125F));
+    for (size_t node = 1; node < set.size(); ++node) {
+      Add(plan, set[node], 0.125F * (static_cast<float>(node) - 1), &verdicts.back());
     }
   }
   return verdicts;
@@ -116,7 +117,7 @@ TEST(RoundWeights, QualityIsTheMedianOfOtherMembersVerdicts) {
   Verdicts verdicts;
   for (const size_t judge : {10, 11}) {
     verdicts.push_back(SomeVerdict(plan, set[0], judge, 0.25F));
-    verdicts.push_back(SomeVerdict(plan, set[1], judge, -0.25F));
+    Add(plan, set[1], -0.25F, &verdicts.back());
   }
   const federation::BankedValues zero = EmptyState(plan, 1).values;
   EXPECT_EQ(After(plan, 1, set).values, zero) << "nothing is known";
@@ -124,10 +125,16 @@ TEST(RoundWeights, QualityIsTheMedianOfOtherMembersVerdicts) {
   verdicts.push_back(SomeVerdict(plan, set[0], 0, 0.25F));
   EXPECT_EQ(After(plan, 1, set, verdicts).values, zero) << "nobody judges itself";
   verdicts.push_back(SomeVerdict(plan, set[0], 12, 0.25F));
-  verdicts.push_back(SomeVerdict(plan, set[1], 12, 9));  // outvoted
-  const GlobalState judged = After(plan, 1, set, verdicts);
+  Add(plan, set[1], 9, &verdicts.back());  // outvoted
+  std::vector<RoundReport> reports;
+  const GlobalState judged = After(plan, 1, set, verdicts, &reports);
   EXPECT_EQ(judged.values[0][0], 1);
   EXPECT_EQ(judged.last_part.size(), 5u) << "judges had a part, too";
+  EXPECT_EQ(reports[0].verdicts, 3u) << "that of node 0 is on itself alone";
+  for (const RoundReport::Part& part : reports[0].parts) {
+    EXPECT_EQ(part.judges, 3u);
+    EXPECT_EQ(part.weight, part.origin == LearnerNode(0) ? 1 : 0);
+  }
   const GlobalState before = judged;
   std::ranges::reverse(verdicts);
   RoundVerdict again = SomeVerdict(plan, set[0], 12, -9);
@@ -135,8 +142,31 @@ TEST(RoundWeights, QualityIsTheMedianOfOtherMembersVerdicts) {
   verdicts.push_back(again);
   EXPECT_EQ(After(plan, 1, set, verdicts), before);
   RoundVerdict bad = verdicts[0];
-  bad.gains.pop_back();
+  bad.verdict.gains.begin()->second.pop_back();
   EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 1), SetOf(set, {bad}), 1).ok());
+}
+
+// Otherwise a judge could measure until it likes the result.
+TEST(RoundWeights, OneVerdictOfAJudgeCountsInARound) {
+  LearnerPlan plan = DeltaPlan();
+  plan.rule = "mean";
+  plan.strategy.strategy = Strategy::kQualityWeighted;
+  const Contributions set = {Filled(plan, 1, 0, 1), Filled(plan, 1, 1, -1)};
+  Verdicts verdicts;
+  for (const size_t judge : {10, 11, 12}) {
+    verdicts.push_back(SomeVerdict(plan, set[0], judge, 0.25F));
+    verdicts.push_back(SomeVerdict(plan, set[1], judge, 0.25F));
+    verdicts.back().id.fill(judge == 12 ? 0 : 0xff);
+  }
+  std::vector<RoundReport> reports;
+  After(plan, 1, set, verdicts, &reports);
+  EXPECT_EQ(reports[0].verdicts, 3u);
+  std::vector<size_t> judges;
+  for (const RoundReport::Part& part : reports[0].parts) {
+    judges.push_back(part.judges);
+    EXPECT_EQ(part.weight, 0) << "two judges are too few for one, and one for the other";
+  }
+  EXPECT_THAT(judges, testing::UnorderedElementsAre(2u, 1u));
 }
 
 TEST(RoundWeights, StaleAndLongContributionsCountLess) {

@@ -36,15 +36,29 @@ inline int64_t BeginOf(const federation::LearnerPlan& plan, uint64_t round) {
   return static_cast<int64_t>(round) * plan.round_ms;
 }
 
-inline federation::Item ContributionItem(const federation::LearnerPlan& plan, uint64_t round,
-                                         size_t node, Random& random) {
-  const auto one = SomeContribution(plan, round, node, "item", random);
+inline federation::Item ContributionItem(const federation::LearnerPlan& plan,
+                                         const federation::RoundContribution& one) {
   federation::Item item;
   item.id = one.id;
   item.kind = federation::ItemKind::kContribution;
   item.origin = one.origin;
-  item.round = round;
+  item.round = one.contribution.round;
   item.payload = std::make_shared<const std::string>(EncodeContribution(one.contribution, plan));
+  return item;
+}
+inline federation::Item ContributionItem(const federation::LearnerPlan& plan, uint64_t round,
+                                         size_t node, Random& random) {
+  return ContributionItem(plan, SomeContribution(plan, round, node, "item", random));
+}
+
+inline federation::Item VerdictItem(const federation::LearnerPlan& plan,
+                                    const federation::RoundVerdict& verdict) {
+  federation::Item item;
+  item.id = verdict.id;
+  item.kind = federation::ItemKind::kVerdict;
+  item.origin = verdict.judge;
+  item.round = verdict.verdict.round;
+  item.payload = std::make_shared<const std::string>(EncodeVerdict(verdict.verdict, plan));
   return item;
 }
 

@@ -103,12 +103,17 @@ class FederatedNodeTest : public NodeTest {
   // Adds the beginning of a document as texts of the node at an address.
   static void AddText(const std::string& address, const std::string& name, size_t bytes,
                       pattern::v1::SharingTier tier, const std::string& user = "") {
+    AddTextOf(address, name, Document(name, 0, bytes), tier, user);
+  }
+  // Adds a text of this name, which must make more than 20 lessons.
+  static void AddTextOf(const std::string& address, const std::string& name,
+                        const std::string& text, pattern::v1::SharingTier tier,
+                        const std::string& user = "") {
     const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
     const auto stub = learning::v1::LearningService::NewStub(channel);
     grpc::ClientContext context;
     learning::v1::AddLessonsResponse response;
     const auto writer = stub->AddLessons(&context, &response);
-    const std::string text = Document(name, 0, bytes);
     learning::v1::AddLessonsRequest request;
     request.mutable_file()->set_name(name);
     request.mutable_file()->set_bytes(text.size());

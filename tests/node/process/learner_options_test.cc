@@ -121,5 +121,22 @@ TEST(LearnerPlanOf, LongRoundsHaveAShortWindow) {
   EXPECT_THAT(std::string(MessageOf(refused)), HasSubstr("120960"));
 }
 
+TEST(LearnerPlanOf, OnlyDeltasAreJudged) {
+  config::NodeConfig config = Config("delta");
+  EXPECT_FALSE(CountsQuality(LearnerPlanOf(config, SomeShape())->strategy)) << "the default";
+  for (const char* strategy : {"quality", "hybrid"}) {
+    config.federation.strategy = strategy;
+    const auto plan = LearnerPlanOf(config, SomeShape());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_TRUE(CountsQuality(plan->strategy)) << strategy;
+  }
+  config.federation.contributions = "gradient";
+  const auto hybrid = LearnerPlanOf(config, SomeShape());
+  ASSERT_TRUE(hybrid.ok()) << hybrid.status();
+  EXPECT_FALSE(CountsQuality(hybrid->strategy));
+  config.federation.strategy = "quality";
+  EXPECT_THAT(LearnerPlanOf(config, SomeShape()).status().ToString(), HasSubstr("needs verdicts"));
+}
+
 }  // namespace
 }  // namespace ruvd::node

@@ -7,11 +7,13 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/client/client.h"
@@ -57,12 +59,13 @@ class NodeRoundsTest : public FederatedNodeTest {
     const auto answer = ClientOf(number).Call<admin::v1::SetConsentResponse>(request);
     ASSERT_TRUE(answer.ok()) << answer.status();
   }
-  admin::v1::RoundsStatus RoundsOf(size_t number) const {
+  admin::v1::GetStatusResponse StatusOf(size_t number) const {
     const auto status =
         ClientOf(number).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
     EXPECT_TRUE(status.ok()) << status.status();
-    return status.ok() ? status->rounds() : admin::v1::RoundsStatus();
+    return status.value_or(admin::v1::GetStatusResponse());
   }
+  admin::v1::RoundsStatus RoundsOf(size_t number) const { return StatusOf(number).rounds(); }
   // The loss of a part of a document that no node was given, as it is served, in nats per token.
   double LossOf(size_t number, const std::string& name, size_t begin) const {
     double loss = 0;
@@ -128,6 +131,79 @@ TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsRefusedWithTheRemedy) {
   request.set_tier(pattern::v1::SHARING_TIER_MASKED);
   const auto answer = ClientOf(0).Call<admin::v1::SetConsentResponse>(request);
   EXPECT_THAT(answer.status().ToString(), HasSubstr("set it to \"gradient\" on all nodes"));
+}
+
+// Letters that say nothing, in words of two to nine.
+std::string Gibberish(size_t bytes) {
+  Random random(7);
+  std::string text;
+  while (text.size() < bytes) {
+    for (uint64_t left = 2 + random.Below(8); left > 0; --left) {
+      text += static_cast<char>('a' + random.Below(26));
+    }
+    text += random.Bernoulli(0.1) ? ".\n" : " ";
+  }
+  return text;
+}
+
+// Returns the parts of the newest combined round by node; empty unless all have three judges.
+using Parts = std::map<std::string, admin::v1::RoundPart>;
+Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
+  Parts parts;
+  for (const admin::v1::RoundPart& part : rounds.parts()) {
+    if (part.judges() < 3) {
+      return {};
+    }
+    parts[part.origin()] = part;
+  }
+  return parts;
+}
+
+// Under the other strategies all nodes would have the weight 1, whatever they learned from.
+TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
+  config_.federation.strategy = "quality";
+  config_.federation.round_seconds = 10;
+  Start();
+  EXPECT_TRUE(RoundsOf(0).counts_verdicts());
+  EXPECT_TRUE(WaitUntil([&] {
+    return RoundsOf(0).verdict_refusal_reason() == reasons::kConsentMissing;
+  })) << "without consent no verdict leaves, and the status says so";
+  for (int i = 0; i < 3; ++i) {
+    StartOther();
+  }
+  constexpr size_t kBad = 3;
+  for (size_t node = 0; node < 4; ++node) {
+    if (node == kBad) {
+      AddTextOf(AddressOf(node), "nonsense.txt", Gibberish(kGiven),
+                pattern::v1::SHARING_TIER_PUBLIC);
+    } else {
+      AddText(node, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+    }
+    GrantOn(node, pattern::v1::SHARING_TIER_PUBLIC);
+  }
+  Parts parts;
+  ASSERT_TRUE(WaitUntil([&] {
+    parts = JudgedParts(RoundsOf(0));
+    return parts.size() == 4;
+  })) << RoundsOf(0).DebugString()
+      << RoundsOf(kBad).DebugString();
+  const std::string bad = StatusOf(kBad).node_id();
+  ASSERT_TRUE(parts.contains(bad)) << RoundsOf(0).DebugString();
+  for (const auto& [node, part] : parts) {
+    if (node != bad) {
+      EXPECT_GT(part.weight(), 2 * parts[bad].weight()) << RoundsOf(0).DebugString();
+    }
+  }
+  EXPECT_EQ(RoundsOf(0).verdicts(), 4U);
+  EXPECT_GT(RoundsOf(0).last_verdict_round(), 0U);
+  EXPECT_EQ(RoundsOf(0).last_judged(), 3U);
+  EXPECT_GE(RoundsOf(0).last_verdict_lessons(), 5U);
+  // All members agree on what the verdicts made of the rounds.
+  EXPECT_TRUE(WaitUntil([&] {
+    const admin::v1::RoundsStatus a = RoundsOf(0);
+    const admin::v1::RoundsStatus b = RoundsOf(kBad);
+    return a.state_round() == b.state_round() && a.state_digest() == b.state_digest();
+  }));
 }
 
 // Nodes with other plans stay members of one cluster, and each learns by itself.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "federation/learner/contribution.h"
+#include "federation/learner/verdict.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/node/consent_fixture.h"
 #include "tests/node/sharing/own_patterns_fixture.h"
@@ -102,6 +103,55 @@ TEST_F(OwnContributionsTest, AContributionOfUnknownPeopleIsTakenBackAtTheStart) 
   ASSERT_TRUE(releases().Delete({{stored[0].id}}).ok());
   Start(stored);
   EXPECT_EQ(removed_.size(), 1U);
+}
+
+// A verdict is a statistic of lessons without noise.
+class OwnVerdictsTest : public OwnContributionsTest {
+ protected:
+  OwnVerdictsTest() {
+    tier_ = privacy::ConsentTier::kPublic;
+    federation::LearnerPlan plan = test::DeltaPlan();
+    plan.frame_id.fill(0x22);
+    plan.strategy.strategy = federation::Strategy::kQualityWeighted;
+    plan_ = std::make_shared<const federation::LearnerPlan>(std::move(plan));
+  }
+  void SetUp() override {
+    OwnContributionsTest::SetUp();
+    ASSERT_TRUE(book_
+                    ->Record({.subject = {.id = "carol"},
+                              .purposes = privacy::consent_purposes::kAll,
+                              .widest = privacy::ConsentTier::kPublic,
+                              .expires_ms = now_.wall_ms + 1'000'000},
+                             now_.wall_ms)
+                    .ok());
+    const uint64_t round = RoundAt(*plan_, now_.wall_ms);
+    auto offered = core_->OfferVerdict(
+        round, EncodeVerdict({.round = round, .gains = {{Digest{1}, {1, 2}}}}, *plan_), now_);
+    ASSERT_TRUE(offered.ok()) << offered.status();
+    own_->RecordContribution(*std::move(offered), {book_->ContributorOf({.user_id = "carol"})},
+                             *core_);
+    ASSERT_EQ(core_->Items().size(), 1U);
+  }
+};
+
+TEST_F(OwnVerdictsTest, AWithdrawalOfAUserWhoseLessonsJudgedTakesItBack) {
+  const std::vector<federation::Item> stored = core_->Items();
+  Start(stored);
+  EXPECT_THAT(removed_, IsEmpty());
+  Withdraw("bob");
+  EXPECT_EQ(core_->Items().size(), 1U) << "nothing of bob judged";
+  Withdraw("carol");
+  EXPECT_THAT(core_->Items(), IsEmpty());
+  Start(stored);  // the process ended between the withdrawal and the removal
+  EXPECT_EQ(removed_.size(), 1U);
+}
+
+TEST_F(OwnVerdictsTest, AStricterTierTakesItBack) {
+  const std::vector<federation::Item> stored = core_->Items();
+  tier_ = privacy::ConsentTier::kDp;
+  Start(stored);
+  EXPECT_EQ(removed_.size(), 1U);
+  EXPECT_THAT(core_->Items(), IsEmpty());
 }
 
 TEST_F(OwnContributionsTest, AnotherTierTakesBackWhatTheFormerOneOffered) {
