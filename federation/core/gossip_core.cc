@@ -352,6 +352,10 @@ std::vector<Item> GossipCore::Items() const {
   return items;
 }
 
+std::vector<IncomingItem> GossipCore::Incoming() const {
+  return state_->exchange.Incoming();
+}
+
 std::vector<Item> GossipCore::NewestDeltas() const {
   std::map<privacy::NodeId, Item> newest;
   for (const auto& [id, item] : state_->exchange.items()) {

@@ -142,6 +142,8 @@ class GossipCore {
   // Works for nodes that are not members, too
   MemberStanding StandingOf(const privacy::NodeId& id) const;
   std::vector<Item> Items() const;  // by id
+  // Items that are being transferred to this node
+  std::vector<IncomingItem> Incoming() const;
   // The update of the highest round (then the newest) of every origin: the input of a round
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
