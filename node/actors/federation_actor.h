@@ -68,8 +68,8 @@ struct FederationActorOptions {
   // Used only by this actor, except View; null: noised centroids are not shared
   sharing::DpCentroids* centroids = nullptr;
   const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
-  uint32_t public_examples = 1;         // least examples of a pattern that is shared or accepted
-  float pattern_quality = 0;            // least quality that a peer's pattern must claim
+  uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
+  float pattern_quality = 0;     // least quality that a peer's pattern must claim
   // Used only on `learning_pool`; null: peers' patterns stay on trial
   sharing::PatternTrial* trial = nullptr;
   sharing::TrialCounters* trial_counters = nullptr;  // null: there are no metrics

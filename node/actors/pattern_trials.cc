@@ -104,8 +104,8 @@ void PatternTrials::Begin(Context& context) {
           LogFailure("a peer's pattern could not be judged", verdict->status());
         }
         patterns_.PostponeTrial(
-            pattern->id, options_.clock->WallMillis() +
-                             std::chrono::milliseconds(limits::kTrialRetry).count());
+            pattern->id,
+            options_.clock->WallMillis() + std::chrono::milliseconds(limits::kTrialRetry).count());
         return absl::OkStatus();
       });
   running_ = started.ok();

@@ -141,7 +141,8 @@ absl::Status Members(CommandContext& context) {
                     self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
                     member.has_patterns() ? Patterns(member.patterns()) : "-", member.node_id()});
   }
-  context.out << FormatTable({"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
+  context.out << FormatTable(
+      {"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
   return absl::OkStatus();
 }
 

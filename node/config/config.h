@@ -111,7 +111,7 @@ struct NodeConfig {
     float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
     // Least lessons of a pattern that leaves under `public` or is accepted
     int public_examples = 1;
-    std::string policy;  // file of the site policy; empty: all tiers, one scope
+    std::string policy;             // file of the site policy; empty: all tiers, one scope
     std::string scope = "default";  // scope of the policy for this node's data
   } privacy;
   struct StorageSection {

@@ -274,10 +274,10 @@ absl::Status NodeImpl::StartFederation() {
   options.centroids = centroids_.get();
   options.pattern_quality = limits::kMinPeerPatternQuality;
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
-  pattern_trial_ = std::make_unique<sharing::PatternTrial>(sharing::PatternTrialOptions{
-      .min_rating = config_.learning.min_rating,
-      .similarity = RelatedSimilarity(),
-      .general = general_passages_.measured});
+  pattern_trial_ = std::make_unique<sharing::PatternTrial>(
+      sharing::PatternTrialOptions{.min_rating = config_.learning.min_rating,
+                                   .similarity = RelatedSimilarity(),
+                                   .general = general_passages_.measured});
   options.trial = pattern_trial_.get();
   options.trial_counters = &trial_counters_;
   options.frame = frame_.get();

@@ -92,10 +92,10 @@ void AddTrialMetrics(const sharing::TrialCounters& trials, metrics::Metrics* met
                        double refused = 0;
                        double centroids = 0;
                        for (const auto& [standing, count] : standings) {
-                         (storage::Serves(standing)                         ? serving
-                          : storage::IsRefused(standing)                    ? refused
+                         (storage::Serves(standing)                          ? serving
+                          : storage::IsRefused(standing)                     ? refused
                           : standing == storage::PatternStanding::kNoAdapter ? centroids
-                                                                            : trial) +=
+                                                                             : trial) +=
                              static_cast<double>(count);
                        }
                        return std::vector<metrics::Metrics::Sample>{{"serving", serving},

@@ -54,9 +54,8 @@ absl::StatusOr<serving::RangedPart> PartOf(const storage::Pattern& pattern,
   const serving::BankRange range =
       pattern.bank < first ? serving::RangeOfBanks(pattern.bank, pattern.bank + size_t{1})
                            : serving::BankRange();
-  return serving::RangedPart{.adapter = inference::StaticTalora(adapter),
-                             .t_min = range.t_min,
-                             .t_max = range.t_max};
+  return serving::RangedPart{
+      .adapter = inference::StaticTalora(adapter), .t_min = range.t_min, .t_max = range.t_max};
 }
 
 // Returns the loss under one masking.
@@ -68,9 +67,9 @@ absl::StatusOr<double> LossOf(const learning::LearningServices& services,
     yielded = learning::YieldBetweenPieces(services);
     return !yielded.ok();
   };
-  const auto table = inference::EvaluateNelbo(
-      *services.transformer, std::span(&text, 1), serving::MixesOf(parts),
-      {.draws = kTrialDraws, .seed = seed, .cancelled = stop});
+  const auto table =
+      inference::EvaluateNelbo(*services.transformer, std::span(&text, 1), serving::MixesOf(parts),
+                               {.draws = kTrialDraws, .seed = seed, .cancelled = stop});
   RETURN_IF_ERROR(yielded);
   RETURN_IF_ERROR(table.status());
   return table->nats.front();
@@ -151,8 +150,7 @@ absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningService
                MessageOf(part.status()));
     return verdict;
   }
-  ASSIGN_OR_RETURN(const std::vector<NearLesson> lessons,
-                   LessonsNear(services, pattern.embedding));
+  ASSIGN_OR_RETURN(const std::vector<NearLesson> lessons, LessonsNear(services, pattern.embedding));
   verdict.lessons = lessons.size();
   if (!lessons.empty()) {
     ASSIGN_OR_RETURN(const learning::PairedGain gain, GainOnLessons(services, *part, lessons));

@@ -72,9 +72,9 @@ class PatternTrial {
   };
   absl::StatusOr<std::vector<NearLesson>> LessonsNear(const learning::LearningServices& services,
                                                       std::span<const float> centroid);
-  absl::StatusOr<learning::PairedGain> GainOnLessons(
-      const learning::LearningServices& services, const serving::RangedPart& part,
-      std::span<const NearLesson> lessons) const;
+  absl::StatusOr<learning::PairedGain> GainOnLessons(const learning::LearningServices& services,
+                                                     const serving::RangedPart& part,
+                                                     std::span<const NearLesson> lessons) const;
 
   const PatternTrialOptions options_;
   learning::GeneralTextGate general_;

@@ -62,9 +62,9 @@ absl::Status PeerPatterns::Load() {
     token = page.next_page_token;
   } while (!token.empty());
   for (const storage::Pattern& pattern : untried) {
-    RETURN_IF_ERROR(SetStanding(pattern.id, held_[pattern.id].adapter,
-                                pattern.adapter_name.empty() ? PatternStanding::kNoAdapter
-                                                             : PatternStanding::kTrial));
+    RETURN_IF_ERROR(SetStanding(
+        pattern.id, held_[pattern.id].adapter,
+        pattern.adapter_name.empty() ? PatternStanding::kNoAdapter : PatternStanding::kTrial));
   }
   return absl::OkStatus();
 }

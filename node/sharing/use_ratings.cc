@@ -39,8 +39,7 @@ std::optional<RatedUse> RatedUseOf(const storage::Trajectory& trajectory) {
 
 void UseRatings::Add(const std::string& adapter, const std::string& response_id, float rating) {
   auto& ratings = by_adapter_[adapter];
-  const auto known = std::ranges::find(ratings, response_id,
-                                       &std::pair<std::string, float>::first);
+  const auto known = std::ranges::find(ratings, response_id, &std::pair<std::string, float>::first);
   if (known != ratings.end()) {
     known->second = rating;
     return;

@@ -168,8 +168,8 @@ absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
   const auto form = reader.Read<uint8_t>();
   const auto standing = reader.Read<uint8_t>();
   (void)reader.ReadBytes(kSlotPadding);
-  if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) ||
-      !IsStanding(*standing) || *live > 1 || *form != (*live == 1 ? kLiveSlotRow : kFreeSlotRow)) {
+  if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) || !IsStanding(*standing) ||
+      *live > 1 || *form != (*live == 1 ? kLiveSlotRow : kFreeSlotRow)) {
     return Corrupt("slot");
   }
   SlotRow row{.id = *id,
@@ -213,8 +213,8 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
   v1::PatternMeta meta;
   MetaRow row;
   if (!meta.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      meta.bank() >= limits::kMaxBanks || !IsTier(meta.tier()) ||
-      !IsStanding(meta.standing()) || !CopyExactly(meta.origin(), &row.pattern.origin)) {
+      meta.bank() >= limits::kMaxBanks || !IsTier(meta.tier()) || !IsStanding(meta.standing()) ||
+      !CopyExactly(meta.origin(), &row.pattern.origin)) {
     return Corrupt("meta");
   }
   row.slot = meta.slot();

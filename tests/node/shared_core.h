@@ -25,8 +25,8 @@ class SharedPatterns {
  public:
   explicit SharedPatterns(const std::shared_ptr<const inference::Model>& model)
       : transformer_(model, SerialRunner()),
-        frame_(inference::RandomFrame(*model, limits::kPatternCoreRank, limits::kFrameSeed)
-                   .value()) {}
+        frame_(
+            inference::RandomFrame(*model, limits::kPatternCoreRank, limits::kFrameSeed).value()) {}
 
   const inference::ProjectionFrame& frame() const { return frame_; }
   const inference::Model& model() const { return transformer_.model(); }

@@ -64,8 +64,8 @@ class NodePeerPatternsTest : public FederatedNodeTest {
     request.set_id(ToHex(storage::PatternId{id}));
     pattern::v1::GetPatternResponse response;
     grpc::ClientContext context;
-    const auto status = pattern::v1::PatternService::NewStub(channel_)->GetPattern(
-        &context, request, &response);
+    const auto status =
+        pattern::v1::PatternService::NewStub(channel_)->GetPattern(&context, request, &response);
     return status.ok() ? std::optional(response.pattern()) : std::nullopt;
   }
   bool HasStanding(uint8_t id, pattern::v1::PatternStanding standing) {

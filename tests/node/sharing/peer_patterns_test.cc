@@ -240,9 +240,7 @@ class PatternTrialsTest : public PeerPatternsTest {
     }
     return ids;
   }
-  bool Serves(uint16_t n) {
-    return std::ranges::count(Found(), ToHex(Shared(n, 0).id)) == 1;
-  }
+  bool Serves(uint16_t n) { return std::ranges::count(Found(), ToHex(Shared(n, 0).id)) == 1; }
   // Ends the trial of the pattern that is next.
   void EndNext(PatternStanding standing) {
     const auto next = peers_->NextTrial(0);
@@ -265,8 +263,8 @@ class PatternTrialsTest : public PeerPatternsTest {
                             .cores = {.rank_of_target = {{trained_.target, kRank}},
                                       .banks = inference::kTimestepBanks}};
     auto core = federation::GossipCore::Create(config, peer, test::EntropyOf(1), 1, kNow).value();
-    const auto record = privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic,
-                                                     test::kWallStart, peer);
+    const auto record =
+        privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, test::kWallStart, peer);
     EXPECT_TRUE(core->SetConsent(record, kNow).ok());
     return core;
   }
