@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "federation/patterns/shared_pattern.h"
+#include "inference/adapter/bank.h"
 #include "inference/adapter/projection_frame.h"
 #include "inference/retrieval/prompt_embedding.h"
 #include "inference/train/trainer.h"
