@@ -25,5 +25,13 @@ inline constexpr char kCallerUnknown[] = "CALLER_UNKNOWN";
 inline constexpr char kPatternTooWeak[] = "PATTERN_TOO_WEAK";
 // A peer's pattern has the id of another node's pattern, or of a pattern of this node.
 inline constexpr char kPatternTaken[] = "PATTERN_TAKEN";
+// Too many patterns of peers wait for their trial; this one is taken once fewer wait.
+inline constexpr char kPatternTrialsFull[] = "PATTERN_TRIALS_FULL";
+// A peer's pattern was dropped: it made this node's lessons near it worse, or general text, or its
+// adapter does not fit, or users rated completions that used it badly.
+inline constexpr char kPatternLessonsWorse[] = "PATTERN_LESSONS_WORSE";
+inline constexpr char kPatternGeneralTextWorse[] = "PATTERN_GENERAL_TEXT_WORSE";
+inline constexpr char kPatternUnusable[] = "PATTERN_UNUSABLE";
+inline constexpr char kPatternRatedBadly[] = "PATTERN_RATED_BADLY";
 
 }  // namespace ruvd::reasons

@@ -350,6 +350,10 @@ std::vector<Item> GossipCore::Items() const {
   return items;
 }
 
+std::vector<IncomingItem> GossipCore::Incoming() const {
+  return state_->exchange.Incoming();
+}
+
 const GossipCounters& GossipCore::counters() const {
   return state_->outbox.counters();
 }

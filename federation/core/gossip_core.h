@@ -141,6 +141,8 @@ class GossipCore {
   // Works for nodes that are not members, too
   MemberStanding StandingOf(const privacy::NodeId& id) const;
   std::vector<Item> Items() const;  // by id
+  // Items that are being transferred to this node
+  std::vector<IncomingItem> Incoming() const;
   const GossipCounters& counters() const;
   privacy::ConsentTier consent() const;
   size_t active_links() const;

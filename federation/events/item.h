@@ -53,6 +53,13 @@ struct Item {
   std::shared_ptr<const std::string> payload;
 };
 
+// An item of which this node has the checked manifest and not yet the whole payload.
+struct IncomingItem {
+  ItemKind kind = ItemKind::kPattern;
+  privacy::NodeId origin{};
+  int64_t created_ms = 0;
+};
+
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. It trusts the store, because signatures were checked before the item was
 // written.

@@ -78,6 +78,8 @@ class ItemExchange {
 
   // Returns whether payloads are being transferred to this node.
   bool transferring() const { return fetcher_.transferring(); }
+  // Returns the items whose payloads are being transferred.
+  std::vector<IncomingItem> Incoming() const { return fetcher_.Incoming(); }
 
   void Restore(std::vector<Item> items, Instant now);
   // Signs and spreads a checked payload.

@@ -129,6 +129,17 @@ void Fetcher::Forget(const Digest& id) {
   }
 }
 
+std::vector<IncomingItem> Fetcher::Incoming() const {
+  std::vector<IncomingItem> incoming;
+  incoming.reserve(transfers_.size());
+  for (const auto& [id, transfer] : transfers_) {
+    incoming.push_back({.kind = transfer.item.manifest.kind,
+                        .origin = transfer.item.header.sender_id,
+                        .created_ms = transfer.item.header.created_ms});
+  }
+  return incoming;
+}
+
 std::vector<std::pair<Digest, int64_t>> Fetcher::ForgetOrigin(const privacy::NodeId& origin) {
   std::vector<std::pair<Digest, int64_t>> forgotten;
   for (const auto& [id, transfer] : transfers_) {

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "federation/events/actions.h"
+#include "federation/events/item.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/partial_payloads.h"
 #include "federation/link/token_bucket.h"
@@ -49,6 +50,8 @@ class Fetcher {
   void Start(PendingItem item, LinkId link);
   bool Transferring(const Digest& id) const { return transfers_.contains(id); }
   bool transferring() const { return !transfers_.empty(); }
+  // Returns the items whose payloads are being transferred.
+  std::vector<IncomingItem> Incoming() const;
   // Adds a source for an item that is wanted or in transfer; does nothing for other items.
   void AddAnnouncer(const Digest& id, LinkId link);
   // This link does not have the item after all.

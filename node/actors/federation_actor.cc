@@ -74,6 +74,7 @@ class FederationActorImpl final : public sharing::FederationActor {
   void OnPatternStored(const storage::PatternId& id) override { Control(PatternStored{id}); }
 
   void OnLessonsWithdrawn() override { Control(LessonsWithdrawn{}); }
+  void OnRated(sharing::RatedUse use) override { Control(CompletionRated{std::move(use)}); }
 
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     ref_.Ask<sharing::FederationView>(

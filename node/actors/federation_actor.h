@@ -26,6 +26,8 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/pattern_trial.h"
+#include "node/sharing/trial_counters.h"
 #include "node/sharing/trust_records.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
@@ -69,8 +71,11 @@ struct FederationActorOptions {
   // Used only by this actor, except View; null: noised centroids are not shared
   sharing::DpCentroids* centroids = nullptr;
   const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
-  uint32_t public_examples = 1;         // least examples of a pattern that is shared or accepted
-  float pattern_quality = 0;            // least quality that a peer's pattern must claim
+  uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
+  float pattern_quality = 0;     // least quality that a peer's pattern must claim
+  // Used only on `learning_pool`; null: peers' patterns stay on trial
+  sharing::PatternTrial* trial = nullptr;
+  sharing::TrialCounters* trial_counters = nullptr;  // null: there are no metrics
   learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;

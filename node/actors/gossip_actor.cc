@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
+#include "node/actors/pattern_trials.h"
 #include "node/actors/round_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/link_sinks.h"
@@ -46,6 +47,7 @@ class GossipActor final : public runtime::Actor<Message> {
         own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
                       options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
+        trials_(options_, peer_patterns_),
         shared_items_(*options.consent) {
     if (options_.rounds) {
       rounds_.emplace(options_, own_patterns_,
@@ -124,6 +126,7 @@ class GossipActor final : public runtime::Actor<Message> {
     WithdrawExpired(context);
     trust_.LogIfRevocationListStale(*core_, Now());
     OfferCentroids(context);
+    trials_.OnTick(*core_, context);
     if (rounds_) {
       rounds_->OnTick(*core_, consent_since_ms_, context);
     }
@@ -155,6 +158,10 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     return absl::OkStatus();
   }
+  absl::Status On(CompletionRated& message, Context&) override {
+    trials_.OnRated(message.use);
+    return absl::OkStatus();
+  }
   absl::Status On(ViewRequest& message, Context& context) override {
     sharing::FederationView view;
     view.members = core_->Members();
@@ -164,6 +171,7 @@ class GossipActor final : public runtime::Actor<Message> {
       view.refused[reason] += count;
     }
     view.accepted = core_->counters().accepted_items;
+    view.patterns = trials_.View(*core_);
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
@@ -237,6 +245,7 @@ class GossipActor final : public runtime::Actor<Message> {
     for (const federation::Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
+    trials_.OnRestored(*core_);
     if (rounds_) {
       rounds_->OnRestored(*core_, context);
     }
@@ -454,6 +463,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::PeerPatterns peer_patterns_;
   sharing::OwnPatterns own_patterns_;
   sharing::OwnWithdrawals withdrawals_;
+  PatternTrials trials_;
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::LinkSinks sinks_;

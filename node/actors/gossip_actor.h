@@ -14,6 +14,7 @@
 #include "node/runtime/actor.h"
 #include "node/runtime/ask.h"
 #include "node/sharing/federation.h"
+#include "node/sharing/use_ratings.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd::actors {
@@ -51,6 +52,9 @@ struct PatternStored {
   storage::PatternId id{};
 };
 struct LessonsWithdrawn {};
+struct CompletionRated {
+  sharing::RatedUse use;
+};
 struct ViewRequest {
   runtime::ReplyTo<sharing::FederationView> reply;
 };
@@ -68,8 +72,8 @@ struct PreviewRequest {
 // The messages of the federation actor.
 using GossipMessage =
     std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick, LeaveRequest,
-                 NodesRevoked, CertificateRenewed, PatternStored, LessonsWithdrawn, ViewRequest,
-                 ConsentRequest, ConsentsChanged, PreviewRequest>;
+                 NodesRevoked, CertificateRenewed, PatternStored, LessonsWithdrawn, CompletionRated,
+                 ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // Makes the actor behind FederationActor. It owns the gossip core, carries out its actions, and
 // turns items into patterns and the federated adapter.

@@ -26,6 +26,7 @@ class IsolatedFederation final : public sharing::FederationActor {
   void SetCertificate(privacy::AdmissionCert) override {}
   void OnPatternStored(const storage::PatternId&) override {}
   void OnLessonsWithdrawn() override {}
+  void OnRated(sharing::RatedUse) override {}
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     sharing::FederationView view;
     view.now = clock_.Now();

@@ -172,7 +172,11 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         [reactor, response](const absl::StatusOr<sharing::FederationView>& view) {
           if (view.ok()) {
             for (const federation::Member& member : view->members) {
-              WriteMember(member, view->now, response->add_members());
+              admin::v1::Member* const message = response->add_members();
+              WriteMember(member, view->now, message);
+              if (const auto own = view->patterns.find(member.id); own != view->patterns.end()) {
+                *message->mutable_patterns() = own->second;
+              }
             }
           }
           reactor->Finish(ToRpcStatus(view.status()));

@@ -370,6 +370,7 @@ void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message
   message->set_updated_ms(pattern.updated_ms);
   message->set_expires_ms(pattern.expires_ms);
   message->set_last_used_ms(pattern.last_used_ms);
+  message->set_standing(static_cast<pattern::v1::PatternStanding>(pattern.standing));
 }
 
 }  // namespace ruvd::api

@@ -55,7 +55,22 @@ bool SameContent(const storage::Pattern& a, const storage::Pattern& b) {
          a.quality == b.quality && a.tier == b.tier && a.examples == b.examples &&
          a.origin == b.origin && a.created_ms == b.created_ms && a.expires_ms == b.expires_ms &&
          a.adapter_name == b.adapter_name && a.adapter_version == b.adapter_version &&
-         a.payload == b.payload;
+         a.payload == b.payload && a.standing == b.standing;
+}
+
+// A pattern of another node that an operator stores serves without a trial, because the operator
+// decided so. A trial of the same adapter goes on, and its result stays.
+storage::PatternStanding StandingOf(const storage::Pattern& pattern, const Digest& self,
+                                    const storage::Pattern* existing) {
+  if (pattern.origin == self) {
+    return storage::PatternStanding::kOwn;
+  }
+  if (existing != nullptr && existing->adapter_name == pattern.adapter_name &&
+      existing->adapter_version == pattern.adapter_version) {
+    return existing->standing;
+  }
+  return pattern.adapter_name.empty() ? storage::PatternStanding::kNoAdapter
+                                      : storage::PatternStanding::kServing;
 }
 
 // Compares all fields that peers get, except the core.
@@ -248,6 +263,7 @@ absl::Status PatternUpsert::RunOnce(const storage::PatternId& id,
   ASSIGN_OR_RETURN(storage::Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
   RETURN_IF_ERROR(ReadAdapter(request, stored, found.Payload(), &pattern));
+  pattern.standing = StandingOf(pattern, options_.self, stored);
   const bool whole = stored != nullptr && !found.damaged;
   const bool same = whole && SameContent(*stored, pattern);
   if (same || (whole && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms)) {

@@ -105,6 +105,24 @@ absl::Status Status(CommandContext& context) {
   return absl::OkStatus();
 }
 
+// Describes what became of the patterns that a member offers.
+std::string Patterns(const admin::v1::PeerPatternStatus& patterns) {
+  std::string text = fmt::format("{} of {} serve", patterns.taken(), patterns.offered());
+  const uint32_t waiting = patterns.on_trial() + patterns.deferred() + patterns.fetching();
+  if (waiting > 0) {
+    text += fmt::format("; {} on trial, {} deferred, {} not here yet, the newest {:.0f} s old",
+                        patterns.on_trial(), patterns.deferred(), patterns.fetching(),
+                        patterns.lag_seconds());
+  }
+  if (patterns.without_adapter() > 0) {
+    text += fmt::format("; {} without adapter", patterns.without_adapter());
+  }
+  if (!patterns.refused().empty()) {
+    text += "; refused: " + PrintableLine(Counts(patterns.refused()));
+  }
+  return text;
+}
+
 absl::Status Members(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -121,9 +139,10 @@ absl::Status Members(CommandContext& context) {
     rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",
                     self || member.rtt_ms() == 0 ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
                     self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
-                    member.node_id()});
+                    member.has_patterns() ? Patterns(member.patterns()) : "-", member.node_id()});
   }
-  context.out << FormatTable({"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "ID"}, rows);
+  context.out << FormatTable(
+      {"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
   return absl::OkStatus();
 }
 

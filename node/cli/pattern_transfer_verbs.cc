@@ -56,6 +56,12 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
                                  .exported_ms = SystemClock().WallMillis(),
                                  .without_adapters = flags.without_adapters}));
   const auto write = [&](Pattern& listed) -> absl::Status {
+    // What is on trial or was refused is of no use to another node, which would not try it again.
+    if (listed.standing() != pattern::v1::PATTERN_STANDING_OWN &&
+        listed.standing() != pattern::v1::PATTERN_STANDING_SERVING &&
+        listed.standing() != pattern::v1::PATTERN_STANDING_NO_ADAPTER) {
+      return absl::OkStatus();
+    }
     if (flags.without_adapters || listed.adapter_name().empty()) {
       return writer->Add(listed);
     }

@@ -41,6 +41,25 @@ std::string TimeOr(int64_t ms, const char* otherwise) {
   return ms == 0 ? otherwise : FormatTime(ms) + " UTC";
 }
 
+const char* StandingLabel(pattern::v1::PatternStanding standing) {
+  switch (standing) {
+    case pattern::v1::PATTERN_STANDING_TRIAL:
+      return "on trial";
+    case pattern::v1::PATTERN_STANDING_LESSONS_WORSE:
+      return "refused: own lessons got worse";
+    case pattern::v1::PATTERN_STANDING_GENERAL_TEXT_WORSE:
+      return "refused: general text got worse";
+    case pattern::v1::PATTERN_STANDING_UNUSABLE:
+      return "refused: its adapter does not fit";
+    case pattern::v1::PATTERN_STANDING_RATED_BADLY:
+      return "dropped: rated badly";
+    case pattern::v1::PATTERN_STANDING_NO_ADAPTER:
+      return "has no adapter";
+    default:
+      return "serves";
+  }
+}
+
 std::vector<std::string> Row(const Pattern& pattern) {
   return {pattern.id(),
           fmt::format("{}", pattern.bank()),
@@ -50,12 +69,13 @@ std::vector<std::string> Row(const Pattern& pattern) {
           fmt::format("{}", pattern.examples()),
           TierLabel(pattern.tier()),
           ShortId(pattern.origin()),
+          StandingLabel(pattern.standing()),
           Adapter(pattern)};
 }
 
 const std::vector<std::string>& Header() {
   static const auto* const header = new std::vector<std::string>{
-      "ID", "BANK", "TASK", "QUALITY", "USES", "EXAMPLES", "TIER", "ORIGIN", "ADAPTER"};
+      "ID", "BANK", "TASK", "QUALITY", "USES", "EXAMPLES", "TIER", "ORIGIN", "STANDING", "ADAPTER"};
   return *header;
 }
 
@@ -124,6 +144,7 @@ absl::Status Show(CommandContext& context, const std::string& id, bool embedding
       {"examples", fmt::format("{}", pattern.examples())},
       {"tier", TierLabel(pattern.tier())},
       {"origin", pattern.origin()},
+      {"standing", StandingLabel(pattern.standing())},
       {"created", TimeOr(pattern.created_ms(), "-")},
       {"updated", TimeOr(pattern.updated_ms(), "-")},
       {"expires", TimeOr(pattern.expires_ms(), "never")},

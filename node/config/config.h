@@ -110,9 +110,9 @@ struct NodeConfig {
     // Noised centroids show where lessons lie, so they must be switched on.
     bool centroids = false;
     float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
-    int public_examples =
-        10;              // least lessons of a pattern that leaves under `public` or is accepted
-    std::string policy;  // file of the site policy; empty: all tiers, one scope
+    // Least lessons of a pattern that leaves under `public` or is accepted
+    int public_examples = 1;
+    std::string policy;             // file of the site policy; empty: all tiers, one scope
     std::string scope = "default";  // scope of the policy for this node's data
   } privacy;
   struct StorageSection {

@@ -207,10 +207,13 @@ const std::array kKeys = {
     ConfigKey{"privacy", "centroid_epsilon",
               "Epsilon at `delta` that one release of centroids costs each lesson.",
               RUVD_FIELD(float, privacy.centroid_epsilon), 1e-3, 10'000},
-    ConfigKey{"privacy", "public_examples",
-              "Least number of lessons of a pattern that leaves under tier public or is accepted "
-              "from a peer. A pattern of one lesson would reveal the embedding of its prompt.",
-              RUVD_FIELD(int, privacy.public_examples), 1, kMaxEntries},
+    ConfigKey{
+        "privacy", "public_examples",
+        "Least number of lessons of a pattern that leaves under tier public or is accepted "
+        "from a peer. A pattern of one lesson reveals the embedding of its prompt to the members "
+        "of the cluster, which consent to tier public covers; a larger number hides it in a "
+        "mean.",
+        RUVD_FIELD(int, privacy.public_examples), 1, kMaxEntries},
     ConfigKey{
         "privacy", "policy",
         "TOML file of the site policy; if empty, every tier is allowed in the scope `default`.",

@@ -59,7 +59,8 @@ absl::Status NodeImpl::Start() {
                   .actors = actors_.get(),
                   .throttle = throttle_.get(),
                   .ledger = ledger_.get(),
-                  .delta = double{config_.privacy.delta}},
+                  .delta = double{config_.privacy.delta},
+                  .trials = &trial_counters_},
                  metrics_.get());
   return absl::OkStatus();
 }

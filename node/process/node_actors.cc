@@ -161,6 +161,9 @@ absl::Status NodeImpl::StartLearning() {
     if (auto rating = learning::RatingOf(trajectory)) {
       deep_->OnRated(*std::move(rating));
     }
+    if (auto use = sharing::RatedUseOf(trajectory)) {
+      federation_->OnRated(*std::move(use));
+    }
   };
   learning.withdraw = [this](const storage::LearningChange& change) {
     return actors::WithdrawDeep(*catalog_, change);
@@ -275,6 +278,12 @@ absl::Status NodeImpl::StartFederation() {
   options.centroids = centroids_.get();
   options.pattern_quality = limits::kMinPeerPatternQuality;
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
+  pattern_trial_ = std::make_unique<sharing::PatternTrial>(
+      sharing::PatternTrialOptions{.min_rating = config_.learning.min_rating,
+                                   .similarity = RelatedSimilarity(),
+                                   .general = general_passages_.measured});
+  options.trial = pattern_trial_.get();
+  options.trial_counters = &trial_counters_;
   options.frame = frame_.get();
   options.learning = ServicesOfLearning();
   options.throttle = throttle_.get();

@@ -51,6 +51,8 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/pattern_trial.h"
+#include "node/sharing/trial_counters.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
 #include "storage/changes/change_store.h"
@@ -104,6 +106,8 @@ class NodeImpl final : public Node {
   absl::Status StartLearning();
   absl::Status StartDeep(const learning::LearningServices& services);
   absl::Status LoadGeneralText();
+  // Returns the least cosine at which a pattern is found for a request.
+  float RelatedSimilarity() const { return tuning_.similarity.value_or(Scale().related); }
   const inference::SimilarityThresholds& Scale() const {
     return package_.whitening == nullptr ? inference::kPlainSimilarity
                                          : inference::kWhitenedSimilarity;
@@ -162,6 +166,9 @@ class NodeImpl final : public Node {
   // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;
   std::unique_ptr<sharing::ContributionJudge> contribution_judge_;
+  // Used on learning_pool_ only; null: the node does not federate
+  std::unique_ptr<sharing::PatternTrial> pattern_trial_;
+  sharing::TrialCounters trial_counters_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;

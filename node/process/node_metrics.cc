@@ -82,6 +82,36 @@ void AddLedgerMetrics(const storage::PrivacyLedgerStore& ledger, double delta,
                      }));
 }
 
+void AddTrialMetrics(const sharing::TrialCounters& trials, metrics::Metrics* metrics) {
+  metrics->AddReader("ruvd_peer_patterns", "Patterns of peers in the store, by what they may do",
+                     "standing", false, [&trials] {
+                       const auto standings = trials.Get().standings;
+                       double serving = 0;
+                       double trial = 0;
+                       double refused = 0;
+                       double centroids = 0;
+                       for (const auto& [standing, count] : standings) {
+                         (storage::Serves(standing)                          ? serving
+                          : storage::IsRefused(standing)                     ? refused
+                          : standing == storage::PatternStanding::kNoAdapter ? centroids
+                                                                             : trial) +=
+                             static_cast<double>(count);
+                       }
+                       return std::vector<metrics::Metrics::Sample>{{"serving", serving},
+                                                                    {"trial", trial},
+                                                                    {"refused", refused},
+                                                                    {"no_adapter", centroids}};
+                     });
+  metrics->AddReader("ruvd_peer_patterns_refused_total", "Patterns of peers that were refused",
+                     "reason", true, [&trials] {
+                       std::vector<metrics::Metrics::Sample> samples;
+                       for (const auto& [reason, count] : trials.Get().refused) {
+                         samples.push_back({reason, static_cast<double>(count)});
+                       }
+                       return samples;
+                     });
+}
+
 }  // namespace
 
 uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
@@ -95,6 +125,9 @@ uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
 void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
+  if (sources.trials != nullptr) {
+    AddTrialMetrics(*sources.trials, metrics);
+  }
   if (sources.ledger != nullptr) {
     AddLedgerMetrics(*sources.ledger, sources.delta, metrics);
   }

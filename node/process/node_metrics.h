@@ -10,6 +10,7 @@
 #include "node/metrics/metrics.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/inference.h"
+#include "node/sharing/trial_counters.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -25,6 +26,7 @@ struct MetricSources {
   const learning::LearningThrottle* throttle = nullptr;
   const storage::PrivacyLedgerStore* ledger = nullptr;  // null: nothing with noise leaves
   double delta = 1e-6;                                  // at which epsilons are stated
+  const sharing::TrialCounters* trials = nullptr;       // of peers' patterns
 };
 
 // Adds the readers of a node's state. Events are counted where they happen.

@@ -47,7 +47,7 @@ absl::Status NodeImpl::OpenStores() {
   patterns.ef_construction = limits::kPatternLinkBreadth;
   ASSIGN_OR_RETURN(patterns_, storage::PatternStore::Open(*database_, patterns));
   inference::SelectionOptions selection;
-  selection.threshold = tuning_.similarity.value_or(Scale().related);
+  selection.threshold = RelatedSimilarity();
   serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
                                          .folder = AdapterDirOf(config_),
                                          .state = state_.get(),

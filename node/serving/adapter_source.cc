@@ -15,6 +15,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/serving/bank_range.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
 
@@ -42,14 +43,6 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
     bb += static_cast<double>(b[i]) * b[i];
   }
   return aa > 0 && bb > 0 ? static_cast<float>(product / std::sqrt(aa * bb)) : 0.0F;
-}
-
-// Returns the largest t below bank `bank`: 0 before the first bank, 1 after the last.
-float LastBelow(size_t bank) {
-  if (bank == 0 || bank == inference::kTimestepBanks) {
-    return bank == 0 ? 0.0F : 1.0F;
-  }
-  return std::nextafter(inference::kBankBoundaries.at(bank - 1), 0.0F);
 }
 
 }  // namespace
@@ -99,12 +92,13 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
 
 void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
                              ChosenAdapters* chosen) {
+  const BankRange range = RangeOfBanks(begin, end);
   for (size_t i = 0; i < choice.parts.size(); ++i) {
     const Part& part = choice.parts[i];
     chosen->parts.push_back({.adapter = part.adapter,
                              .weight = part.weight,
-                             .t_min = LastBelow(begin),
-                             .t_max = LastBelow(end)});
+                             .t_min = range.t_min,
+                             .t_max = range.t_max});
     const AdapterUse& use = choice.uses[i];
     const bool known =
         std::any_of(chosen->uses.begin(), chosen->uses.end(), [&use](const AdapterUse& other) {

@@ -59,11 +59,11 @@ class AdapterSource {
   // compared with others and with the threshold. A null function means 1 for all.
   using PatternFactor = std::function<float(const std::string& pattern_id)>;
 
-  // Returns whether Choose needs the prompt's embedding: a pattern is stored that may be found, or
-  // a configured adapter acts for some prompts only. If it returned false, the embedding may be
+  // Returns whether Choose needs the prompt's embedding: a pattern is stored that serves, or a
+  // configured adapter acts for some prompts only. If it returned false, the embedding may be
   // left empty.
   bool ReadsEmbedding(std::span<const AdapterChoice> choices) const {
-    return patterns_.size() > 0 || catalog_.ReadsEmbedding(choices);
+    return patterns_.serving() > 0 || catalog_.ReadsEmbedding(choices);
   }
   // `choices` name adapters of the catalogue; empty means the configured ones. With an empty
   // embedding no pattern is found, nor an adapter that acts for some prompts only. Returns the

@@ -25,6 +25,7 @@ absl::StatusOr<std::vector<inference::RetrievedPattern>> StorePatternIndex::Sear
   storage::PatternSearchOptions options;
   options.k = static_cast<size_t>(k);
   options.filter.bank = static_cast<uint32_t>(bank);
+  options.filter.serving = true;
   std::vector<storage::PatternHit> hits;
   bool all = false;
   while (hits.size() < static_cast<size_t>(k) && !all) {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "federation/events/actions.h"
 #include "federation/link/link_channel.h"
+#include "node/sharing/use_ratings.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
@@ -39,6 +40,7 @@ struct FederationView {
   TimePoint now;                             // the time that last_heard is compared with
   std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
+  std::map<privacy::NodeId, admin::v1::PeerPatternStatus> patterns;  // by the peer that offers them
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life
@@ -89,6 +91,9 @@ class FederationActor {
 
   // Offers a new or changed pattern of this node, as far as consent allows.
   virtual void OnPatternStored(const storage::PatternId& id) = 0;
+
+  // A user rated a completion: patterns of peers that serve badly are dropped.
+  virtual void OnRated(RatedUse use) = 0;
 
   // Returns the state for the operator; DEADLINE_EXCEEDED or ACTOR_STOPPED if the actor does not
   // answer.

@@ -6,20 +6,23 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/gossip/manifest.h"
 #include "federation/limits.h"
 #include "node/log/log.h"
 #include "node/reasons.h"
+#include "node/sharing/limits.h"
 #include "node/sharing/shared_items.h"
 #include "privacy/consent/withdrawal.h"
 
 namespace ruvd::sharing {
 namespace {
+
+using storage::PatternStanding;
 
 constexpr uint32_t kPage = 256;
 // Tries to write a pattern that other code changes between reading and writing.
@@ -33,20 +36,89 @@ int64_t EndOf(const storage::Pattern& former, const storage::Pattern& newer) {
   return by_itself ? newer.expires_ms : former.expires_ms;
 }
 
+// Refusals that say something about the pattern or this node's limits, not about the store.
+bool IsRefusal(const std::string& reason) {
+  return reason == reasons::kPatternTooWeak || reason == reasons::kPatternTaken ||
+         reason == reasons::kPatternTrialsFull || reason == reasons::kPatternRatedBadly;
+}
+
 }  // namespace
 
 absl::Status PeerPatterns::Load() {
+  std::vector<storage::Pattern> untried;
+  followed_ = patterns_.Stats().last_sequence;
   std::string token;
   do {
     ASSIGN_OR_RETURN(const storage::PatternPage page, patterns_.List(kPage, token));
     for (const storage::Pattern& pattern : page.patterns) {
-      if (pattern.origin != self_) {
-        held_[pattern.origin][pattern.id] = pattern.updated_ms;
+      if (pattern.origin == self_) {
+        continue;
+      }
+      Hold(pattern);
+      if (pattern.standing == PatternStanding::kOwn) {
+        untried.push_back(pattern);
       }
     }
     token = page.next_page_token;
   } while (!token.empty());
+  for (const storage::Pattern& pattern : untried) {
+    RETURN_IF_ERROR(SetStanding(
+        pattern.id, held_[pattern.id].adapter,
+        pattern.adapter_name.empty() ? PatternStanding::kNoAdapter : PatternStanding::kTrial));
+  }
   return absl::OkStatus();
+}
+
+absl::Status PeerPatterns::FollowChanges() {
+  const absl::StatusOr<storage::PatternChangePage> page = patterns_.Changes(followed_, kPage);
+  if (absl::IsFailedPrecondition(page.status())) {  // the log was cut
+    held_.clear();
+    of_origin_.clear();
+    on_trial_.clear();
+    serving_.clear();
+    trials_ = 0;
+    return Load();
+  }
+  RETURN_IF_ERROR(page.status());
+  for (const storage::PatternChange& change : page->changes) {
+    if (change.kind != storage::PatternChangeKind::kPut && held_.contains(change.id) &&
+        absl::IsNotFound(patterns_.GetWithoutPayload(change.id).status())) {
+      Forget(change.id);
+    }
+  }
+  followed_ = page->last_sequence;
+  return absl::OkStatus();
+}
+
+void PeerPatterns::Hold(const storage::Pattern& pattern) {
+  Forget(pattern.id);
+  const std::string adapter = AdapterLabelOf(pattern);
+  held_[pattern.id] = {.origin = pattern.origin,
+                       .updated_ms = pattern.updated_ms,
+                       .standing = pattern.standing,
+                       .adapter = adapter};
+  of_origin_[pattern.origin].emplace(pattern.updated_ms, pattern.id);
+  if (pattern.standing == PatternStanding::kTrial) {
+    on_trial_[pattern.origin].insert(pattern.id);
+    ++trials_;
+  } else if (pattern.standing == PatternStanding::kServing && !adapter.empty()) {
+    serving_[adapter] = pattern.id;
+  }
+}
+
+void PeerPatterns::Forget(const storage::PatternId& id) {
+  const auto known = held_.find(id);
+  if (known == held_.end()) {
+    return;
+  }
+  const Held& held = known->second;
+  of_origin_[held.origin].erase({held.updated_ms, id});
+  trials_ -= on_trial_[held.origin].erase(id);
+  if (serving_.erase(held.adapter) > 0) {
+    ratings_.Forget(held.adapter);
+  }
+  retry_ms_.erase(id);
+  held_.erase(known);
 }
 
 absl::Status PeerPatterns::Store(const federation::SharedPattern& shared,
@@ -73,12 +145,75 @@ absl::Status PeerPatterns::Store(const federation::Item& pattern,
   const absl::Status stored =
       Store(shared, pattern.origin, core.PatternWithdrawn(pattern.origin, shared.id));
   const std::string reason = ReasonOf(stored);
-  if (reason != reasons::kPatternTooWeak && reason != reasons::kPatternTaken) {
+  auto& deferred = deferred_[pattern.origin];
+  const bool known = deferred.contains(shared.id);
+  if (reason == reasons::kPatternTrialsFull) {
+    if (known || deferred.size() < limits::kMaxDeferredPatterns) {
+      deferred[shared.id] = shared.created_ms;
+    }
+    if (known) {  // counted before
+      return absl::OkStatus();
+    }
+  } else {
+    deferred.erase(shared.id);
+  }
+  if (!IsRefusal(reason)) {
     return stored;
   }
-  ++refused_[reason];
+  CountRefusal(pattern.origin, reason);
   LogDebug("refused: {} [{}]", MessageOf(stored), reason);
   return absl::OkStatus();
+}
+
+void PeerPatterns::CountRefusal(const privacy::NodeId& origin, const std::string& reason) {
+  ++refused_[reason];
+  // The rows of patterns that were rated badly are counted already, and what waits is no refusal.
+  if (reason != reasons::kPatternRatedBadly && reason != reasons::kPatternTrialsFull) {
+    ++refused_of_[origin][reason];
+  }
+}
+
+absl::Status PeerPatterns::StoreDeferred(const federation::GossipCore& core) {
+  const bool any = std::ranges::any_of(deferred_, [this](const auto& origin) {
+    const auto trials = on_trial_.find(origin.first);
+    return !origin.second.empty() &&
+           (trials == on_trial_.end() ||
+            trials->second.size() <= limits::kMaxPatternTrialsPerOrigin / 2);
+  });
+  if (!any || trials_ > limits::kMaxPatternTrials / 2) {
+    return absl::OkStatus();
+  }
+  absl::Status all;
+  std::map<privacy::NodeId, std::set<storage::PatternId>> found;
+  for (const federation::Item& item : core.Items()) {
+    const auto waiting = deferred_.find(item.origin);
+    const auto id = item.kind == federation::ItemKind::kPattern
+                        ? federation::SharedPatternId(AsBytes(*item.payload))
+                        : std::nullopt;
+    if (id && waiting != deferred_.end() && waiting->second.contains(*id)) {
+      found[item.origin].insert(*id);
+      all.Update(Store(item, core));
+    }
+  }
+  for (auto& [origin, waiting] : deferred_) {  // what was withdrawn or expired waits no more
+    std::erase_if(waiting, [&](const auto& entry) { return !found[origin].contains(entry.first); });
+  }
+  return all;
+}
+
+absl::Status PeerPatterns::StoreAll(const federation::GossipCore& core, const Digest& model_hash,
+                                    const Digest& frame_id) {
+  absl::Status all;
+  for (const federation::Item& item : core.Items()) {
+    if (item.kind != federation::ItemKind::kPattern || item.origin == self_) {
+      continue;
+    }
+    const auto manifest = federation::DecodeManifest(AsBytes(item.envelope->body));
+    if (manifest.ok() && manifest->model_hash == model_hash && manifest->frame_id == frame_id) {
+      all.Update(Store(item, core));
+    }
+  }
+  return all;
 }
 
 absl::Status PeerPatterns::Remove(const federation::Item& pattern) {
@@ -92,7 +227,7 @@ absl::Status PeerPatterns::Withdraw(const federation::Item& withdrawal) {
                    privacy::Withdrawal::Parse(AsBytes(*withdrawal.payload)));
   std::vector<storage::PatternId> named = record.patterns;
   if (record.everything) {
-    for (const auto& [id, updated_ms] : held_[withdrawal.origin]) {
+    for (const auto& [updated_ms, id] : of_origin_[withdrawal.origin]) {
       named.push_back(id);
     }
   }
@@ -106,12 +241,15 @@ absl::Status PeerPatterns::Withdraw(const federation::Item& withdrawal) {
 absl::Status PeerPatterns::RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
                                        int64_t until_ms) {
   const absl::StatusOr<storage::Pattern> stored = patterns_.GetWithoutPayload(id);
-  if (stored.ok() && stored->origin == origin && stored->updated_ms <= until_ms) {
+  // What was rated badly holds nothing of its origin any more; without it a newer version would
+  // serve again.
+  if (stored.ok() && stored->origin == origin && stored->updated_ms <= until_ms &&
+      stored->standing != PatternStanding::kRatedBadly) {
     const absl::Status deleted = patterns_.Delete(id);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {
       return deleted;
     }
-    held_[origin].erase(id);
+    Forget(id);
   }
   return absl::OkStatus();
 }
@@ -134,28 +272,53 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
   if (unwanted || (existing.ok() && existing->updated_ms >= shared.created_ms)) {
     return absl::OkStatus();
   }
+  if (existing.ok() && existing->standing == PatternStanding::kRatedBadly) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternRatedBadly,
+                 "users of this node rated completions with pattern {} badly, so no version of it "
+                 "serves here; delete it to forget that",
+                 ToHex(shared.id));
+  }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
   ASSIGN_OR_RETURN(storage::Pattern pattern, PatternFromShared(shared, origin, frame_, version));
+  if (pattern.adapter_name.empty()) {
+    pattern.standing = PatternStanding::kNoAdapter;
+  } else {
+    pattern.standing = PatternStanding::kTrial;
+    if (!existing.ok() || existing->standing != PatternStanding::kTrial) {
+      RETURN_IF_ERROR(CheckRoom(origin));
+    }
+  }
   std::optional<HybridTime> expected;
   if (existing.ok()) {
     pattern.expires_ms = EndOf(*existing, pattern);
     expected = existing->stamp;
   }
   RETURN_IF_ERROR(patterns_.Update(pattern, expected));
-  held_[origin][shared.id] = shared.created_ms;
+  Hold(pattern);
   return Trim(origin);
 }
 
+absl::Status PeerPatterns::CheckRoom(const privacy::NodeId& origin) const {
+  const auto own = on_trial_.find(origin);
+  const size_t waiting = own == on_trial_.end() ? 0 : own->second.size();
+  if (trials_ < limits::kMaxPatternTrials && waiting < limits::kMaxPatternTrialsPerOrigin) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kPatternTrialsFull,
+               "{} patterns of peers wait for their trial, {} of this peer, and at most {} and {} "
+               "may; this one is taken once fewer wait",
+               trials_, waiting, limits::kMaxPatternTrials, limits::kMaxPatternTrialsPerOrigin);
+}
+
 absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
-  auto& rows = held_[origin];
+  const auto& rows = of_origin_[origin];
   while (rows.size() > limits::kMaxPatternsPerOrigin) {
-    const auto oldest = std::ranges::min_element(
-        rows, {}, [](const auto& row) { return std::pair(row.second, row.first); });
-    const absl::Status deleted = patterns_.Delete(oldest->first);
+    const storage::PatternId oldest = rows.begin()->second;
+    const absl::Status deleted = patterns_.Delete(oldest);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have deleted it already
       return deleted;
     }
-    rows.erase(oldest);
+    Forget(oldest);
   }
   return absl::OkStatus();
 }

@@ -3,30 +3,53 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "federation/core/gossip_core.h"
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/projection_frame.h"
+#include "node/sharing/use_ratings.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::sharing {
 
-// The least that a peer's pattern must claim. A claim is not a proof; a peer that lies is judged by
-// the effect of its patterns.
+// The least that a peer's pattern must claim. A claim is not a proof: what passes here gets a trial
+// (PatternTrial), and serves only if it passes that, too.
 struct PatternGate {
   float quality = 0;  // 0 to 1
   uint32_t examples = 1;
 };
 
+// What this node has of one peer's patterns.
+struct PeerPatternCounts {
+  size_t serving = 0;
+  size_t on_trial = 0;
+  size_t without_adapter = 0;               // noised centroids: there is nothing to serve
+  size_t deferred = 0;                      // left for later because too many wait
+  std::map<std::string, uint64_t> refused;  // by error reason
+  int64_t newest_waiting_ms = 0;            // when the newest of those that wait was made; 0: none
+};
+
+// Returns "name@version" of a pattern's adapter, as trajectories name it; empty if it has none.
+std::string AdapterLabelOf(const storage::Pattern& pattern);
+// Returns the error reason of a standing for which IsRefused is true.
+std::string RefusalReasonOf(storage::PatternStanding standing);
+
 // Stores the shared patterns of peers: at most kMaxPatternsPerOrigin rows per origin and only the
-// newest version of each pattern. Patterns that this node's operator deleted and patterns below the
-// gate are not stored. The format, the model (which defines the embedding space) and the frame must
-// have been checked before. Only one thread may use an object.
+// newest version of each pattern. A pattern with an adapter is stored on trial and serves only
+// after EndTrial; limits bound how many wait. Patterns that this node's operator deleted, patterns
+// below the gate and patterns that were rated badly are not stored. A version that was refused does
+// not come back; a newer one gets another trial, unless users rated the pattern badly. The format,
+// the model (which defines the embedding space) and the frame must have been checked before. Only
+// one thread may use an object.
 class PeerPatterns {
  public:
   // `patterns` and `frame` must outlive this object.
@@ -34,21 +57,32 @@ class PeerPatterns {
                const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
-  // Reads which rows of which peers are stored. Call it before the first Store.
+  // Reads which rows of which peers are stored. Rows from before there were trials get one. Call it
+  // before the first Store.
   absl::Status Load();
+  // Notices patterns that were deleted, expired or evicted since the last call. Returns the errors
+  // of the store.
+  absl::Status FollowChanges();
 
   // Stores a checked pattern of `origin`. An expiry time that the operator set is kept. A version
   // older than the stored one changes nothing (peers forward items in any order), and neither does
   // a deleted pattern. A pattern above the limit removes the origin's oldest. `withdrawn_ms` is the
   // creation time up to which the origin withdrew versions: a newer version is stored although the
   // pattern was deleted. Returns PATTERN_TOO_WEAK, PATTERN_TAKEN for an id that belongs to another
-  // node, and the errors of PatternStore::Put.
+  // node, PATTERN_TRIALS_FULL, PATTERN_RATED_BADLY, and the errors of PatternStore::Put.
   absl::Status Store(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                      std::optional<int64_t> withdrawn_ms = std::nullopt);
 
-  // Stores an item that `core` accepted. PATTERN_TOO_WEAK and PATTERN_TAKEN are counted and are not
-  // errors here, because the sender may not know this node's limits.
+  // Stores an item that `core` accepted. Refusals are counted and are not errors here, because the
+  // sender may not know this node's limits. What is refused because too many patterns wait is
+  // remembered for StoreDeferred.
   absl::Status Store(const federation::Item& pattern, const federation::GossipCore& core);
+  // Stores the items of `core` that were left for later, as far as fewer patterns wait now.
+  absl::Status StoreDeferred(const federation::GossipCore& core);
+  // Stores all items of `core` of this model and frame, after a restart: a crash or a limit may
+  // have kept some of them from being stored.
+  absl::Status StoreAll(const federation::GossipCore& core, const Digest& model_hash,
+                        const Digest& frame_id);
   // Returns the refused patterns since the start of the node, counted by reason.
   const std::map<std::string, uint64_t>& refused() const { return refused_; }
 
@@ -59,10 +93,42 @@ class PeerPatterns {
   // gone. Returns the errors of PatternStore::Delete.
   absl::Status Withdraw(const federation::Item& withdrawal);
 
+  // Returns the pattern whose trial is next, with its payload; nullopt if none waits at `now_ms`.
+  // Origins take turns: the one with the fewest trials is first. Call EndTrial or PostponeTrial
+  // before the next call. Returns the errors of the store.
+  absl::StatusOr<std::optional<storage::Pattern>> NextTrial(int64_t now_ms);
+  // Lets a judged pattern serve, or drops it. Does nothing if another version was stored meanwhile.
+  // Returns the errors of PatternStore::Update.
+  absl::Status EndTrial(const storage::Pattern& judged, storage::PatternStanding standing);
+  // A trial could not be made; it is tried again at `retry_ms`.
+  void PostponeTrial(const storage::PatternId& id, int64_t retry_ms) { retry_ms_[id] = retry_ms; }
+
+  // Counts the rating for the peers' patterns that served the completion, and drops those that are
+  // rated badly. Returns the errors of PatternStore::Update.
+  absl::Status OnRated(const RatedUse& use);
+
+  // Returns the state of every peer of which this node has or refused patterns.
+  std::map<privacy::NodeId, PeerPatternCounts> Counts() const;
+  // Returns how many patterns of peers have each standing.
+  std::map<storage::PatternStanding, size_t> Standings() const;
+
  private:
+  struct Held {
+    privacy::NodeId origin{};
+    int64_t updated_ms = 0;
+    storage::PatternStanding standing = storage::PatternStanding::kTrial;
+    std::string adapter;  // name@version; empty: none
+  };
+  void Hold(const storage::Pattern& pattern);
+  void Forget(const storage::PatternId& id);
   // Returns ABORTED if the pattern changed between reading and writing.
   absl::Status StoreOnce(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                          std::optional<int64_t> withdrawn_ms);
+  absl::Status CheckRoom(const privacy::NodeId& origin) const;
+  void CountRefusal(const privacy::NodeId& origin, const std::string& reason);
+  // Writes a standing if the stored version is still the one with this adapter.
+  absl::Status SetStanding(const storage::PatternId& id, const std::string& adapter,
+                           storage::PatternStanding standing);
   // Removes the pattern if the stored version belongs to `origin` and was created no later than
   // `until_ms`.
   absl::Status RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
@@ -73,8 +139,21 @@ class PeerPatterns {
   const inference::ProjectionFrame& frame_;
   const privacy::NodeId self_;
   const PatternGate gate_;
+  uint64_t followed_ = 0;  // number of the last change of the store that was handled
+  std::map<storage::PatternId, Held> held_;
+  // The same by origin, oldest first
+  std::map<privacy::NodeId, std::set<std::pair<int64_t, storage::PatternId>>> of_origin_;
+  std::map<privacy::NodeId, std::set<storage::PatternId>> on_trial_;
+  std::map<std::string, storage::PatternId> serving_;  // by adapter
+  size_t trials_ = 0;                                  // in on_trial_
+  std::map<privacy::NodeId, uint64_t> tried_;          // trials since the start
+  std::map<storage::PatternId, int64_t> retry_ms_;     // of those that were postponed
+  // The versions that were left for later, by the time when they were made
+  std::map<privacy::NodeId, std::map<storage::PatternId, int64_t>> deferred_;
   std::map<std::string, uint64_t> refused_;
-  std::map<privacy::NodeId, std::map<storage::PatternId, int64_t>> held_;  // with their updated_ms
+  // Refusals that leave no row, since the start
+  std::map<privacy::NodeId, std::map<std::string, uint64_t>> refused_of_;
+  UseRatings ratings_;
 };
 
 }  // namespace ruvd::sharing

@@ -24,6 +24,29 @@ enum class SharingTier : uint8_t {
   kPublic = 4,
 };
 
+// Whether requests get the adapter of a pattern. A pattern of a peer serves only after a trial on
+// this node. The numbers are stored in rows.
+enum class PatternStanding : uint8_t {
+  kOwn = 0,  // learned here, so it serves; or a peer's, stored by a version without trials
+  kTrial = 1,
+  kServing = 2,  // passed the trial, or an operator stored it
+  // Dropped: the row has neither centroid nor adapter any more. Only a newer version of the first
+  // three gets another trial.
+  kLessonsWorse = 3,      // own lessons near it got worse
+  kGeneralTextWorse = 4,  // general text got worse
+  kUnusable = 5,          // its adapter does not fit the model
+  kRatedBadly = 6,        // users rated completions that used it badly
+  kNoAdapter = 7,         // there is nothing to serve
+};
+inline constexpr PatternStanding kLastStanding = PatternStanding::kNoAdapter;
+
+inline bool Serves(PatternStanding standing) {
+  return standing == PatternStanding::kOwn || standing == PatternStanding::kServing;
+}
+inline bool IsRefused(PatternStanding standing) {
+  return standing >= PatternStanding::kLessonsWorse && standing <= PatternStanding::kRatedBadly;
+}
+
 // The node's memory of a cluster of good completions: its place in embedding space and the adapter
 // that helps there.
 struct Pattern {
@@ -33,6 +56,7 @@ struct Pattern {
   std::string task;
   float quality = 0;  // mean reward of the trajectories behind it, 0 to 1
   SharingTier tier = SharingTier::kPrivate;
+  PatternStanding standing = PatternStanding::kOwn;
   uint32_t uses = 0;      // how often it was retrieved
   uint32_t examples = 0;  // trajectories behind it
   Digest origin{};        // id of the node that made it

@@ -14,7 +14,7 @@ namespace ruvd::storage {
 bool PatternFilter::Admits(const Pattern& pattern) const {
   return (!bank || pattern.bank == *bank) && (task.empty() || pattern.task == task) &&
          (tiers.empty() || std::find(tiers.begin(), tiers.end(), pattern.tier) != tiers.end()) &&
-         (!origin || pattern.origin == *origin) &&
+         (!serving || Serves(pattern.standing)) && (!origin || pattern.origin == *origin) &&
          (!min_quality || pattern.quality >= *min_quality) &&
          (!created_from_ms || pattern.created_ms >= *created_from_ms) &&
          (!created_before_ms || pattern.created_ms < *created_before_ms);

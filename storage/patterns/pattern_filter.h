@@ -19,6 +19,7 @@ struct PatternFilter {
   std::optional<uint32_t> bank;
   std::string task;                // exactly this task; empty: any
   std::vector<SharingTier> tiers;  // one of these tiers; empty: any
+  bool serving = false;            // only patterns that serve
   std::optional<Digest> origin;    // the node that learned it
   std::optional<float> min_quality;
   std::optional<int64_t> created_from_ms;    // this moment or later

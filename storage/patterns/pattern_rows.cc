@@ -21,7 +21,7 @@ constexpr uint8_t kVecVersion = 1;
 constexpr uint8_t kDtypeF32 = 1;
 constexpr uint8_t kFreeSlotRow = 0;
 constexpr uint8_t kLiveSlotRow = 1;
-constexpr size_t kSlotPadding = 5;
+constexpr size_t kSlotPadding = 4;
 constexpr char kCosine[] = "cosine";
 
 absl::Status Corrupt(std::string_view row) {
@@ -32,6 +32,10 @@ absl::Status Corrupt(std::string_view row) {
 
 bool IsTier(uint32_t tier) {
   return tier <= static_cast<uint32_t>(SharingTier::kPublic);
+}
+
+bool IsStanding(uint32_t standing) {
+  return standing <= static_cast<uint32_t>(kLastStanding);
 }
 
 template <size_t N>
@@ -121,6 +125,7 @@ SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation) {
           .bank = pattern.bank,
           .tier = pattern.tier,
           .live = true,
+          .standing = pattern.standing,
           .quality = pattern.quality,
           .uses = pattern.uses,
           .created_ms = pattern.created_ms,
@@ -138,6 +143,7 @@ std::string EncodeSlotRow(const SlotRow& row) {
       .Write(static_cast<uint8_t>(row.tier))
       .Write(static_cast<uint8_t>(row.live ? 1 : 0))
       .Write(row.live ? kLiveSlotRow : kFreeSlotRow)
+      .Write(static_cast<uint8_t>(row.standing))
       .WriteText(std::string(kSlotPadding, '\0'));
   if (row.live) {
     writer.Write(row.quality)
@@ -160,16 +166,18 @@ absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
   const auto tier = reader.Read<uint8_t>();
   const auto live = reader.Read<uint8_t>();
   const auto form = reader.Read<uint8_t>();
+  const auto standing = reader.Read<uint8_t>();
   (void)reader.ReadBytes(kSlotPadding);
-  if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) || *live > 1 ||
-      *form != (*live == 1 ? kLiveSlotRow : kFreeSlotRow)) {
+  if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) || !IsStanding(*standing) ||
+      *live > 1 || *form != (*live == 1 ? kLiveSlotRow : kFreeSlotRow)) {
     return Corrupt("slot");
   }
   SlotRow row{.id = *id,
               .generation = *generation,
               .bank = *bank,
               .tier = static_cast<SharingTier>(*tier),
-              .live = *live == 1};
+              .live = *live == 1,
+              .standing = static_cast<PatternStanding>(*standing)};
   if ((row.live && !ReadRest(reader, &row)) || reader.remaining() != 0) {
     return Corrupt("slot");
   }
@@ -197,6 +205,7 @@ std::string EncodeMetaRow(const MetaRow& row) {
   meta.set_stamp(pattern.stamp.packed);
   meta.set_last_used_ms(pattern.last_used_ms);
   meta.set_expires_ms(pattern.expires_ms);
+  meta.set_standing(static_cast<uint32_t>(pattern.standing));
   return meta.SerializeAsString();
 }
 
@@ -204,7 +213,7 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
   v1::PatternMeta meta;
   MetaRow row;
   if (!meta.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      meta.bank() >= limits::kMaxBanks || !IsTier(meta.tier()) ||
+      meta.bank() >= limits::kMaxBanks || !IsTier(meta.tier()) || !IsStanding(meta.standing()) ||
       !CopyExactly(meta.origin(), &row.pattern.origin)) {
     return Corrupt("meta");
   }
@@ -226,6 +235,7 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
   row.pattern.stamp.packed = meta.stamp();
   row.pattern.last_used_ms = meta.last_used_ms();
   row.pattern.expires_ms = meta.expires_ms();
+  row.pattern.standing = static_cast<PatternStanding>(meta.standing());
   return row;
 }
 

@@ -42,6 +42,7 @@ struct SlotRow {
   uint32_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
+  PatternStanding standing = PatternStanding::kOwn;
   // Only live slots have the fields below.
   float quality = 0;
   uint32_t uses = 0;

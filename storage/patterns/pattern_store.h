@@ -237,6 +237,8 @@ class PatternStore {
 
   PatternStoreStats Stats() const;
   size_t size() const;
+  // Returns how many patterns may be found by a search for serving ones.
+  size_t serving() const;
   uint32_t dimension() const { return options_.dimension; }
   uint32_t collection() const { return collection_; }
 

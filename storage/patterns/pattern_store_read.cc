@@ -367,6 +367,11 @@ size_t PatternStore::size() const {
   return slots_.live();
 }
 
+size_t PatternStore::serving() const {
+  const std::shared_lock state(state_);
+  return slots_.serving();
+}
+
 PatternStoreStats PatternStore::Stats() const {
   const HnswCounts counts = index_->Counts();
   PatternStoreStats stats{.capacity = options_.capacity,

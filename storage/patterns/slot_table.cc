@@ -12,6 +12,16 @@ namespace {
 // The number of slots that a list looks at while writers wait: about half a millisecond.
 constexpr size_t kListedAtOnce = 4096;
 
+// The index has no attribute for the standing, and fewer tiers are in use than it can distinguish:
+// patterns that serve have their tier, 1 to 4, and the others one of the other four numbers.
+constexpr uint32_t kTiers = static_cast<uint32_t>(SharingTier::kPublic);
+constexpr uint32_t kServingTiers = ((1U << kTiers) - 1) << 1;
+static_assert(2 * kTiers <= limits::kMaxFilterTiers);
+
+uint32_t TierAttribute(SharingTier tier, bool serves) {
+  return (static_cast<uint32_t>(tier) + (serves ? 0 : kTiers)) % (2 * kTiers);
+}
+
 bool Passes(const HnswAttributes& row, const HnswFilter& filter) {
   return ((filter.banks >> row.bank) & 1U) != 0 && ((filter.tiers >> row.tier) & 1U) != 0 &&
          (filter.tasks.empty() || filter.tasks.front() == row.task) &&
@@ -34,12 +44,14 @@ void SlotTable::Assign(uint32_t slot, const SlotRow& row) {
                   .quality = row.quality,
                   .bank = static_cast<uint8_t>(row.bank),
                   .tier = row.tier,
+                  .standing = row.standing,
                   .live = true,
                   .created_ms = row.created_ms,
                   .touched_ms = row.touched_ms,
                   .expires_ms = row.expires_ms};
   by_id_[row.id] = slot;
   ++banks_[row.bank];
+  not_serving_ += Serves(row.standing) ? 0 : 1;
   if (row.expires_ms != 0) {
     by_expiry_.emplace(row.expires_ms, slot);
   }
@@ -51,6 +63,7 @@ void SlotTable::Forget(const SlotState& state, uint32_t slot) {
   tasks_.Release(state.task);
   origins_.Release(state.origin);
   --banks_[state.bank];
+  not_serving_ -= Serves(state.standing) ? 0 : 1;
   by_expiry_.erase({state.expires_ms, slot});
   by_rank_.erase(RankOf(state, slot));
 }
@@ -120,7 +133,7 @@ HnswAttributes SlotTable::AttributesOf(uint32_t slot) const {
   const SlotState& state = slots_[slot];
   return {.bank = state.bank,
           .task = state.task,
-          .tier = static_cast<uint32_t>(state.tier),
+          .tier = TierAttribute(state.tier, Serves(state.standing)),
           .owner = state.origin,
           .time_ms = state.created_ms,
           .quality = state.quality};
@@ -137,8 +150,13 @@ std::optional<HnswFilter> SlotTable::Compile(const PatternFilter& filter) const 
   if (!filter.tiers.empty()) {
     compiled.tiers = 0;
     for (const SharingTier tier : filter.tiers) {
-      compiled.tiers |= 1U << static_cast<uint32_t>(tier);
+      compiled.tiers |= 1U << TierAttribute(tier, true);
+      compiled.tiers |= 1U << TierAttribute(tier, false);
     }
+  }
+  // A filter that restricts nothing is faster.
+  if (filter.serving && not_serving_ > 0) {
+    compiled.tiers &= kServingTiers;
   }
   if (!filter.task.empty()) {
     const std::optional<uint32_t> task = tasks_.Find(filter.task);

@@ -32,6 +32,7 @@ struct SlotState {
   float quality = 0;
   uint8_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
+  PatternStanding standing = PatternStanding::kOwn;
   bool live = false;
   bool damaged = false;   // its other rows cannot be read
   bool withheld = false;  // its content is unknown, so it is not reused
@@ -89,6 +90,7 @@ class SlotTable {
   size_t live() const { return by_id_.size(); }
   size_t live_in_bank(uint32_t bank) const { return banks_[bank]; }
   size_t damaged() const { return damaged_; }
+  size_t serving() const { return live() - not_serving_; }
 
   HnswAttributes AttributesOf(uint32_t slot) const;
   // Returns the filter for the vector index, or nothing when no pattern can match.
@@ -123,6 +125,7 @@ class SlotTable {
   std::set<std::pair<double, uint32_t>> by_rank_;     // see PatternRank
   std::array<size_t, limits::kMaxBanks> banks_{};
   size_t damaged_ = 0;
+  size_t not_serving_ = 0;  // live patterns that do not serve
   NameTable<std::string> tasks_;
   NameTable<Digest> origins_;
 };

@@ -227,7 +227,6 @@ class Campaign:
                 "--federation.enabled", "true", "--federation.authority", authority,
                 "--federation.listen", address, "--federation.seeds", seeds,
                 "--federation.round_seconds", "5", "--inference.threads", "1",
-                "--privacy.public_examples", "1",  # a single lesson may leave: none is anybody's
                 "--storage.reserve_bytes", str(128 << 20)]
 
     def start(self):

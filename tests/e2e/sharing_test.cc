@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/local/tour/link_probe.h"
@@ -34,9 +36,12 @@ TEST_F(Sharing, APeerLearnsAfterConsentAndForgetsAfterIt) {
   const Output grant = Ruvd(0, {"consent", "grant", "--tier", "public"});
   ASSERT_EQ(grant.code, 0) << grant.errors;
   const auto arrived =
-      WaitUntil("the pattern at the peer", kEventually, [&]() -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(const size_t count, PatternsFrom(1, node(0).id));
-        return count == 1;
+      WaitUntil("the pattern that passed its trial", kEventually, [&]() -> absl::StatusOr<bool> {
+        ASSIGN_OR_RETURN(const auto patterns, client::AllPatterns(client(1)));
+        return std::ranges::any_of(patterns, [&](const pattern::v1::Pattern& pattern) {
+          return pattern.origin() == node(0).id &&
+                 pattern.standing() == pattern::v1::PATTERN_STANDING_SERVING;
+        });
       });
   ASSERT_TRUE(arrived.ok()) << arrived.status();
   EXPECT_LT(Loss(1, lesson), before);

@@ -40,6 +40,7 @@ Pattern Varied(uint32_t n) {
   pattern.task = "task " + std::to_string(n % 5);
   pattern.tier = static_cast<SharingTier>(1 + n % 4);
   pattern.origin = Sha256("node " + std::to_string(n % 3));
+  pattern.standing = static_cast<PatternStanding>(n % 8);
   pattern.quality = static_cast<float>(n % 11) / 10;
   pattern.created_ms = 1000 + (n * 37) % 500;
   return pattern;
@@ -56,6 +57,7 @@ PatternFilter RandomFilter(Random& random) {
   for (uint8_t tier = 1; random.Bernoulli(0.3) && tier <= 4; ++tier) {
     filter.tiers.push_back(static_cast<SharingTier>(1 + random.Below(4)));
   }
+  filter.serving = random.Bernoulli(0.3);
   if (random.Bernoulli(0.3)) {
     filter.origin = Sha256("node " + std::to_string(random.Below(4)));
   }

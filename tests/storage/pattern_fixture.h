@@ -52,6 +52,7 @@ inline void ExpectSame(const Pattern& a, const Pattern& b) {
   EXPECT_EQ(a.task, b.task);
   EXPECT_EQ(a.quality, b.quality);
   EXPECT_EQ(a.tier, b.tier);
+  EXPECT_EQ(a.standing, b.standing);
   EXPECT_EQ(a.uses, b.uses);
   EXPECT_EQ(a.examples, b.examples);
   EXPECT_EQ(a.origin, b.origin);

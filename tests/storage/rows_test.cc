@@ -153,6 +153,24 @@ TEST(StoreFormatTest, TheWorkedExampleOfASlotRowDecodes) {
   EXPECT_EQ(patterns::EncodeSlotRow(row), bytes);
 }
 
+TEST(RowsTest, AStandingReadsAsItWasWrittenAndNoOtherNumberIsOne) {
+  SlotRow row{.live = true, .standing = PatternStanding::kRatedBadly};
+  std::string bytes = patterns::EncodeSlotRow(row);
+  EXPECT_EQ(patterns::DecodeSlotRow(bytes).value(), row);
+  constexpr size_t kPlace = 27;
+  ASSERT_EQ(bytes[kPlace], static_cast<char>(row.standing));
+  bytes[kPlace] = static_cast<char>(static_cast<uint8_t>(kLastStanding) + 1);
+  EXPECT_FALSE(patterns::DecodeSlotRow(bytes).ok());
+  patterns::MetaRow meta;
+  meta.pattern.standing = PatternStanding::kTrial;
+  const std::string encoded = patterns::EncodeMetaRow(meta);
+  EXPECT_EQ(patterns::DecodeMetaRow(encoded, {})->pattern.standing, PatternStanding::kTrial);
+  v1::PatternMeta unknown;
+  ASSERT_TRUE(unknown.ParseFromString(encoded));
+  unknown.set_standing(8);
+  EXPECT_FALSE(patterns::DecodeMetaRow(unknown.SerializeAsString(), {}).ok());
+}
+
 TEST(RowsTest, ChangesAndCheckpointsReadAsTheyWereWritten) {
   const patterns::OplogRow change{.kind = PatternChangeKind::kEvict,
                                   .collection = 3,

@@ -135,8 +135,6 @@ absl::Status DemoCluster::AddNode(int index) {
   config.federation.enabled = true;
   config.federation.authority = ToHex(authority_.public_key());
   config.federation.round_seconds = kDemoRoundSeconds;
-  config.privacy.public_examples =
-      1;  // the demo teaches single lessons, and no user's words are in them
   config.federation.seeds.reserve(nodes_.size());
   for (const DemoNode& earlier : nodes_) {
     config.federation.seeds.push_back(earlier.federation);

@@ -51,6 +51,7 @@ class StoppedFederation final : public sharing::FederationActor {
   void SetCertificate(privacy::AdmissionCert) override {}
   void OnPatternStored(const storage::PatternId&) override {}
   void OnLessonsWithdrawn() override {}
+  void OnRated(sharing::RatedUse) override {}
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     done(Stopped());
   }

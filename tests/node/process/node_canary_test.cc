@@ -105,7 +105,9 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
   EXPECT_EQ(Release().releases(), 1U);
 }
 
-TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainContributionLeavesAndNoWordOfIt) {
+TEST_F(NodeCanaryTest, WherePatternsNeedMoreLessonsOnlyAPlainContributionLeavesAndNoWordOfIt) {
+  config_.privacy.public_examples = 10;
+  Restart();
   TeachCanary();
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
@@ -118,12 +120,10 @@ TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainContributionLeavesAndNoWordOfIt) 
   ExpectNoCanary(peer.received());
 }
 
-// The search can find what it looks for: if single lessons are allowed, the prompt's embedding
-// leaves the node.
+// The search can find what it looks for: as consent to the tier public covers, the embedding of the
+// prompt leaves with the first lesson.
 TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
   TeachCanary();
-  config_.privacy.public_examples = 1;
-  Restart();
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   const auto pattern_of = [&peer]() -> std::optional<federation::SharedPattern> {

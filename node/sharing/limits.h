@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace ruvd::limits {
+
+// Patterns of peers that wait for their trial, together and of one peer. A trial takes seconds of
+// idle time, so these are minutes of work; what comes above waits at its sender.
+inline constexpr size_t kMaxPatternTrials = 128;
+inline constexpr size_t kMaxPatternTrialsPerOrigin = 32;
+// Patterns of one peer that were left for later because too many waited; the peer offers no more.
+inline constexpr size_t kMaxDeferredPatterns = 256;
+// Own lessons near a pattern that its trial scores, newest first. With kTrialDraws they are at most
+// 256 forward passes.
+inline constexpr size_t kMaxTrialLessons = 16;
+// A trial that could not be made, because the store or the model failed, is tried again after this
+// time.
+inline constexpr std::chrono::minutes kTrialRetry{1};
+// Rated completions of one pattern that count, the newest. A pattern that users dislike is dropped
+// after far fewer.
+inline constexpr size_t kMaxRatedUses = 256;
+
+}  // namespace ruvd::limits

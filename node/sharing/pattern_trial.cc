@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/pattern_trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "inference/retrieval/prompt_embedding.h"
+#include "node/log/log.h"
+#include "node/serving/bank_range.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/served_adapters.h"
+#include "node/sharing/judging_texts.h"
+#include "node/sharing/limits.h"
+
+namespace ruvd::sharing {
+namespace {
+
+// Each lesson is scored under this many maskings, of this many draws of t each.
+constexpr int kTrialMaskings = 4;
+constexpr int kTrialDraws = 2;
+// With fewer lessons the standard error is that of the maskings.
+constexpr size_t kIndependentLessons = 5;
+
+double Cosine(std::span<const float> a, std::span<const float> b) {
+  double product = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * a[i];
+    bb += static_cast<double>(b[i]) * b[i];
+  }
+  return aa > 0 && bb > 0 ? product / std::sqrt(aa * bb) : 0;
+}
+
+// Returns the adapter as it is served if its pattern alone is near: for its bank, or for all t if
+// its bank is the first that a request searches.
+absl::StatusOr<serving::RangedPart> PartOf(const storage::Pattern& pattern,
+                                           const inference::Model& model) {
+  ASSIGN_OR_RETURN(const serving::PatternPayload payload,
+                   serving::DecodePatternPayload(pattern.payload));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> adapter,
+                   inference::DecodeAdapter(AsBytes(payload.adapter)));
+  RETURN_IF_ERROR(inference::CheckAdapter(*adapter, model));
+  const auto first = static_cast<uint32_t>(inference::BankOf(1));
+  const serving::BankRange range =
+      pattern.bank < first ? serving::RangeOfBanks(pattern.bank, pattern.bank + size_t{1})
+                           : serving::BankRange();
+  return serving::RangedPart{
+      .adapter = inference::StaticTalora(adapter), .t_min = range.t_min, .t_max = range.t_max};
+}
+
+// Returns the loss under one masking.
+absl::StatusOr<double> LossOf(const learning::LearningServices& services,
+                              const std::vector<serving::RangedPart>& parts,
+                              const inference::ScoredDocument& text, uint64_t seed) {
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = learning::YieldBetweenPieces(services);
+    return !yielded.ok();
+  };
+  const auto table =
+      inference::EvaluateNelbo(*services.transformer, std::span(&text, 1), serving::MixesOf(parts),
+                               {.draws = kTrialDraws, .seed = seed, .cancelled = stop});
+  RETURN_IF_ERROR(yielded);
+  RETURN_IF_ERROR(table.status());
+  return table->nats.front();
+}
+
+bool Harms(const learning::PairedGain& gain, double standard_errors) {
+  return !std::isfinite(gain.mean) ||
+         (gain.mean < 0 && -gain.mean > standard_errors * gain.standard_error);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PatternTrial::NearLesson>> PatternTrial::LessonsNear(
+    const learning::LearningServices& services, std::span<const float> centroid) {
+  ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> texts,
+                   ChooseEvaluationLessons(services, options_.min_rating));
+  const std::map<Digest, std::vector<float>> former = std::exchange(embeddings_, {});
+  std::vector<NearLesson> near;
+  for (JudgingText& text : WithIds(std::move(texts))) {
+    const auto known = former.find(text.id);
+    std::vector<float> embedding;
+    if (known != former.end()) {
+      embedding = known->second;
+    } else {
+      RETURN_IF_ERROR(learning::YieldBetweenPieces(services));
+      ASSIGN_OR_RETURN(embedding, inference::EmbedText(learning::EmbedderOf(services),
+                                                       text.text.prompt, services.whitening));
+    }
+    const auto& kept = embeddings_.emplace(text.id, std::move(embedding)).first->second;
+    if (near.size() == limits::kMaxTrialLessons || Cosine(kept, centroid) < options_.similarity) {
+      continue;
+    }
+    NearLesson lesson{.text = std::move(text.text), .beneath = {}, .id = text.id};
+    if (services.catalog != nullptr) {
+      ASSIGN_OR_RETURN(lesson.beneath, services.catalog->Choose({}, kept));
+    }
+    near.push_back(std::move(lesson));
+  }
+  return near;
+}
+
+absl::StatusOr<learning::PairedGain> PatternTrial::GainOnLessons(
+    const learning::LearningServices& services, const serving::RangedPart& part,
+    std::span<const NearLesson> lessons) const {
+  std::vector<double> before;
+  std::vector<double> after;
+  for (const NearLesson& lesson : lessons) {
+    std::vector<serving::RangedPart> with = lesson.beneath;
+    with.push_back(part);
+    uint64_t seed = 0;
+    std::memcpy(&seed, lesson.id.data(), sizeof(seed));
+    double without_it = 0;
+    double with_it = 0;
+    for (int masking = 0; masking < kTrialMaskings; ++masking, ++seed) {
+      ASSIGN_OR_RETURN(const double plain, LossOf(services, lesson.beneath, lesson.text, seed));
+      ASSIGN_OR_RETURN(const double adapted, LossOf(services, with, lesson.text, seed));
+      without_it += plain / kTrialMaskings;
+      with_it += adapted / kTrialMaskings;
+      if (lessons.size() < kIndependentLessons) {
+        before.push_back(plain);
+        after.push_back(adapted);
+      }
+    }
+    if (lessons.size() >= kIndependentLessons) {
+      before.push_back(without_it);
+      after.push_back(with_it);
+    }
+  }
+  return learning::GainOf(before, after);
+}
+
+absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningServices& services,
+                                                 const storage::Pattern& pattern) {
+  TrialVerdict verdict;
+  const absl::StatusOr<serving::RangedPart> part = PartOf(pattern, services.transformer->model());
+  if (!part.ok()) {
+    LogWarning("a peer's pattern {} cannot be used: {}", ToHex(pattern.id),
+               MessageOf(part.status()));
+    return verdict;
+  }
+  ASSIGN_OR_RETURN(const std::vector<NearLesson> lessons, LessonsNear(services, pattern.embedding));
+  verdict.lessons = lessons.size();
+  if (!lessons.empty()) {
+    ASSIGN_OR_RETURN(const learning::PairedGain gain, GainOnLessons(services, *part, lessons));
+    verdict.gain = gain.mean;
+    verdict.standard_error = gain.standard_error;
+    if (Harms(gain, options_.standard_errors)) {
+      verdict.standing = storage::PatternStanding::kLessonsWorse;
+      return verdict;
+    }
+  }
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = learning::YieldBetweenPieces(services);
+    return !yielded.ok();
+  };
+  std::vector<serving::RangedPart> beneath;
+  if (services.catalog != nullptr) {
+    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}, std::nullopt));
+  }
+  const auto general =
+      general_.Check(*services.transformer, *part->adapter, stop, beneath, /*applies=*/nullptr);
+  RETURN_IF_ERROR(yielded);
+  RETURN_IF_ERROR(general.status());
+  verdict.general_before = general->before;
+  verdict.general_after = general->after;
+  verdict.standing = general->pass ? storage::PatternStanding::kServing
+                                   : storage::PatternStanding::kGeneralTextWorse;
+  return verdict;
+}
+
+}  // namespace ruvd::sharing
