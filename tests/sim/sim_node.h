@@ -169,7 +169,7 @@ class SimNode final : public NetworkEndpoint {
   void NoteShare(const federation::Item& item);
   // Begins what masked sums need of the learner; false if they need nothing.
   bool BeginSum();
-  void EndSum(uint64_t round, const federation::GlobalState& base);
+  void EndSum(uint64_t round, const federation::GlobalState& base, Duration took);
   void SetTier(privacy::ConsentTier tier);
   void LeaveMasked();
   void ReturnToMasked();

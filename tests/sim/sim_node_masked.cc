@@ -278,19 +278,19 @@ bool SimNode::BeginSum() {
   training_ = true;
   const Duration after(static_cast<int64_t>(
       random_.Below(static_cast<uint64_t>(Learning::kGradientSpread.count()))));
-  queue_->After(after, [this, round = work->round, boot = boot_counter_,
+  queue_->After(after, [this, after, round = work->round, boot = boot_counter_,
                         base = rounds_->StateBefore(work->round)] {
     if (boot_counter_ == boot) {
-      Take([this, round, base] { EndSum(round, base); });
+      Take([this, after, round, base] { EndSum(round, base, after); });
     }
   });
   return true;
 }
 
-void SimNode::EndSum(uint64_t round, const federation::GlobalState& base) {
+void SimNode::EndSum(uint64_t round, const federation::GlobalState& base, Duration took) {
   training_ = false;
   if (!setup_.learning->IsOpen(round)) {
-    rounds_->masked()->SetSum(round, NothingToGive());
+    rounds_->masked()->SetSum(round, NothingToGive(), took);
     return;
   }
   rounds_->masked()->SetSum(
@@ -298,8 +298,11 @@ void SimNode::EndSum(uint64_t round, const federation::GlobalState& base) {
       sharing::PreparedSum{
           .round = round,
           .sum = setup_.learning->TrainSum(setup_.number, round, base),
-          .sampling = {
-              .names = {"lessons"}, .units = {}, .contributors = Contributors(), .rate = 1}});
+          .sampling = {.names = {"lessons"},
+                       .units = federation::LessonUnits(setup_.plan->nominal_batch),
+                       .contributors = Contributors(),
+                       .rate = 1}},
+      took);
 }
 
 void SimNode::SetTier(privacy::ConsentTier tier) {
