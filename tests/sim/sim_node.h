@@ -48,7 +48,8 @@ struct NodeSetup {
   // Defects
   bool syncs_items = true;        // false: acknowledges items that a power cut may take
   bool syncs_ledger = true;       // false: forgets what was spent
-  bool charges_first = true;      // false: charges a contribution or share when it has left
+  bool charges_first = true;      // false: charges a contribution when it has left
+  bool charges_shares = true;     // false: charges a share of a masked sum when it has left
   bool saves_last_round = true;   // false: its saved state says that the last round is missing
   bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
   // The pool of the world: each record is verified and kept once.

@@ -135,7 +135,7 @@ absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kPrivacyBudgetSpent,
                  "this node was charged for round {} already", sum.round);
   }
-  if (!setup_.charges_first) {
+  if (!setup_.charges_shares) {
     ledger_->Defer();
   }
   MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
@@ -241,10 +241,10 @@ void SimNode::TickMasked() {
   if (!Survives()) {
     return;
   }
-  if (!setup_.charges_first) {
+  if (!setup_.charges_shares) {
     ledger_->Flush();
   }
-  if (const uint64_t sent = std::exchange(sent_, 0); sent != 0 && setup_.charges_first) {
+  if (const uint64_t sent = std::exchange(sent_, 0); sent != 0 && setup_.charges_shares) {
     RUVD_CHECK(ledger_->Release(sent).ok());
   }
   OfferFalseShare();

@@ -39,7 +39,8 @@ enum class SeededDefect : uint8_t {
   kUnsyncedLedger,    // ledgers forget what a power cut takes
   kTrustingRule,      // nodes take the mean of whatever updates there are
   kDeafNode,          // only keep-alives ever reach one node's core
-  kLateCharge,        // nodes charge a contribution or share when it has left
+  kLateCharge,        // nodes charge a contribution when it has left
+  kLateShareCharge,   // nodes charge a share of a masked sum when it has left
   kRoundTwice,        // nodes count the last settled round again after a restart
   kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
   kSumTwice,          // a node counts masked sums in two rounds

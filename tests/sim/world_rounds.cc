@@ -51,7 +51,8 @@ void World::PlanDeathsInReleases(TimePoint begin, TimePoint end) {
   if (masked_ == 0 || !(kill || cut)) {
     return;
   }
-  for (TimePoint at = begin; at < end; at += milliseconds(plan_->round_ms)) {
+  // Each of them may cost a group its sum, so there are rounds without one.
+  for (TimePoint at = begin; at < end; at += 2 * milliseconds(plan_->round_ms)) {
     SimNode& node = *nodes_[honest_[masked_random_.Below(honest_.size())]];
     const bool by_cut = cut && (!kill || masked_random_.Bernoulli(0.5));
     const size_t steps = masked_random_.Below(kStepsOfRelease);

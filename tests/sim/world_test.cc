@@ -377,7 +377,7 @@ TEST(WorldCatches, AChargeThatComesAfterTheContributionLeft) {
 }
 
 TEST(WorldCatches, AShareThatLeavesBeforeItsCharge) {
-  ExpectViolation(Masked(5), SeededDefect::kLateCharge, "released_uncharged");
+  ExpectViolation(Masked(5), SeededDefect::kLateShareCharge, "released_uncharged");
 }
 
 TEST(WorldCatches, AMaskedSumThatIsAppliedTwice) {
