@@ -50,6 +50,7 @@ struct NodeSetup {
   bool syncs_ledger = true;       // false: forgets what was spent
   bool charges_first = true;      // false: charges a contribution when it has left
   bool charges_shares = true;     // false: charges a share of a masked sum when it has left
+  bool says_input = true;         // false: puts something else into a share than it says
   bool saves_last_round = true;   // false: its saved state says that the last round is missing
   bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
   // The pool of the world: each record is verified and kept once.

@@ -158,6 +158,7 @@ absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
           sum.sum, Contributors(), federation::LayoutOfSums(*setup_.plan), clique));
   audit_->LedgerCharged(setup_.number, ledger_->spent());
   put_in_ = {.set = clique.SetHash(), .units = share.input.units};
+  put_in_->units.front() += setup_.says_input ? 0 : 1;
   return sharing::ReleasedShare{.input = std::move(share.input),
                                 .lessons = sum.sampling.names.size(),
                                 .epsilon = share.charge.epsilon};

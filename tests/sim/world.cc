@@ -99,6 +99,7 @@ void World::MakeNodes() {
     setup.syncs_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
     setup.charges_first = options_.defect != SeededDefect::kLateCharge;
     setup.charges_shares = options_.defect != SeededDefect::kLateShareCharge;
+    setup.says_input = options_.defect != SeededDefect::kOtherInput;
     setup.saves_last_round = options_.defect != SeededDefect::kRoundTwice;
     setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;

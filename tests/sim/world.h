@@ -43,6 +43,7 @@ enum class SeededDefect : uint8_t {
   kLateShareCharge,   // nodes charge a share of a masked sum when it has left
   kRoundTwice,        // nodes count the last settled round again after a restart
   kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
+  kOtherInput,        // nodes put something else into masked sums than they say
   kSumTwice,          // a node counts masked sums in two rounds
   kOddNode,           // a node's rounds take a contribution that the node does not hold
 };

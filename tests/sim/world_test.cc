@@ -380,6 +380,10 @@ TEST(WorldCatches, AShareThatLeavesBeforeItsCharge) {
   ExpectViolation(Masked(5), SeededDefect::kLateShareCharge, "released_uncharged");
 }
 
+TEST(WorldCatches, AMaskedSumOfSomethingElse) {
+  ExpectViolation(Masked(5), SeededDefect::kOtherInput, "masked_sum_differs");
+}
+
 TEST(WorldCatches, AMaskedSumThatIsAppliedTwice) {
   ExpectViolation(Masked(5), SeededDefect::kSumTwice, "sum_counts_twice");
 }
