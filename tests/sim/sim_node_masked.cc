@@ -138,7 +138,10 @@ absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
   if (!setup_.charges_shares) {
     ledger_->Defer();
   }
-  MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
+  MortalLedger ledger(*ledger_, [this] {
+    audit_->LedgerCharged(setup_.number, ledger_->spent());  // what is spent stays, if it dies now
+    return DiesInRelease();
+  });
   ASSIGN_OR_RETURN(
       privacy::PreparedUnitShare share,
       PrepareUnitShare(
@@ -156,7 +159,6 @@ absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
            .random = EntropyOf(random_.Next()),
            .now_ms = now().wall_ms},
           sum.sum, Contributors(), federation::LayoutOfSums(*setup_.plan), clique));
-  audit_->LedgerCharged(setup_.number, ledger_->spent());
   put_in_ = {.set = clique.SetHash(), .units = share.input.units};
   put_in_->units.front() += setup_.says_input ? 0 : 1;
   return sharing::ReleasedShare{.input = std::move(share.input),
