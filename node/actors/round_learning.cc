@@ -133,6 +133,9 @@ void RoundLearning::Exclude(const privacy::NodeId& member) {
 
 void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
                            Context& context) {
+  if (masked_) {
+    masked_->CountSums(core, *rounds_);
+  }
   rounds_->OnTime(options_.clock->WallMillis());
   if (masked_) {
     perform_(masked_->OnTick(core, *rounds_, consent_since_ms, Now()), context);

@@ -120,7 +120,7 @@ federation::Actions MaskedContributions::OnTick(federation::GossipCore& core,
     waits_ = Waits("the operator's tier is not masked");
     inbox_.clear();
   }
-  FindSums(core, rounds);
+  CountSums(core, rounds);
   return std::move(turn.actions);
 }
 
@@ -318,8 +318,11 @@ absl::StatusOr<federation::MaskedSteps> MaskedContributions::Answer(
   return rounds_->SubmitInput(round, wanted.attempt, std::move(share.input), turn.now);
 }
 
-void MaskedContributions::FindSums(const federation::GossipCore& core,
-                                   federation::ClusterRounds& rounds) {
+void MaskedContributions::CountSums(const federation::GossipCore& core,
+                                    federation::ClusterRounds& rounds) {
+  if (!rounds_) {
+    return;
+  }
   const uint64_t first = rounds.FirstLiveRound();
   for (uint64_t round = std::max(looked_at_ + 1, first); round <= rounds.now_round(); ++round) {
     changed_.insert(round);

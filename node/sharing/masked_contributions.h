@@ -73,6 +73,11 @@ class MaskedContributions {
   federation::Actions OnTick(federation::GossipCore& core, federation::ClusterRounds& rounds,
                              int64_t consent_since_ms, federation::Instant now);
 
+  // Adds the sums that the items of `core` have given since the last call, and takes out those that
+  // are no longer sums. OnTick does it, too. Call it also before ClusterRounds::OnTime, which may
+  // settle a round: otherwise a share that was withdrawn since the last OnTick would stay in it.
+  void CountSums(const federation::GossipCore& core, federation::ClusterRounds& rounds);
+
   // ---- What the owner has to compute for a round, on another thread
 
   struct Work {
@@ -128,7 +133,6 @@ class MaskedContributions {
   absl::Status CheckParticipates(const TickContext& turn) const;
   void LimitBatch(const PreparedSum& sum, Duration took);
   void Refuse(const absl::Status& why);
-  void FindSums(const federation::GossipCore& core, federation::ClusterRounds& rounds);
   void Recount(uint64_t round, std::span<const federation::Item> items,
                federation::ClusterRounds& rounds);
   void Add(const federation::MaskedOutcome& outcome, federation::ClusterRounds& rounds);

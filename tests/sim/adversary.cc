@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 15> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 16> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -29,18 +29,25 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 15> kNames = {
      {AdversaryKind::kInnerProduct, "ipm"},
      {AdversaryKind::kMinMax, "min-max"},
      {AdversaryKind::kGaussian, "gaussian"},
-     {AdversaryKind::kFalseState, "false-state"}}};
+     {AdversaryKind::kFalseState, "false-state"},
+     {AdversaryKind::kFalseShare, "false-share"}}};
 
-constexpr std::array<AdversaryKind, 15> kKinds = {
-    AdversaryKind::kSilent,   AdversaryKind::kFreeRider,   AdversaryKind::kForger,
-    AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
-    AdversaryKind::kBomber,   AdversaryKind::kSybil,       AdversaryKind::kWrongFrame,
-    AdversaryKind::kSignFlip, AdversaryKind::kAlie,        AdversaryKind::kInnerProduct,
-    AdversaryKind::kMinMax,   AdversaryKind::kGaussian,    AdversaryKind::kFalseState};
+constexpr std::array<AdversaryKind, 16> kKinds = {
+    AdversaryKind::kSilent,    AdversaryKind::kFreeRider,   AdversaryKind::kForger,
+    AdversaryKind::kReplayer,  AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
+    AdversaryKind::kBomber,    AdversaryKind::kSybil,       AdversaryKind::kWrongFrame,
+    AdversaryKind::kSignFlip,  AdversaryKind::kAlie,        AdversaryKind::kInnerProduct,
+    AdversaryKind::kMinMax,    AdversaryKind::kGaussian,    AdversaryKind::kFalseState,
+    AdversaryKind::kFalseShare};
 
 class FalseState : public Adversary {
  public:
   bool LiesInCheckpoints() const override { return true; }
+};
+
+class FalseShare : public Adversary {
+ public:
+  bool LiesInShares() const override { return true; }
 };
 
 }  // namespace
@@ -62,6 +69,10 @@ std::span<const AdversaryKind> AllAdversaries() {
   return kKinds;
 }
 
+std::span<const AdversaryKind> PickedAdversaries() {
+  return std::span(kKinds).first(kKinds.size() - 1);
+}
+
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
   switch (kind) {
     case AdversaryKind::kSignFlip:
@@ -80,7 +91,8 @@ std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
 }
 
 bool LiesAboutLearning(AdversaryKind kind) {
-  return kind == AdversaryKind::kFalseState || UpdateAttackOf(kind).has_value();
+  return kind == AdversaryKind::kFalseState || kind == AdversaryKind::kFalseShare ||
+         UpdateAttackOf(kind).has_value();
 }
 
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
@@ -105,6 +117,8 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeWrongFrame();
     case AdversaryKind::kFalseState:
       return std::make_unique<FalseState>();
+    case AdversaryKind::kFalseShare:
+      return std::make_unique<FalseShare>();
     default:
       return std::make_unique<Adversary>();  // the node lies with Learning, which knows all honest
                                              // contributions

@@ -36,6 +36,8 @@ class Adversary {
   virtual void OnTick(SimNode& /*node*/) {}
   // Whether it offers false states of the rounds, and is a good member otherwise.
   virtual bool LiesInCheckpoints() const { return false; }
+  // Whether it lies in its shares of masked sums, and is a good member otherwise.
+  virtual bool LiesInShares() const { return false; }
 };
 
 enum class AdversaryKind : uint8_t {
@@ -55,12 +57,17 @@ enum class AdversaryKind : uint8_t {
   kMinMax,        // as far against the mean as honest updates lie apart
   kGaussian,      // noise
   kFalseState,    // a good member that offers false states of the rounds
+  // Signs sets of masked sums, and then gives noise, another set's share, two shares, a very large
+  // input or nothing
+  kFalseShare,
 };
 
 // "silent", ...
 std::string_view AdversaryName(AdversaryKind kind);
 std::optional<AdversaryKind> AdversaryByName(std::string_view name);
 std::span<const AdversaryKind> AllAdversaries();
+// Returns those that a seed picks from; worlds with masked sums pick liars in shares besides.
+std::span<const AdversaryKind> PickedAdversaries();
 // Returns what it sends as contributions; nullopt for kinds that attack in another way.
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);
 // Whether it lies about what nodes learn, so that its worlds must learn.

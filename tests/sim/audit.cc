@@ -48,6 +48,8 @@ void Measures::Merge(const Measures& other) {
   withdrawn += other.withdrawn;
   states_settled += other.states_settled;
   states_taken += other.states_taken;
+  masked_shares += other.masked_shares;
+  masked_sums += other.masked_sums;
   false_suspicions += other.false_suspicions;
   false_deaths += other.false_deaths;
   graylisted += other.graylisted;
@@ -123,6 +125,15 @@ void Audit::Released(size_t node, const Digest& id, bool charged) {
   if (!charged && !std::exchange(nodes_[node].uncharged, true)) {
     Violate("released_uncharged",
             fmt::format("{}: {} leaves before its charge is on the disk", Where(node), Short(id)));
+  }
+}
+
+void Audit::ReleasedShare(size_t node, uint64_t round, const Digest& id, bool charged) {
+  Released(node, id, charged);
+  ++measures_.masked_shares;
+  if (std::exchange(nodes_[node].shared_in, round) >= round) {
+    Violate("second_share", fmt::format("{}: {} is another share of round {} or of an earlier one",
+                                        Where(node), Short(id), round));
   }
 }
 

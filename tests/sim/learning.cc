@@ -20,6 +20,9 @@ constexpr double kTrainingNoise = 0.02;
 // Contributions live for ten minutes at least, and a node keeps 132 of each origin: rounds of five
 // seconds are the shortest of which none is displaced.
 constexpr int64_t kRoundMillis = 5000;
+// Keys of masked sums have a second, and a share leaves three and a half seconds after the begin at
+// the latest.
+constexpr int64_t kMaskedRoundMillis = 12'000;
 // Many faults last longer than a window.
 constexpr uint32_t kWindow = 3;
 // Liars ask for no older round.
@@ -27,26 +30,41 @@ constexpr size_t kRememberedRounds = 16;
 
 }  // namespace
 
-std::shared_ptr<const federation::LearnerPlan> Learning::PlanOf(std::string rule) {
+std::shared_ptr<const federation::LearnerPlan> Learning::PlanOf(std::string rule, bool masked) {
   federation::LearnerPlan plan;
   plan.frame_id = IdentityOf(0).config.frame_id;
   plan.values_per_bank = Learning::kValues;
   plan.round_ms = kRoundMillis;
   plan.window = kWindow;
   plan.rule = std::move(rule);
+  if (masked) {
+    plan.kind = federation::ContributionKind::kGradient;
+    plan.round_ms = kMaskedRoundMillis;
+    plan.grid = {.exponent = -7, .clip_units = 256, .sigma_units = 512};
+    plan.nominal_batch = 64;
+  }
   RUVD_CHECK(plan.Check().ok());
   return std::make_shared<const federation::LearnerPlan>(std::move(plan));
 }
 
 federation::Contribution ContributionOfValues(const federation::LearnerPlan& plan, uint64_t round,
                                               uint64_t base_round, std::vector<float> values) {
-  return {.plan = plan.Id(),
-          .round = round,
-          .base_round = base_round,
-          .schedule = plan.schedule,
-          .banks = {0},
-          .floats = std::move(values),
-          .units = {}};
+  federation::Contribution contribution{.plan = plan.Id(),
+                                        .round = round,
+                                        .base_round = base_round,
+                                        .schedule = plan.schedule,
+                                        .banks = {0},
+                                        .floats = {},
+                                        .units = {}};
+  if (plan.kind == federation::ContributionKind::kDelta) {
+    contribution.floats = std::move(values);
+    return contribution;
+  }
+  for (const float value : values) {
+    contribution.units.push_back(static_cast<int32_t>(
+        std::lround(std::ldexp(double{value} * plan.nominal_batch, -plan.grid.exponent))));
+  }
+  return contribution;
 }
 
 Learning::Learning(size_t nodes, uint64_t seed, std::shared_ptr<const federation::LearnerPlan> plan)
@@ -57,6 +75,13 @@ Learning::Learning(size_t nodes, uint64_t seed, std::shared_ptr<const federation
   for (size_t i = 0; i < nodes; ++i) {
     own_.push_back(random_.Next());
   }
+  if (plan_->kind == federation::ContributionKind::kGradient) {
+    const auto rho = privacy::LargestShareRho(federation::LayoutOfSums(*plan_));
+    RUVD_CHECK(rho.ok());
+    auto cost = privacy::dp::SampledCurve(1, *rho);
+    RUVD_CHECK(cost.ok());
+    share_cost_ = *cost;
+  }
 }
 
 void Learning::Open(uint64_t first, uint64_t last) {
@@ -66,8 +91,7 @@ void Learning::Open(uint64_t first, uint64_t last) {
 
 bool Learning::Contributes(size_t node, uint64_t round) const {
   const size_t members = std::min(own_.size(), kNodes);
-  return round >= first_ && round <= last_ &&
-         (node + round * kContributors) % members < kContributors;
+  return IsOpen(round) && (node + round * kContributors) % members < kContributors;
 }
 
 std::vector<float> Learning::Wanted(size_t node) const {
@@ -79,8 +103,8 @@ std::vector<float> Learning::Wanted(size_t node) const {
   return wanted;
 }
 
-federation::Contribution Learning::Train(size_t node, uint64_t round,
-                                         const federation::GlobalState& base) {
+std::vector<float> Learning::Update(size_t node, uint64_t round,
+                                    const federation::GlobalState& base) {
   std::vector<float> update = Wanted(node);
   for (size_t i = 0; i < kValues; ++i) {
     const double noise = kTrainingNoise * random_.Normal() / std::sqrt(double{kValues});
@@ -90,7 +114,29 @@ federation::Contribution Learning::Train(size_t node, uint64_t round,
   if (honest_.size() > kRememberedRounds) {
     honest_.erase(honest_.begin());
   }
-  return ContributionOfValues(*plan_, round, base.round, std::move(update));
+  return update;
+}
+
+federation::Contribution Learning::Train(size_t node, uint64_t round,
+                                         const federation::GlobalState& base) {
+  return ContributionOfValues(*plan_, round, base.round, Update(node, round, base));
+}
+
+privacy::UnitSum Learning::TrainSum(size_t node, uint64_t round,
+                                    const federation::GlobalState& base) {
+  const std::vector<float> update = Update(node, round, base);
+  auto sum = privacy::UnitSum::Create(plan_->grid, plan_->clip_norm, kValues);
+  RUVD_CHECK(sum.ok());
+  const size_t lessons = plan_->nominal_batch;
+  for (size_t lesson = 0; lesson < lessons; ++lesson) {
+    // Gradients of different lengths, whose mean is minus the update.
+    const double length = (2 * static_cast<double>(lesson) + 1) / static_cast<double>(lessons);
+    std::vector<float> gradient(kValues);
+    std::ranges::transform(update, gradient.begin(),
+                           [&](float value) { return static_cast<float>(-length * value); });
+    RUVD_CHECK(sum->Add(gradient).ok());
+  }
+  return *std::move(sum);
 }
 
 federation::Contribution Learning::Lie(bench::UpdateAttack attack, uint64_t round,

@@ -17,10 +17,20 @@ namespace {
 // Long worlds forget what no node needs any more.
 constexpr size_t kMaxContributions = 20'000;
 constexpr size_t kMaxStates = 1000;
+// A node that takes an older state counts the sums after it again.
+constexpr uint64_t kRememberedWindows = 4;
 
 }  // namespace
 
-RoundsModel::ContributionPtr RoundsModel::ContributionOf(const federation::Item& item) {
+ContributionPtr AgainInNextRound(const federation::RoundContribution& sum) {
+  federation::RoundContribution again = sum;
+  again.id = again.origin = Sha256(AsText(sum.id));
+  ++again.contribution.round;
+  ++again.contribution.base_round;
+  return std::make_shared<const federation::RoundContribution>(std::move(again));
+}
+
+ContributionPtr RoundsModel::ContributionOf(const federation::Item& item) {
   if (item.kind != federation::ItemKind::kContribution) {
     return nullptr;
   }
@@ -71,12 +81,16 @@ void RoundsCheck::Started(const federation::GlobalState& settled) {
   withdrawn_earlier_ = withdrawn_;
   rounds_.clear();
   round_of_.clear();
+  mask_items_.clear();
   votes_.clear();
 }
 
 void RoundsCheck::Accepted(const federation::Item& item) {
   if (item.kind == federation::ItemKind::kCheckpoint) {
     votes_.insert(Sha256(*item.payload));
+  } else if (IsMaskItem(item.kind)) {
+    mask_items_[item.round].emplace(item.id, item);
+    mask_items_withdrawn_[item.round].emplace(item.id, item);
   } else if (auto one = model_->ContributionOf(item)) {
     const uint64_t round = one->contribution.round;
     round_of_.emplace(item.id, round);
@@ -85,7 +99,9 @@ void RoundsCheck::Accepted(const federation::Item& item) {
 }
 
 void RoundsCheck::Withdrawn(const federation::Item& item) {
-  if (const auto one = model_->ContributionOf(item)) {
+  if (IsMaskItem(item.kind)) {
+    mask_items_[item.round].erase(item.id);
+  } else if (const auto one = model_->ContributionOf(item)) {
     const uint64_t round = one->contribution.round;
     withdrawn_.emplace(item.id, one);
     rounds_[round].erase(item.id);
@@ -113,13 +129,45 @@ RoundsModel::Set RoundsCheck::Counting(uint64_t after, uint64_t until) const {
       set.emplace(id, counted.contribution);
     }
   }
+  AddSums(mask_items_, after, until, set);
   return set;
+}
+
+void RoundsCheck::AddSums(const MaskItems& items, uint64_t after, uint64_t until,
+                          RoundsModel::Set& set) const {
+  for (auto it = items.upper_bound(after); it != items.end() && it->first <= until; ++it) {
+    const MaskedModel::Sums& sums = model_->masked().SumsOf(it->first, it->second);
+    if (!sums.differs.empty()) {
+      report_("masked_sum_differs", "finds " + sums.differs);
+    }
+    set.insert(sums.sums.begin(), sums.sums.end());
+  }
+}
+
+RoundsModel::Set RoundsCheck::SumsOf(uint64_t round) const {
+  RoundsModel::Set set;
+  AddSums(mask_items_, round - 1, round, set);
+  return set;
+}
+
+bool RoundsCheck::CountsSumTwice(const federation::GlobalState& state) const {
+  const RoundsModel::Set counting = Counting(state_->round, state.round);
+  return std::ranges::any_of(counting, [&](const auto& entry) {
+    if (entry.second->members.empty()) {
+      return false;
+    }
+    const auto again = AgainInNextRound(*entry.second);
+    RoundsModel::Set set = counting;
+    set.emplace(again->id, again);
+    return model_->After(*state_, set, state.round) == state;
+  });
 }
 
 bool RoundsCheck::IsWithWithdrawn(const federation::GlobalState& state) const {
   const auto gives = [&](const RoundsModel::Set& withdrawn) {
     RoundsModel::Set set = Counting(state_->round, state.round);
     set.insert(withdrawn.begin(), withdrawn.end());
+    AddSums(mask_items_withdrawn_, state_->round, state.round, set);
     return state.round > state_->round && model_->After(*state_, set, state.round) == state;
   };
   return gives(withdrawn_) || gives(withdrawn_earlier_) ||
@@ -135,6 +183,11 @@ bool RoundsCheck::IsBegunAnew(const federation::GlobalState& state) const {
 }
 
 void RoundsCheck::Differs(const federation::GlobalState& state, std::string_view what) {
+  if (CountsSumTwice(state)) {
+    report_("sum_counts_twice",
+            fmt::format("{} a state of round {} with a sum in two rounds", what, state.round));
+    return;
+  }
   const bool with_withdrawn = IsWithWithdrawn(state);
   report_(
       with_withdrawn ? "withdrawn_counts" : "history_differs",
@@ -177,16 +230,25 @@ void RoundsCheck::Settled(const federation::GlobalState& settled, bool expelled)
     }
   }
   std::erase_if(rounds_, [](const auto& entry) { return entry.second.empty(); });
+  const auto is_old = [&](const auto& entry) {
+    return entry.first + kRememberedWindows * model_->plan().window < settled.round;
+  };
+  std::erase_if(mask_items_, is_old);
+  std::erase_if(mask_items_withdrawn_, is_old);
 }
 
 void RoundsCheck::CheckState(const federation::GlobalState& state, uint64_t round,
                              const std::vector<federation::Item>& held) {
   RoundsModel::Set set;
+  MaskItems masked;
   for (const federation::Item& item : held) {
     if (auto one = model_->ContributionOf(item)) {
       set.emplace(item.id, std::move(one));
+    } else if (IsMaskItem(item.kind)) {
+      masked[item.round].emplace(item.id, item);
     }
   }
+  AddSums(masked, state_->round, round - 1, set);
   if (model_->After(*state_, set, round - 1) != state) {
     Differs(state, "has");
   }

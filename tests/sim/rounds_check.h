@@ -20,20 +20,24 @@
 #include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
 #include "federation/learner/rounds.h"
+#include "tests/sim/masked_model.h"
 
 namespace ruvd::test {
+
+// Returns a sum as if it were one of the next round, under another name: a defect.
+ContributionPtr AgainInNextRound(const federation::RoundContribution& sum);
 
 // What the rounds of a world must give, by ApplyRounds: computed once for all nodes that hold the
 // same items. Not thread-safe.
 class RoundsModel {
  public:
-  using ContributionPtr = std::shared_ptr<const federation::RoundContribution>;
-  using Set = std::map<Digest, ContributionPtr>;
+  using Set = ContributionSet;
 
   explicit RoundsModel(std::shared_ptr<const federation::LearnerPlan> plan)
-      : plan_(std::move(plan)) {}
+      : plan_(std::move(plan)), masked_(plan_) {}
 
   const federation::LearnerPlan& plan() const { return *plan_; }
+  MaskedModel& masked() { return masked_; }
   // Returns what an item gives to its round; null for an item of another kind.
   ContributionPtr ContributionOf(const federation::Item& item);
   // Returns the state after `until`. Contributions of rounds up to that of `from`, or after
@@ -43,6 +47,7 @@ class RoundsModel {
 
  private:
   std::shared_ptr<const federation::LearnerPlan> plan_;
+  MaskedModel masked_;
   std::map<Digest, ContributionPtr> contributions_;
   // By the state before, the last round and the hash of the contributions
   std::map<std::tuple<Digest, uint64_t, Digest>, federation::GlobalState> states_;
@@ -73,17 +78,27 @@ class RoundsCheck {
   void CheckState(const federation::GlobalState& state, uint64_t round,
                   const std::vector<federation::Item>& held);
 
+  // Returns the sums of a round that the node's items give.
+  RoundsModel::Set SumsOf(uint64_t round) const;
+
   uint64_t settled() const { return settled_count_; }
   uint64_t taken() const { return taken_count_; }
 
  private:
   // A contribution that counts in its round. One that expired counts until its round is settled.
   struct Counted {
-    RoundsModel::ContributionPtr contribution;
+    ContributionPtr contribution;
     bool live = true;
   };
-  // Returns the contributions that count in the rounds after `after` and up to `until`.
+  // Items of masked rounds, by round.
+  using MaskItems = std::map<uint64_t, MaskedModel::Items>;
+
+  // Returns the contributions and sums that count in the rounds after `after` and up to `until`.
   RoundsModel::Set Counting(uint64_t after, uint64_t until) const;
+  // Adds the sums of these rounds that `items` give.
+  void AddSums(const MaskItems& items, uint64_t after, uint64_t until, RoundsModel::Set& set) const;
+  // Whether a state has a sum in the round after its own, too.
+  bool CountsSumTwice(const federation::GlobalState& state) const;
   // Whether a state is that of the node's items and of some that were withdrawn here.
   bool IsWithWithdrawn(const federation::GlobalState& state) const;
   bool IsTaken(const federation::GlobalState& state) const;
@@ -95,6 +110,8 @@ class RoundsCheck {
   std::optional<federation::GlobalState> state_;  // the settled one
   std::map<uint64_t, std::map<Digest, Counted>> rounds_;
   std::map<Digest, uint64_t> round_of_;
+  MaskItems mask_items_;
+  MaskItems mask_items_withdrawn_;  // with those that the node still has
   RoundsModel::Set withdrawn_;
   RoundsModel::Set withdrawn_earlier_;  // by an earlier process
   std::set<Digest> votes_;  // hashes of the checkpoints that the process offered or accepted

@@ -3,25 +3,33 @@
 
 #include "tests/sim/sim_ledger.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/dp/rdp_curve.h"
 
 namespace ruvd::test {
 
 SimLedger::SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool syncs)
-    : disk_(&disk), spent_by_(budget), syncs_(syncs) {
+    : disk_(&disk), lessons_(budget), syncs_(syncs) {
   for (const privacy::LedgerEntry& entry : disk_->Read().ledger) {
     whole_ = whole_ && entry.sequence == next_sequence_;
     next_sequence_ = entry.sequence + 1;
     reservations_[entry.reservation] = entry.kind;
     if (entry.charge) {
       ++charges_;
-      Count(entry.charge->curve);
+      RUVD_CHECK(Count(*entry.charge).ok());  // it was counted before
     }
   }
+}
+
+absl::Status SimLedger::Count(const privacy::LedgerCharge& charge) {
+  RETURN_IF_ERROR(lessons_.Add(charge.round, charge.oldest_joined, charge.curve));
+  spent_ = privacy::dp::SaturatingAdd(spent_, charge.curve.q32.back());
+  return absl::OkStatus();
 }
 
 void SimLedger::Append(privacy::LedgerEntry entry) {
@@ -30,20 +38,30 @@ void SimLedger::Append(privacy::LedgerEntry entry) {
     entry.reservation = entry.sequence;
   }
   reservations_[entry.reservation] = entry.kind;
+  if (defers_) {
+    deferred_.push_back(std::move(entry));
+  } else {
+    Write(entry);
+  }
+}
+
+void SimLedger::Write(const privacy::LedgerEntry& entry) {
   disk_->AppendLedger(entry);
   if (syncs_) {
     disk_->Sync();
   }
 }
 
-void SimLedger::Count(const privacy::dp::RdpCurve& cost) {
-  spent_by_.AddForAll(cost);
-  spent_ = privacy::dp::SaturatingAdd(spent_, cost.q32.front());
+void SimLedger::Flush() {
+  defers_ = false;
+  for (const privacy::LedgerEntry& entry : std::exchange(deferred_, {})) {
+    Write(entry);
+  }
 }
 
 absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
-  RETURN_IF_ERROR(spent_by_.CheckForAll(charge.curve));
-  Count(charge.curve);
+  RETURN_IF_ERROR(lessons_.Check(charge.round, charge.oldest_joined, charge.curve));
+  RETURN_IF_ERROR(Count(charge));
   const uint64_t reservation = next_sequence_;
   Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});
   return reservation;
@@ -76,8 +94,11 @@ std::string SubjectOf(std::string_view payload) {
   return std::string(AsText(Sha256(payload)));
 }
 
-bool IsCharged(const SimDisk& disk, std::string_view payload) {
-  const std::string subject = SubjectOf(payload);
+std::string SubjectOfShare(uint64_t round) {
+  return fmt::format("share of round {}", round);
+}
+
+bool IsCharged(const SimDisk& disk, std::string_view subject) {
   const auto& ledger = disk.durable().ledger;
   const auto charge = std::find_if(ledger.rbegin(), ledger.rend(), [&](const auto& entry) {
     return entry.charge && entry.charge->subject == subject;

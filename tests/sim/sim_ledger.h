@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,8 +20,8 @@
 
 namespace ruvd::test {
 
-// The privacy ledger of a node on a simulated disk: the budget's rule is that of privacy/ledger,
-// durability is the disk's. Not thread-safe.
+// The privacy ledger of a node's lessons on a simulated disk: the budget's rule is that of
+// privacy/ledger, durability is the disk's. Not thread-safe.
 class SimLedger final : public privacy::ReleaseLedger {
  public:
   // `disk` must outlive the ledger. If `syncs` is false, the ledger forgets; this is for tests of
@@ -31,7 +32,19 @@ class SimLedger final : public privacy::ReleaseLedger {
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
 
-  // Returns what every lesson has spent according to the disk, at the order 2.
+  // Entries wait in memory until Flush: a seeded defect.
+  void Defer() { defers_ = true; }
+  void Flush();
+
+  // Returns the oldest joining round whose lessons may still take part, as CohortLedger does.
+  uint64_t OldestEligible(uint64_t round, const privacy::dp::RdpCurve& cost) const {
+    return lessons_.OldestEligible(round, cost);
+  }
+  // Returns the number of the newest entry; 0: there is no entry.
+  uint64_t newest() const { return next_sequence_ - 1; }
+  // Returns the newest round that was charged; 0: none was.
+  uint64_t newest_round() const { return lessons_.newest_round(); }
+  // Returns a measure of what was spent according to the disk, which every charge increases.
   uint64_t spent() const { return spent_; }
   // Whether the entries that were read are numbered without a gap.
   bool whole() const { return whole_; }
@@ -40,12 +53,16 @@ class SimLedger final : public privacy::ReleaseLedger {
 
  private:
   absl::Status Note(privacy::LedgerKind kind, uint64_t reservation, privacy::LedgerKind before);
+  absl::Status Count(const privacy::LedgerCharge& charge);
   void Append(privacy::LedgerEntry entry);
-  void Count(const privacy::dp::RdpCurve& cost);
+
+  void Write(const privacy::LedgerEntry& entry);
 
   SimDisk* disk_;
-  privacy::CohortLedger spent_by_;  // by all lessons, which pay for every release
+  privacy::CohortLedger lessons_;
   bool syncs_;
+  bool defers_ = false;
+  std::vector<privacy::LedgerEntry> deferred_;
   bool whole_ = true;
   uint64_t next_sequence_ = 1;
   uint64_t spent_ = 0;
@@ -55,8 +72,10 @@ class SimLedger final : public privacy::ReleaseLedger {
 
 // Returns the name of a released payload in the ledger.
 std::string SubjectOf(std::string_view payload);
-// Returns whether the release of this payload is charged and spent on a disk, whatever happens to
-// the disk.
-bool IsCharged(const SimDisk& disk, std::string_view payload);
+// Returns the name of a node's share in the masked sums of a round.
+std::string SubjectOfShare(uint64_t round);
+// Returns whether what has this name in the ledger is charged and spent on a disk, whatever happens
+// to the disk.
+bool IsCharged(const SimDisk& disk, std::string_view subject);
 
 }  // namespace ruvd::test

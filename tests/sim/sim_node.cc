@@ -17,8 +17,15 @@ namespace {
 // again.
 constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
 
-constexpr privacy::UnitBudget kBudget{
-    .unit = privacy::PrivacyUnit::kLesson, .epsilon = 100, .delta = 1e-6};
+// Solved only once, because every start of every node has the same budget.
+const privacy::UnitBudget& Budget() {
+  static const privacy::UnitBudget budget = [] {
+    auto solved = privacy::UnitBudget::Within(privacy::PrivacyUnit::kLesson, 8, 1e-6);
+    RUVD_CHECK(solved.ok());
+    return *solved;
+  }();
+  return budget;
+}
 
 uint64_t PrefixOf(const Digest& id) {
   uint64_t prefix;
@@ -62,11 +69,11 @@ void SimNode::Start() {
   boot_counter_ = disk_.Read().boot_counter + 1;
   disk_.PutBootCounter(boot_counter_);
   if (!disk_.Read().consent) {
-    disk_.PutConsent(
-        privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now().wall_ms, identity().key));
+    disk_.PutConsent(privacy::ConsentRecord::Sign(setup_.tier, now().wall_ms, identity().key));
   }
   disk_.Sync();
-  ledger_.emplace(disk_, kBudget, setup_.syncs_ledger);
+  consent_ = *disk_.Read().consent;
+  ledger_.emplace(disk_, Budget(), setup_.syncs_ledger);
   audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole(), ledger_->charges());
   audit_->Started(setup_.number, boot_counter_);
 
@@ -85,9 +92,12 @@ void SimNode::Start() {
   if (rounds_check_) {
     rounds_.emplace(setup_.learning->model(), *rounds_check_, identity().key.id(),
                     disk_.Read().rounds, now().wall_ms);
+    if (setup_.plan->kind == federation::ContributionKind::kGradient) {
+      rounds_->AddMasked(MaskedOptions());
+    }
   }
   RestoreTrust();
-  auto consented = core_->SetConsent(*disk_.Read().consent, now());
+  auto consented = core_->SetConsent(consent_, now());
   RUVD_CHECK(consented.ok());
   Apply(*std::move(consented));
   RestoreItems();
@@ -143,6 +153,10 @@ void SimNode::EndProcess() {
   core_.reset();
   rounds_.reset();
   training_ = false;
+  put_in_.reset();
+  false_share_.reset();
+  sent_ = 0;
+  doomed_ = false;
   ledger_.reset();
   paused_ = false;
   inbox_.clear();
@@ -177,12 +191,16 @@ bool SimNode::Survives() {
   if (!actions_to_live_ || (*actions_to_live_)-- > 0) {
     return true;
   }
+  Die();
+  return false;
+}
+
+void SimNode::Die() {
   if (dies_by_power_cut_) {
     CutPower();
   } else {
     Kill();
   }
-  return false;
 }
 
 void SimNode::Pause() {
@@ -338,7 +356,9 @@ void SimNode::Keep(const federation::Item& item, bool own) {
   if (own) {
     audit_->Signed(setup_.number, item.id, *item.payload, item.expires_ms);
     if (item.kind == federation::ItemKind::kContribution && !adversary_) {
-      audit_->Released(setup_.number, item.id, IsCharged(disk_, *item.payload));
+      audit_->Released(setup_.number, item.id, IsCharged(disk_, SubjectOf(*item.payload)));
+    } else if (item.kind == federation::ItemKind::kMaskShare) {
+      NoteShare(item);
     }
   }
   audit_->Accepted(setup_.number, item, own);

@@ -15,6 +15,8 @@
 #include "base/random.h"
 #include "federation/core/gossip_core.h"
 #include "federation/membership/record_set.h"
+#include "node/sharing/masked_contributions.h"
+#include "privacy/consent/consent.h"
 #include "tests/sim/adversary.h"
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
@@ -41,10 +43,14 @@ struct NodeSetup {
   Learning* learning = nullptr;
   // What it sends as contributions if it lies in them.
   std::optional<bench::UpdateAttack> attack;
+  // What its operator chose: kPublic, or kMasked for masked sums in place of contributions.
+  privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
   // Defects
   bool syncs_items = true;        // false: acknowledges items that a power cut may take
   bool syncs_ledger = true;       // false: forgets what was spent
   bool charges_first = true;      // false: charges a contribution when it has left
+  bool charges_shares = true;     // false: charges a share of a masked sum when it has left
+  bool says_input = true;         // false: puts something else into a share than it says
   bool saves_last_round = true;   // false: its saved state says that the last round is missing
   bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
   // The pool of the world: each record is verified and kept once.
@@ -72,7 +78,13 @@ class SimNode final : public NetworkEndpoint {
   SimDisk::Loss CutPower();
   // The node dies within an input, after this many more actions, by a kill or a power cut.
   void DieAfterActions(size_t actions, bool power_cut);
-  void LiveOn() { actions_to_live_.reset(); }
+  // The node dies within the next release of a share, after this many steps: before the charge, or
+  // after it, or when it is spent. It starts again by itself.
+  void DieInRelease(size_t steps, bool power_cut);
+  void LiveOn() {
+    actions_to_live_.reset();
+    steps_to_live_.reset();
+  }
   // Stops the process as SIGSTOP does: what arrives waits.
   void Pause();
   void Resume();
@@ -81,7 +93,9 @@ class SimNode final : public NetworkEndpoint {
   // These are inputs of the node's owner. Every contribution is charged in the ledger.
   absl::Status OfferContribution(const federation::Contribution& contribution);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
-  // Takes back one of the newest own contributions. Returns NOT_FOUND if it has no contribution.
+  // Takes back one of the newest own contributions; under the tier `masked` the operator takes back
+  // all of them by the tier `private` for some seconds. Returns NOT_FOUND if it has no
+  // contribution.
   absl::Status WithdrawContribution();
   absl::Status SetRevocations(const privacy::RevocationList& list);
 
@@ -95,6 +109,8 @@ class SimNode final : public NetworkEndpoint {
   bool up() const { return core_ != nullptr; }
   bool paused() const { return paused_; }
   bool byzantine() const { return adversary_ != nullptr; }
+  // Whether it takes part in masked sums, except while its operator left them.
+  bool masked() const { return setup_.tier == privacy::ConsentTier::kMasked; }
   const federation::GossipCore& core() const { return *core_; }
   // Null while the process does not run or the node runs no rounds.
   SimRounds* rounds() { return rounds_ ? &*rounds_ : nullptr; }
@@ -105,6 +121,8 @@ class SimNode final : public NetworkEndpoint {
   // Returns the chunk bytes that all processes of the node received.
   uint64_t payload_bytes_received() const;
   SimDisk::Loss lost() const { return lost_; }
+  // Returns how often a process died within a release.
+  size_t deaths_in_releases() const { return deaths_in_releases_; }
 
   // ---- What an adversary works with.
   size_t number() const { return setup_.number; }
@@ -140,6 +158,23 @@ class SimNode final : public NetworkEndpoint {
   void EndContribution(uint64_t round, const federation::GlobalState& base);
   absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
   absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
+  // ---- Masked sums
+  sharing::MaskedContributionsOptions MaskedOptions();
+  absl::StatusOr<sharing::ReleasedShare> ReleaseShare(const sharing::PreparedSum& sum,
+                                                      const privacy::masking::Clique& clique);
+  absl::StatusOr<sharing::ReleasedShare> LieInShare(const sharing::PreparedSum& sum,
+                                                    const privacy::masking::Clique& clique);
+  void OfferFalseShare();
+  // Counts a step of a release. Returns whether the process dies at it.
+  bool DiesInRelease();
+  void TickMasked();
+  void NoteShare(const federation::Item& item);
+  // Begins what masked sums need of the learner; false if they need nothing.
+  bool BeginSum();
+  void EndSum(uint64_t round, const federation::GlobalState& base, Duration took);
+  void SetTier(privacy::ConsentTier tier);
+  void LeaveMasked();
+  void ReturnToMasked();
   // Signs and stores what peers are told about own withdrawn items; nullopt if there is nothing
   // new.
   std::optional<privacy::Withdrawal> SignWithdrawal(const federation::Actions& actions);
@@ -149,7 +184,20 @@ class SimNode final : public NetworkEndpoint {
   void NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame);
   // Counts an action. Returns false if the process died before it.
   bool Survives();
+  void Die();
   void EndProcess();
+
+  // What this node put into its share of a set.
+  struct PutIn {
+    Digest set{};
+    std::vector<int32_t> units;
+  };
+  // A share to be made up: for a set that the node signed, and under which name.
+  struct FalseShare {
+    uint64_t round = 0;
+    Digest set{};
+    Digest named{};
+  };
 
   NodeSetup setup_;
   EventQueue* queue_;
@@ -163,6 +211,13 @@ class SimNode final : public NetworkEndpoint {
   std::optional<RoundsCheck> rounds_check_;       // of all processes
   std::optional<SimRounds> rounds_;               // of this process
   bool training_ = false;
+  privacy::ConsentRecord consent_;
+  std::optional<PutIn> put_in_;
+  std::optional<FalseShare> false_share_;
+  uint64_t sent_ = 0;  // the reservation of a share that has left
+  std::optional<size_t> steps_to_live_;
+  bool doomed_ = false;
+  size_t deaths_in_releases_ = 0;
   std::vector<federation::Item> withdrawn_;  // with forgets_withdrawn false
   std::shared_ptr<const federation::RecordBase> established_;
   uint64_t boot_counter_ = 0;

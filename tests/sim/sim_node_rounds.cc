@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "privacy/dp/rdp_curve.h"
+#include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "tests/sim/sim_node.h"
 
@@ -19,28 +20,38 @@ namespace {
 
 // A node withdraws one of its newest contributions, so that some are not settled yet.
 constexpr size_t kNewestOwn = 5;
+// How often an operator leaves the tier `masked` where others withdraw a contribution: whatever
+// such a node gave since the last settled round takes the sums of its groups with it.
+constexpr double kLeaves = 0.3;
 // The value that liars say the global adapter has everywhere.
 constexpr float kFalseValue = 10;
 
-privacy::LedgerCharge ChargeOf(uint64_t round, std::string_view payload) {
-  // The same for every contribution, so that it is computed once
-  static const privacy::dp::RdpCurve cost = privacy::dp::ZcdpCurve(0x1p-7).value();
-  return {.unit = privacy::PrivacyUnit::kLesson,
-          .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
-          .sigma = 8,
-          .epsilon = 0.5,
-          .delta = 1e-6,
-          .curve = cost,
-          .round = round,
-          .subject = SubjectOf(payload)};
+// The noise of a contribution is far too much to learn from, but its charge is right for it.
+constexpr double kNoiseMultiplier = 8;
+
+const privacy::dp::RdpCurve& Cost() {
+  static const privacy::dp::RdpCurve cost = [] {
+    auto curve = privacy::dp::SampledCurve(1, privacy::dp::GaussianRho(kNoiseMultiplier));
+    RUVD_CHECK(curve.ok());
+    return *curve;
+  }();
+  return cost;
 }
 
 }  // namespace
 
 absl::StatusOr<uint64_t> SimNode::Charge(const federation::Contribution& contribution) {
-  ASSIGN_OR_RETURN(const uint64_t reservation,
-                   ledger_->Reserve(ChargeOf(contribution.round,
-                                             EncodeContribution(contribution, *setup_.plan))));
+  ASSIGN_OR_RETURN(
+      const uint64_t reservation,
+      ledger_->Reserve({.unit = privacy::PrivacyUnit::kLesson,
+                        .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
+                        .sigma = kNoiseMultiplier,
+                        .epsilon = 0.5,
+                        .delta = 1e-6,
+                        .curve = Cost(),
+                        .round = contribution.round,
+                        .oldest_joined = ledger_->OldestEligible(contribution.round, Cost()),
+                        .subject = SubjectOf(EncodeContribution(contribution, *setup_.plan))}));
   audit_->LedgerCharged(setup_.number, ledger_->spent());
   return reservation;
 }
@@ -74,6 +85,12 @@ absl::Status SimNode::WithdrawContribution() {
   if (core_ == nullptr || paused_) {
     return absl::UnavailableError("process does not run");
   }
+  if (masked()) {
+    if (consent_.tier == setup_.tier && random_.Bernoulli(kLeaves)) {
+      LeaveMasked();
+    }
+    return absl::OkStatus();
+  }
   std::vector<std::pair<int64_t, Digest>> own;
   for (const federation::Item& item : core_->Items()) {
     if (item.kind == federation::ItemKind::kContribution && item.origin == identity().key.id()) {
@@ -99,8 +116,11 @@ absl::Status SimNode::SetRevocations(const privacy::RevocationList& list) {
 }
 
 void SimNode::TickRounds() {
-  if (auto checkpoint = rounds_->OnTime(now().wall_ms)) {
+  if (auto checkpoint = rounds_->OnTime(*core_, now().wall_ms)) {
     OfferCheckpoint(*std::move(checkpoint));
+  }
+  if (core_ != nullptr && rounds_->masked() != nullptr) {
+    TickMasked();
   }
   if (core_ == nullptr) {
     return;
@@ -109,7 +129,7 @@ void SimNode::TickRounds() {
     SaveRounds(*std::move(saved));
   }
   rounds_->ExcludeIfChanged(*core_);
-  if (training_) {
+  if (training_ || (rounds_->masked() != nullptr && BeginSum()) || masked()) {
     return;
   }
   if (const auto round = rounds_->TakeDueRound();
@@ -119,6 +139,9 @@ void SimNode::TickRounds() {
 }
 
 void SimNode::OfferCheckpoint(federation::ClusterRounds::Checkpoint checkpoint) {
+  if (consent_.tier == privacy::ConsentTier::kPrivate) {
+    return;
+  }
   if (adversary_ && adversary_->LiesInCheckpoints()) {
     auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
     RUVD_CHECK(state.ok());

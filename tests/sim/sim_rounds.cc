@@ -28,7 +28,15 @@ SimRounds::SimRounds(const RoundsModel& model, RoundsCheck& check, const privacy
   check_->Started(rounds_.StateBefore(0));
 }
 
+void SimRounds::AddMasked(sharing::MaskedContributionsOptions options) {
+  masked_.emplace(std::move(options));
+}
+
 void SimRounds::OnItem(const federation::Item& item) {
+  if (masked_ && IsMaskItem(item.kind)) {
+    check_->Accepted(item);
+    masked_->OnItem(item);
+  }
   if (!IsLearnerItem(item.kind)) {
     return;
   }
@@ -43,6 +51,9 @@ void SimRounds::OnItem(const federation::Item& item) {
 void SimRounds::OnWithdrawn(const federation::Item& item) {
   check_->Withdrawn(item);
   rounds_.OnWithdrawn(item.id);
+  if (masked_) {
+    masked_->OnWithdrawn(item);
+  }
 }
 
 void SimRounds::OnDropped(const Digest& id) {
@@ -78,8 +89,12 @@ void SimRounds::Exclude(const privacy::NodeId& member) {
   Compare(/*expelled=*/true);
 }
 
-std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(int64_t wall_ms) {
+std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(
+    const federation::GossipCore& core, int64_t wall_ms) {
   const uint64_t before = rounds_.now_round();
+  if (masked_) {
+    masked_->CountSums(core, rounds_);
+  }
   rounds_.OnTime(wall_ms);
   std::optional<federation::ClusterRounds::Checkpoint> checkpoint = rounds_.TakeCheckpoint();
   if (checkpoint) {
@@ -89,6 +104,19 @@ std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(int64_t w
     Compare(/*expelled=*/false);
   }
   return checkpoint;
+}
+
+federation::Actions SimRounds::OnMaskedTime(federation::GossipCore& core, int64_t consent_since_ms,
+                                            federation::Instant now) {
+  return masked_->OnTick(core, rounds_, consent_since_ms, now);
+}
+
+bool SimRounds::CountSumsAgain(uint64_t round) {
+  const RoundsModel::Set sums = check_->SumsOf(round);
+  for (const auto& [id, sum] : sums) {
+    RUVD_CHECK(rounds_.AddSum(*AgainInNextRound(*sum)).ok());
+  }
+  return !sums.empty();
 }
 
 void SimRounds::ExcludeIfChanged(const federation::GossipCore& core) {

@@ -14,18 +14,22 @@
 #include "federation/events/item.h"
 #include "federation/learner/cluster_rounds.h"
 #include "federation/learner/global_state.h"
+#include "node/sharing/masked_contributions.h"
 #include "privacy/identity/node_key.h"
 #include "tests/sim/rounds_check.h"
 
 namespace ruvd::test {
 
-// The ClusterRounds of one process of a node, driven as node/actors/round_learning.cc drives them,
-// with a check of every state that they settle or offer. Not thread-safe.
+// The ClusterRounds and MaskedContributions of one process of a node, driven as
+// node/actors/round_learning.cc drives them, with a check of every state that they settle or offer.
+// Not thread-safe.
 class SimRounds {
  public:
   // `saved` is what the disk has. Both references must outlive this object.
   SimRounds(const RoundsModel& model, RoundsCheck& check, const privacy::NodeId& self,
             std::string_view saved, int64_t wall_ms);
+  // From now on the node finds masked sums, and may take part in them.
+  void AddMasked(sharing::MaskedContributionsOptions options);
 
   // ---- What the core said
   void OnItem(const federation::Item& item);
@@ -36,7 +40,16 @@ class SimRounds {
   void OnDefect(std::span<const federation::Item> items);
 
   // ---- Time. Returns a checkpoint to offer.
-  std::optional<federation::ClusterRounds::Checkpoint> OnTime(int64_t wall_ms);
+  std::optional<federation::ClusterRounds::Checkpoint> OnTime(const federation::GossipCore& core,
+                                                              int64_t wall_ms);
+  // Advances masked rounds after OnTime, and returns what the core has to send.
+  federation::Actions OnMaskedTime(federation::GossipCore& core, int64_t consent_since_ms,
+                                   federation::Instant now);
+  // Null in a world without masked sums.
+  sharing::MaskedContributions* masked() { return masked_ ? &*masked_ : nullptr; }
+  // Counts the sums of a round in the next one, too: a seeded defect. Returns whether there are
+  // any.
+  bool CountSumsAgain(uint64_t round);
   // Returns the bytes to save, if they changed.
   std::optional<std::string> TakeSavedState() { return rounds_.TakeSavedState(); }
   // A state of others may contain a member that was expelled long ago.
@@ -53,6 +66,7 @@ class SimRounds {
 
   RoundsCheck* check_;
   federation::ClusterRounds rounds_;
+  std::optional<sharing::MaskedContributions> masked_;
   uint64_t tried_ = 0;
 };
 

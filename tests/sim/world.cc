@@ -4,8 +4,6 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <utility>
 
 #include "base/status.h"
@@ -31,9 +29,6 @@ constexpr Duration kQuiet = seconds(5);
 constexpr size_t kAskedNodes = 500;
 // Payloads of two chunks are held by every node: 90 kB each.
 constexpr size_t kMaxNodesWithLargeItems = 1000;
-constexpr size_t kMaxItemsPerWorld = 40;
-// The share of worlds that learn, among those whose seed may choose.
-constexpr double kLearningShare = 0.25;
 // Rounds with contributions after the last fault.
 constexpr uint64_t kCalmRounds = 2;
 // While votes are split, honest nodes take false states and train from them: then the adapter needs
@@ -43,6 +38,8 @@ constexpr uint64_t kCalmRoundsAfterLies = 6;
 // and half a round of a world that learns.
 constexpr int64_t kClockSpreadMillis = 50'000;
 constexpr int64_t kLearnersSpreadMillis = 2500;
+// Keys of masked sums have a second to arrive.
+constexpr int64_t kMaskedSpreadMillis = 200;
 constexpr size_t kLeastForNewcomers = 5;
 // The share of the nodes that come late.
 constexpr size_t kNewcomers = 10;
@@ -52,6 +49,7 @@ constexpr size_t kNewcomers = 10;
 World::World(WorldOptions options)
     : options_(std::move(options)),
       random_(options_.seed),
+      masked_random_(~options_.seed),
       network_(queue_, random_.Next()),
       audit_(queue_, network_, options_.nodes) {
   PickOptions();
@@ -63,67 +61,6 @@ World::World(WorldOptions options)
 }
 
 World::~World() = default;
-
-void World::PickOptions() {
-  if (options_.faults) {
-    picked_faults_ = *options_.faults;
-  } else {
-    for (const Fault fault : AllFaults()) {
-      if (random_.Bernoulli(0.5)) {
-        picked_faults_.insert(fault);
-      }
-    }
-  }
-  if (!options_.loss) {
-    constexpr std::array<double, 4> kLosses = {0, 0.01, 0.05, 0.2};
-    options_.loss = kLosses[random_.Below(kLosses.size())];
-  }
-  if (!options_.byzantine) {
-    options_.byzantine.emplace();
-    const auto kinds = AllAdversaries();
-    for (uint64_t i = random_.Below(3); i > 0; --i) {
-      options_.byzantine->push_back(
-          {.kind = kinds[random_.Below(kinds.size())], .share = 0.05 + 0.1 * random_.Uniform()});
-    }
-  }
-  const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
-    return LiesAboutLearning(entry.kind);
-  });
-  if (lies || !options_.learning) {
-    options_.learning = lies || random_.Bernoulli(kLearningShare);
-  }
-  plan_ = Learning::PlanOf(options_.defect == SeededDefect::kTrustingRule ? "mean" : "default");
-  if (*options_.learning) {
-    learning_ = std::make_unique<Learning>(options_.nodes, random_.Next(), plan_);
-  }
-  if (!options_.items) {
-    options_.items = std::min(2 * options_.nodes, kMaxItemsPerWorld);
-  }
-  network_.conditions().loss = *options_.loss;
-  network_.conditions().duplication = picked_faults_.contains(Fault::kDuplication) ? 5e-4 : 0;
-}
-
-std::vector<std::optional<AdversaryKind>> World::PickAdversaries() {
-  std::vector<std::optional<AdversaryKind>> kinds(options_.nodes);
-  std::vector<size_t> order(options_.nodes);
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  random_.Shuffle(std::span<size_t>(order));
-  size_t next = 0;
-  for (const ByzantineShare& entry : *options_.byzantine) {
-    auto count = static_cast<size_t>(entry.share * static_cast<double>(options_.nodes));
-    count = entry.share > 0 ? std::max<size_t>(count, 1) : 0;
-    for (; count > 0 && next + 2 < order.size(); --count) {
-      kinds[order[next++]] = entry.kind;
-    }
-  }
-  if (learning_ && picked_faults_.contains(Fault::kRevocation) && next + 2 < order.size() &&
-      order[next] < Learning::kNodes) {
-    revoked_ = order[next];
-  }
-  return kinds;
-}
 
 std::vector<std::string> World::ContactsOf(size_t node, const std::vector<size_t>& honest) {
   std::set<std::string> contacts;
@@ -150,7 +87,9 @@ void World::MakeNodes() {
     setup.record_pool = record_pool;
     setup.plan = plan_;
     if (drifts) {
-      const int64_t spread = learning_ ? kLearnersSpreadMillis : kClockSpreadMillis;
+      const int64_t spread = *options_.masked ? kMaskedSpreadMillis
+                             : learning_      ? kLearnersSpreadMillis
+                                              : kClockSpreadMillis;
       setup.clock_offset_ms =
           static_cast<int64_t>(random_.Below(static_cast<uint64_t>(2 * spread + 1))) - spread;
       setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
@@ -159,6 +98,8 @@ void World::MakeNodes() {
     setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
     setup.syncs_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
     setup.charges_first = options_.defect != SeededDefect::kLateCharge;
+    setup.charges_shares = options_.defect != SeededDefect::kLateShareCharge;
+    setup.says_input = options_.defect != SeededDefect::kOtherInput;
     setup.saves_last_round = options_.defect != SeededDefect::kRoundTwice;
     setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
@@ -169,6 +110,9 @@ void World::MakeNodes() {
       setup.learning = learning_.get();
       setup.attack = kinds[i] ? UpdateAttackOf(*kinds[i]) : std::nullopt;
       liars_ += setup.attack ? 1 : 0;
+      if (PicksMasked(kinds[i], i)) {
+        setup.tier = privacy::ConsentTier::kMasked;
+      }
     }
     if (adversary) {
       audit_.SetByzantine(i);
@@ -434,6 +378,9 @@ void World::PlantDefect() {
     case SeededDefect::kDeafNode:
       network_.Deafen(victim);
       return;
+    case SeededDefect::kSumTwice:
+      queue_.After(Lasts(), [this, victim] { CountSumTwice(*nodes_[victim]); });
+      return;
     case SeededDefect::kOddNode:
       queue_.After(Lasts(), [this, victim] { GiveOddItem(*nodes_[victim]); });
       return;
@@ -459,6 +406,7 @@ WorldReport World::Report() const {
   report.faults["newcomer"] += newcomers_;
   for (const auto& node : nodes_) {
     report.faults["unsynced-write"] += node->lost().dropped;
+    report.faults["death-in-release"] += node->deaths_in_releases();
     report.faults["torn-write"] += node->lost().torn ? 1 : 0;
     if (node->byzantine()) {
       ++report.faults["byzantine-node"];

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,11 @@ enum class SeededDefect : uint8_t {
   kTrustingRule,      // nodes take the mean of whatever updates there are
   kDeafNode,          // only keep-alives ever reach one node's core
   kLateCharge,        // nodes charge a contribution when it has left
+  kLateShareCharge,   // nodes charge a share of a masked sum when it has left
   kRoundTwice,        // nodes count the last settled round again after a restart
   kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
+  kOtherInput,        // nodes put something else into masked sums than they say
+  kSumTwice,          // a node counts masked sums in two rounds
   kOddNode,           // a node's rounds take a contribution that the node does not hold
 };
 
@@ -64,6 +68,9 @@ struct WorldOptions {
   // Whether nodes learn together: they run rounds, and their contributions are those of Learning.
   // Worlds in which some nodes lie about that always learn.
   std::optional<bool> learning;
+  // Whether some of them add up gradients under masks, and the others contribute theirs openly.
+  // Worlds in which some nodes lie in shares always do.
+  std::optional<bool> masked;
   SeededDefect defect = SeededDefect::kNone;
 };
 
@@ -96,6 +103,9 @@ class World {
 
  private:
   void PickOptions();
+  void PickMasked();
+  // Draws whether a node that learns takes part in masked sums.
+  bool PicksMasked(const std::optional<AdversaryKind>& kind, size_t node);
   void MakeNodes();
   // Returns when a node starts for the first time.
   Duration StartOf(size_t node, bool honest);
@@ -108,6 +118,7 @@ class World {
   void PlanRounds(TimePoint begin, TimePoint end);
   // What happens to members, as far as the seed picked it.
   void PlanMembers(TimePoint begin, TimePoint end);
+  void PlanDeathsInReleases(TimePoint begin, TimePoint end);
   void WithdrawOne();
   void Revoke();
   // Returns the honest nodes that run rounds now.
@@ -119,8 +130,11 @@ class World {
   bool BetweenCheckpoints() const;
   bool ItemsEqual() const;
   void JudgeRounds();
+  // Returns how many honest vectors a round combines, if all of these nodes contribute.
+  size_t HonestVectors(std::span<const size_t> learners) const;
   void JudgeParts(SimNode& node, const federation::GlobalState& state);
   void GiveOddItem(SimNode& node);
+  void CountSumTwice(SimNode& node);
   void PlantDefect();
   void RunUntil(TimePoint end);
   void WatchHeal();
@@ -133,6 +147,7 @@ class World {
 
   WorldOptions options_;
   Random random_;
+  Random masked_random_;  // so that other worlds are what they were before there were masked sums
   EventQueue queue_;
   SimNetwork network_;
   Audit audit_;
@@ -143,6 +158,10 @@ class World {
   std::shared_ptr<const federation::LearnerPlan> plan_;
   std::unique_ptr<Learning> learning_;  // null where nodes do not learn
   size_t liars_ = 0;                    // in what nodes learn
+  size_t masked_ = 0;                   // nodes that take part in masked sums
+  size_t share_liars_ = 0;              // of these
+  double masked_share_ = 0;             // of the nodes that learn
+  bool picks_byzantine_ = false;        // the seed does
   std::optional<size_t> revoked_;       // the member that is, or will be
   privacy::RevocationList list_;        // empty until it is
   size_t newcomers_ = 0;

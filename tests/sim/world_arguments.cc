@@ -114,6 +114,9 @@ void AddFlags(CLI::App& app, WorldArguments& arguments) {
   AddChoice(app, "--learning,!--no-learning", arguments.learning,
             "Nodes learn together; a quarter of all seeds if not chosen, and always where some "
             "lie about updates");
+  AddChoice(app, "--masked,!--no-masked", arguments.masked,
+            "Nodes that learn add up their gradients under masks; a third of the seeds that learn "
+            "if not chosen, and always where some lie in their shares");
   app.add_option("--signatures", arguments.signatures,
                  "real, or simulated by a fast keyed hash; real up to 100 nodes if not chosen")
       ->check(CLI::IsMember({"real", "simulated"}));
@@ -127,6 +130,7 @@ WorldOptions OptionsOf(const WorldArguments& arguments) {
   options.loss = arguments.loss;
   options.items = arguments.items;
   options.learning = arguments.learning;
+  options.masked = arguments.masked;
   options.contacts = arguments.contacts;
   options.undialable = arguments.undialable;
   options.established = arguments.established.value_or(arguments.nodes > kMaxNodesThatMeet);

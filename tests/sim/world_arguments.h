@@ -30,6 +30,7 @@ struct WorldArguments {
   std::optional<std::string> faults;
   std::optional<bool> established;
   std::optional<bool> learning;
+  std::optional<bool> masked;
   std::string signatures;  // empty: not chosen
   bool json = false;
 };

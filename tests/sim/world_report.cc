@@ -163,6 +163,9 @@ std::string ReproductionCommand(const WorldOptions& options, uint64_t seed) {
   if (options.learning) {
     command += *options.learning ? " --learning" : " --no-learning";
   }
+  if (options.masked) {
+    command += *options.masked ? " --masked" : " --no-masked";
+  }
   if (options.items) {
     command += fmt::format(" --items {}", *options.items);
   }
@@ -215,6 +218,8 @@ std::string ToJson(const Summary& summary) {
       {"rounds",
        {{"states_settled", measures.states_settled},
         {"states_taken", measures.states_taken},
+        {"masked_shares", measures.masked_shares},
+        {"masked_sums", measures.masked_sums},
         {"withdrawn", measures.withdrawn}}},
       {"adapter_error",
        {{"worlds", measures.adapter_error.count()},
@@ -265,6 +270,8 @@ std::string ToTable(const Summary& summary) {
   if (measures.adapter_error.count() > 0) {
     out += Row("states settled, taken",
                fmt::format("{}, {}", measures.states_settled, measures.states_taken));
+    out += Row("masked shares, sums",
+               fmt::format("{}, {}", measures.masked_shares, measures.masked_sums));
     out +=
         Row("error of learned adapters",
             fmt::format("p50 {:.3f}, max {:.3f} ({} worlds)", measures.adapter_error.Quantile(0.5),

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "federation/learner/contribution.h"
+#include "privacy/limits.h"
 #include "tests/federation/fixture.h"
 #include "tests/sim/world.h"
 
@@ -19,6 +20,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kWithdrawalPeriod = seconds(4);
+// Before the charge, between the charge and the noise, and before the share is masked.
+constexpr size_t kStepsOfRelease = 3;
 // The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
 // learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
 // what liars can do within the spread of honest contributions adds to it.
@@ -33,11 +36,29 @@ void World::PlanMembers(TimePoint begin, TimePoint end) {
       queue_.At(at + Duration(static_cast<int64_t>(wait)), [this] { WithdrawOne(); });
     }
   }
+  PlanDeathsInReleases(begin, end);
   if (revoked_) {
     const double share = 0.2 + 0.4 * random_.Uniform();
     queue_.At(
         begin + Duration(static_cast<int64_t>(share * static_cast<double>((end - begin).count()))),
         [this] { Revoke(); });
+  }
+}
+
+void World::PlanDeathsInReleases(TimePoint begin, TimePoint end) {
+  const bool kill = picked_faults_.contains(Fault::kKill);
+  const bool cut = picked_faults_.contains(Fault::kPowerCut);
+  if (masked_ == 0 || !(kill || cut)) {
+    return;
+  }
+  // Each of them may cost a group its sum, so there are rounds without one.
+  for (TimePoint at = begin; at < end; at += 2 * milliseconds(plan_->round_ms)) {
+    SimNode& node = *nodes_[honest_[masked_random_.Below(honest_.size())]];
+    const bool by_cut = cut && (!kill || masked_random_.Bernoulli(0.5));
+    const size_t steps = masked_random_.Below(kStepsOfRelease);
+    if (node.masked()) {
+      queue_.At(at, [&node, steps, by_cut] { node.DieInRelease(steps, by_cut); });
+    }
   }
 }
 
@@ -117,6 +138,7 @@ void World::JudgeRounds() {
     audit_.measures().states_taken += node->rounds_check()->taken();
     first = first ? first : state;
   }
+  audit_.measures().masked_sums += learning_->model().masked().found();
   if (!first) {
     return;
   }
@@ -125,10 +147,20 @@ void World::JudgeRounds() {
                        [](size_t i) { return i < Learning::kNodes; });
   const double error = learning_->ErrorOf(first->values[0], learners);
   audit_.measures().adapter_error.Add(error);
-  if (error > kMaxAdapterError && Learning::Withstands(liars_, learners.size())) {
+  // Masks hide a very large input from every rule.
+  if (error > kMaxAdapterError && share_liars_ == 0 &&
+      Learning::Withstands(liars_, HonestVectors(learners))) {
     audit_.Violate("not_converged", "the adapter is " + std::to_string(error) +
                                         " of the way from what honest nodes want");
   }
+}
+
+// Rules count vectors, and of the nodes in a masked group only their sum arrives.
+size_t World::HonestVectors(std::span<const size_t> learners) const {
+  const auto masked = static_cast<size_t>(
+      std::ranges::count_if(learners, [this](size_t i) { return nodes_[i]->masked(); }));
+  return learners.size() - masked +
+         (masked + limits::kMaxCliqueMembers - 1) / limits::kMaxCliqueMembers;
 }
 
 void World::JudgeParts(SimNode& node, const federation::GlobalState& state) {
@@ -140,6 +172,12 @@ void World::JudgeParts(SimNode& node, const federation::GlobalState& state) {
       node.rounds()->StateBefore(0).last_part.contains(revoked)) {
     audit_.Violate("revoked_has_part", audit_.Where(node.number()) + " has a state with node " +
                                            std::to_string(*revoked_) + ", which is revoked");
+  }
+}
+
+void World::CountSumTwice(SimNode& node) {
+  if (node.rounds() == nullptr || !node.rounds()->CountSumsAgain(learning_->last_round())) {
+    queue_.After(milliseconds(500), [this, &node] { CountSumTwice(node); });
   }
 }
 

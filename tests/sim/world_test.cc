@@ -242,6 +242,75 @@ INSTANTIATE_TEST_SUITE_P(Each, WorldUpdateAttacks,
                            return name;
                          });
 
+// ---- Masked sums
+
+// A world in which most nodes add up their gradients under masks.
+WorldOptions Masked(uint64_t seed, std::set<Fault> faults = {}) {
+  WorldOptions options = Calm(seed);
+  options.nodes = 12;
+  options.hours = 0.02;
+  options.faults = std::move(faults);
+  options.masked = true;
+  return options;
+}
+
+TEST(WorldMasked, EverybodyEndsWithTheAdapterOfTheSums) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const WorldReport report = World(Masked(seed)).Run();
+    ExpectWell(Masked(seed), report);
+    EXPECT_GE(report.measures.masked_sums, 5U);
+    EXPECT_GE(report.measures.masked_shares, 4 * report.measures.masked_sums);
+    EXPECT_LT(report.measures.adapter_error.Quantile(1), 0.3);
+  }
+}
+
+TEST(WorldMasked, SameSeedSameTrace) {
+  const WorldOptions options = Masked(4, {Fault::kKill, Fault::kPartition});
+  EXPECT_EQ(World(options).Run().trace_hash, World(options).Run().trace_hash);
+  EXPECT_THAT(ReproductionCommand(options, 4), HasSubstr("--masked"));
+}
+
+class WorldMaskedFaults : public testing::TestWithParam<Fault> {};
+
+TEST_P(WorldMaskedFaults, SpoilNoSumThatCounts) {
+  const WorldOptions options = Masked(7, {GetParam()});
+  const WorldReport report = World(options).Run();
+  ExpectWell(options, report);
+  EXPECT_GE(report.measures.masked_sums, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, WorldMaskedFaults, testing::ValuesIn(AllFaults()),
+                         [](const auto& parameter) {
+                           std::string name(FaultName(parameter.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(WorldMasked, ChargesSurviveADeathWithinARelease) {
+  uint64_t deaths = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    const WorldOptions options = Masked(seed, {Fault::kPowerCut});
+    const WorldReport report = World(options).Run();
+    ExpectWell(options, report);
+    deaths += report.faults.at("death-in-release");
+  }
+  EXPECT_GE(deaths, 2U);
+}
+
+TEST(WorldMasked, LiarsInSharesSpoilTheirOwnSumsOnly) {
+  uint64_t sums = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    WorldOptions options = Masked(seed);
+    options.nodes = 20;
+    options.byzantine->push_back({.kind = AdversaryKind::kFalseShare, .share = 0.05});
+    const WorldReport report = World(options).Run();
+    ExpectWell(options, report);
+    EXPECT_GT(report.measures.accepted_byzantine, 0U);
+    sums += report.measures.masked_sums;
+  }
+  EXPECT_GE(sums, 3U);
+}
+
 // ---- The invariants can fail: each of these worlds has a deliberate defect.
 
 void ExpectViolation(WorldOptions options, SeededDefect defect, const std::string& invariant) {
@@ -305,6 +374,22 @@ TEST(WorldCatches, ANodeWhoseRoundsTakeWhatItDoesNotHold) {
 
 TEST(WorldCatches, AChargeThatComesAfterTheContributionLeft) {
   ExpectViolation(Learners(5, {}), SeededDefect::kLateCharge, "released_uncharged");
+}
+
+TEST(WorldCatches, AShareThatLeavesBeforeItsCharge) {
+  ExpectViolation(Masked(5), SeededDefect::kLateShareCharge, "released_uncharged");
+}
+
+TEST(WorldCatches, AMaskedSumOfSomethingElse) {
+  ExpectViolation(Masked(5), SeededDefect::kOtherInput, "masked_sum_differs");
+}
+
+TEST(WorldCatches, AMaskedSumThatIsAppliedTwice) {
+  ExpectViolation(Masked(5), SeededDefect::kSumTwice, "sum_counts_twice");
+}
+
+TEST(WorldCatches, ARoundWithMaskedSumsThatIsAppliedTwice) {
+  ExpectViolation(Masked(5, {Fault::kKill}), SeededDefect::kRoundTwice, "history_differs");
 }
 
 TEST(WorldCatches, ARoundThatIsAppliedTwice) {

@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "node/sharing/masked_contributions.h"
+#include "privacy/consent/withdrawal.h"
 #include "privacy/release/unit_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "tests/federation/fixture.h"
@@ -148,6 +149,17 @@ class MaskedContributionsTest : public ::testing::Test {
     swarm_->Apply(i, *std::move(changed));
     nodes_[i].since_ms = now.wall_ms;
   }
+  // A node's operator leaves the tier masked, and the node says that these items are withdrawn.
+  void TakeBack(size_t i, const std::vector<Digest>& items) {
+    SetTier(i, privacy::ConsentTier::kPrivate);
+    const federation::Instant now = swarm_->now();
+    auto taken_back =
+        privacy::Withdrawal::Sign(items, /*everything=*/false, now.wall_ms, *nodes_[i].key);
+    ASSERT_TRUE(taken_back.ok()) << taken_back.status();
+    auto offered = swarm_->core(i).OfferWithdrawal(*taken_back, now);
+    ASSERT_TRUE(offered.ok()) << offered.status();
+    swarm_->Apply(i, *std::move(offered));
+  }
 
   void Step() {
     swarm_->Run(kStep);
@@ -263,6 +275,7 @@ class MaskedContributionsTest : public ::testing::Test {
       }
       return false;
     });
+    node.masked->CountSums(swarm_->core(i), *node.rounds);
     node.rounds->OnTime(swarm_->now().wall_ms);
     swarm_->Apply(i,
                   node.masked->OnTick(swarm_->core(i), *node.rounds, node.since_ms, swarm_->now()));

@@ -15,7 +15,6 @@
 #include "base/status.h"
 #include "federation/masked/messages.h"
 #include "federation/reasons.h"
-#include "privacy/consent/withdrawal.h"
 #include "privacy/reasons.h"
 #include "tests/node/sharing/masked_contributions_fixture.h"
 
@@ -177,17 +176,32 @@ TEST_F(MaskedContributionsTest, ASumWithAShareThatWasTakenBackCountsNowhere) {
     }
   }
   ASSERT_EQ(own.size(), 1U);
-  SetTier(3, ConsentTier::kPrivate);
-  auto taken_back =
-      privacy::Withdrawal::Sign(own, /*everything=*/false, swarm_->now().wall_ms, *nodes_[3].key);
-  ASSERT_TRUE(taken_back.ok()) << taken_back.status();
-  auto offered = swarm_->core(3).OfferWithdrawal(*taken_back, swarm_->now());
-  ASSERT_TRUE(offered.ok()) << offered.status();
-  swarm_->Apply(3, *std::move(offered));
+  TakeBack(3, own);
   while (swarm_->now().wall_ms < test::kWallStart + 2 * kRoundMillis + 10'000) {
     Step();
   }
   ExpectStates({}, {0, 1, 2, 3, 4});
+}
+
+// The withdrawal comes between two ticks, and the second one settles the round.
+TEST_F(MaskedContributionsTest, ASumWithAShareThatWasJustTakenBackIsNotSettled) {
+  Start(5, 4);
+  RunToRound(2);
+  ExpectStates({{RoundOf(1), {0, 1, 2, 3}}}, {4});
+  const auto share = std::ranges::find_if(said_, [&](const auto& entry) {
+    return entry.second.kind == ItemKind::kMaskShare && entry.second.origin == swarm_->id(3);
+  });
+  ASSERT_NE(share, said_.end());
+  const std::vector<Digest> own = {share->first};
+  const int64_t settles_ms = test::kWallStart + (plan_->window + 2) * kRoundMillis;
+  while (swarm_->now().wall_ms < settles_ms - kStep / std::chrono::milliseconds(1)) {
+    Step();
+  }
+  EXPECT_LT(nodes_[4].rounds->StateBefore(0).round, RoundOf(1));
+  TakeBack(3, own);
+  Step();
+  EXPECT_EQ(nodes_[4].rounds->StateBefore(0).round, RoundOf(1));
+  EXPECT_TRUE(nodes_[4].rounds->StateBefore(0).last_part.empty());
 }
 
 TEST_F(MaskedContributionsTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
