@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::chrono::seconds kCallTimeout(60);
 
-std::string Program() {
-  return test::BinaryDir() + "/node/ruvd";
-}
-
 std::string TextOf(const std::filesystem::path& file) {
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
@@ -42,6 +38,10 @@ std::string Quoted(const std::string& argument) {
 
 std::string ClusterTest::Model() {
   return test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+}
+
+std::string ClusterTest::Program() {
+  return test::BinaryDir() + "/node/ruvd";
 }
 
 void ClusterTest::StartCluster(int nodes) {

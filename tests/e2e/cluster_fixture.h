@@ -52,6 +52,7 @@ class ClusterTest : public ::testing::Test {
   DemoNode& node(size_t index) { return cluster_->nodes()[index]; }
   const DemoCluster& cluster() const { return *cluster_; }
   static std::string Model();
+  static std::string Program();
 
  private:
   std::unique_ptr<DemoCluster> cluster_;

@@ -102,6 +102,12 @@ absl::StatusOr<std::unique_ptr<DemoCluster>> DemoCluster::Start(const Options& o
   return cluster;
 }
 
+std::string DemoCluster::program() const {
+  std::error_code error;
+  return options_.program.empty() ? std::filesystem::read_symlink("/proc/self/exe", error).string()
+                                  : options_.program;
+}
+
 absl::Status DemoCluster::AddNode(int index) {
   DemoNode node;
   node.name = options_.nodes <= 26 ? std::string(1, static_cast<char>('a' + index))
@@ -146,14 +152,15 @@ absl::Status DemoCluster::AddNode(int index) {
 }
 
 absl::Status DemoCluster::StartNode(DemoNode& node) {
-  std::error_code error;
-  const std::string program = options_.program.empty()
-                                  ? std::filesystem::read_symlink("/proc/self/exe", error).string()
-                                  : options_.program;
-  ASSIGN_OR_RETURN(node.process, ChildProcess::Start(
-                                     {.arguments = {program, "serve", "--config", node.config_file},
-                                      .environment = ChildEnvironment(options_.environment),
-                                      .log_file = node.log_file}));
+  std::vector<std::string> arguments = {program(), "serve", "--config", node.config_file};
+  for (const auto& [key, value] : options_.settings) {
+    arguments.push_back("--" + key);
+    arguments.push_back(value);
+  }
+  ASSIGN_OR_RETURN(node.process,
+                   ChildProcess::Start({.arguments = std::move(arguments),
+                                        .environment = ChildEnvironment(options_.environment),
+                                        .log_file = node.log_file}));
   const auto line = node.process->ReadLine(limits::kStartSeconds);
   if (!line.ok()) {
     return Error(absl::StatusCode::kInternal, reasons::kProcessFailed,

@@ -42,6 +42,8 @@ class DemoCluster {
     // Use the documented ports (API 7420, 7430, ...) if they are free, so that `ruvd run` needs no
     // --server.
     bool usual_ports = false;
+    // Keys of the configuration with their values, which every node gets as flags
+    std::vector<std::pair<std::string, std::string>> settings = {};
   };
   // Starts one node after the other and waits until each serves. On an error everything is removed,
   // and the message quotes the end of the failed node's log.
@@ -55,6 +57,8 @@ class DemoCluster {
   const std::vector<DemoNode>& nodes() const { return nodes_; }
   const std::string& folder() const { return folder_; }
   const privacy::ClusterAuthority& authority() const { return authority_; }
+  // Returns the path of the program that the nodes run.
+  std::string program() const;
 
   // Starts a stopped node again with its configuration and data.
   absl::Status StartNode(DemoNode& node);

@@ -17,26 +17,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDefaultModel[] = "ruvdllm-29m.q8_0.gguf";
+constexpr char kUsualModel[] = "ruvdllm-29m.q8_0.gguf";
+constexpr char kSmallModel[] = "ruvdllm-5m.q8_0.gguf";
 
-std::vector<fs::path> PlacesOfDefault() {
+std::vector<fs::path> PlacesOf(ShippedModel shipped) {
+  const char* const name = shipped == ShippedModel::kUsual ? kUsualModel : kSmallModel;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   // The program is build/PRESET/node/ruvd in a source tree and bin/ruvd when installed.
-  return {folder / "../../../deploy/models" / kDefaultModel,
-          folder / "../share/ruvd/models" / kDefaultModel};
+  return {folder / "../../../deploy/models" / name, folder / "../share/ruvd/models" / name};
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> FindModel(const CommandContext& context, const std::string& flag) {
+absl::StatusOr<std::string> FindModel(const CommandContext& context, const std::string& flag,
+                                      ShippedModel shipped) {
   std::vector<fs::path> places;
   if (!flag.empty()) {
     places = {flag};
   } else if (const std::string variable = context.Variable("RUVD_MODEL__PATH"); !variable.empty()) {
     places = {variable};
   } else {
-    places = PlacesOfDefault();
+    places = PlacesOf(shipped);
   }
   std::vector<std::string> tried;
   for (const fs::path& place : places) {

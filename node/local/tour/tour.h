@@ -9,12 +9,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/client/client.h"
 #include "node/local/demo/cluster.h"
+#include "node/local/tour/private_gain.h"
+#include "node/local/tour/site_notes.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 
@@ -32,6 +35,9 @@ struct TourLesson {
 struct Tour {
   std::unique_ptr<DemoCluster> cluster;
   std::string model;
+  std::string private_model;  // of the private part, which trains more
+  std::string program = {};   // the `ruvd` that the private part runs; empty: this program
+  std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::unique_ptr<client::NodeClient>> clients;  // by node
 
   std::string response_id;                // of the first completion
@@ -39,6 +45,11 @@ struct Tour {
   std::vector<std::string> acknowledged;  // every pattern that node a acknowledged
   double loss_before_a = 0;               // of the corrected text, nats per token
   double loss_before_b = 0;
+
+  // Of the private part
+  std::vector<SiteNotes> notes;  // by node
+  NoteLosses losses_before;
+  uint64_t first_round = 0;  // that ran when the nodes consented
 
   client::NodeClient& a() const { return *clients[0]; }
   client::NodeClient& b() const { return *clients[1]; }
@@ -56,6 +67,8 @@ struct TourStep {
 std::span<const TourStep> LearningSteps();
 std::span<const TourStep> SharingSteps();
 std::span<const TourStep> DurabilitySteps();
+// These steps start a cluster of their own, so they may also run without the others.
+std::span<const TourStep> PrivateSteps();
 
 // Returns the lesson of the tour, and further lessons.
 std::span<const TourLesson> TourLessons();

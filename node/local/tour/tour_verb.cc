@@ -18,10 +18,10 @@ namespace {
 
 constexpr int kNodes = 3;
 
-absl::StatusOr<std::string> StartCluster(Tour& tour, const CommandContext& context) {
+absl::StatusOr<std::string> StartCluster(Tour& tour) {
   ASSIGN_OR_RETURN(tour.cluster, DemoCluster::Start({.nodes = kNodes,
                                                      .model = tour.model,
-                                                     .environment = context.environment,
+                                                     .environment = tour.environment,
                                                      .usual_ports = false}));
   std::string report;
   for (const DemoNode& node : tour.cluster->nodes()) {
@@ -46,12 +46,13 @@ bool RunStep(CommandContext& context, const TourStep& step, int number, Tour& to
 absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
   const auto begin = std::chrono::steady_clock::now();
   Tour tour;
+  tour.environment = context.environment;
   ASSIGN_OR_RETURN(tour.model, FindModel(context, model_flag));
+  ASSIGN_OR_RETURN(tour.private_model, FindModel(context, model_flag, ShippedModel::kSmall));
   context.out << fmt::format("tour of a cluster of {} nodes with the model {}\n", kNodes,
                              tour.model);
-  std::vector<TourStep> steps = {
-      {"start three nodes", [&](Tour& shared) { return StartCluster(shared, context); }}};
-  for (const auto group : {LearningSteps(), SharingSteps(), DurabilitySteps()}) {
+  std::vector<TourStep> steps = {{"start three nodes", StartCluster}};
+  for (const auto group : {LearningSteps(), SharingSteps(), DurabilitySteps(), PrivateSteps()}) {
     steps.insert(steps.end(), group.begin(), group.end());
   }
   int held = 0;
