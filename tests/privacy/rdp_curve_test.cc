@@ -63,7 +63,8 @@ double DivergenceOfReplacement(double q, double sigma, double order) {
   const double reach = sigma * 12 + 2 * order;
   double moment = 0;
   for (double x = -reach; x <= reach; x += kStep) {
-    moment += std::pow(density(x, 1), order) * std::pow(density(x, -1), 1 - order) * kStep;
+    const double log_ratio = std::log(density(x, 1)) - std::log(density(x, -1));
+    moment += density(x, -1) * std::exp(order * log_ratio) * kStep;
   }
   return std::log(moment / (sigma * std::sqrt(2 * std::numbers::pi))) / (order - 1);
 }
