@@ -149,7 +149,7 @@ TEST_F(NodePeerPatternsTest, WithoutLessonsNearItGeneralTextDecides) {
   loud.id = {2};
   Random random(1);
   for (float& value : loud.cores.front().values) {
-    value = static_cast<float>(random.Normal()) / 4;
+    value = static_cast<float>(0.45 * random.Normal());
   }
   ASSERT_TRUE(OfferUntil(loud, pattern::v1::PATTERN_STANDING_GENERAL_TEXT_WORSE));
   EXPECT_EQ(Score(kKeeper, kLesson, true), before);
