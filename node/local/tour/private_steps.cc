@@ -208,8 +208,7 @@ absl::StatusOr<std::string> RunRounds(Tour& tour) {
       const auto& release = all.front().release();
       return fmt::format(
           "a gave {} shares to sums of {} nodes within {} rounds; the noise of a sum is {:.2f} "
-          "times "
-          "the most that one note can add to it",
+          "times the most that one note can add to it",
           release.releases(), rounds.last_members(), rounds.round() - tour.first_round,
           release.noise_multiplier());
     }
