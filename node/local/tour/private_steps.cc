@@ -115,8 +115,8 @@ absl::StatusOr<std::string> StartFour(Tour& tour) {
             all, [](const GetStatusResponse& status) { return status.members_alive() == kNodes; });
       }).status());
   return fmt::format("they serve {} and differ from the demo in {} keys:{}",
-                     std::filesystem::path(tour.private_model).filename().string(), all.size(),
-                     report);
+                     std::filesystem::path(tour.private_model).filename().string(),
+                     different.size(), report);
 }
 
 absl::StatusOr<std::string> AddNotes(Tour& tour) {
@@ -134,10 +134,10 @@ absl::StatusOr<std::string> AddNotes(Tour& tour) {
       return Unexpected(fmt::format("node {} stored {} lessons of {} notes", tour.node(node).name,
                                     added.added(), kTaughtNotes));
     }
-    report += fmt::format("{}{} has {} notes of the {}", report.empty() ? "" : ", ",
+    report += fmt::format("{}{} has {} made-up notes of the {}", report.empty() ? "" : ", ",
                           tour.node(node).name, added.added(), notes.site);
   }
-  return report + fmt::format("; \"{}\"", tour.notes.front().taught.front().Text());
+  return report + fmt::format("; the first is \"{}\"", tour.notes.front().taught.front().Text());
 }
 
 absl::StatusOr<double> LossOf(client::NodeClient& client, const SiteNote& note, uint64_t seed) {
@@ -172,7 +172,7 @@ absl::StatusOr<NoteLosses> LossesOnOthers(Tour& tour) {
 
 absl::StatusOr<std::string> MeasureBefore(Tour& tour) {
   ASSIGN_OR_RETURN(tour.losses_before, LossesOnOthers(tour));
-  return fmt::format("each node was asked for {} notes that it never gets",
+  return fmt::format("each node scored {} notes of the other three; no node is taught them",
                      (kNodes - 1) * kHeldOutNotes);
 }
 
@@ -188,7 +188,7 @@ absl::StatusOr<std::string> ConsentToMasked(Tour& tour) {
                        [](const GetStatusResponse& status) { return status.rounds().round(); })
           .rounds()
           .round();
-  return std::string("each node may give its part of a sum, and nothing else");
+  return std::string("each node may give its share of a sum, and nothing else");
 }
 
 // Whether the notes have had all their rounds. Without one of its members no sum comes about, so
@@ -205,9 +205,12 @@ absl::StatusOr<std::string> RunRounds(Tour& tour) {
     ASSIGN_OR_RETURN(const auto all, StatusOfAll(tour));
     const auto& rounds = all.front().rounds();
     if (Done(all)) {
-      return fmt::format("each node gave its share to {} sums of {} nodes within {} rounds",
-                         all.front().release().releases(), rounds.last_members(),
-                         rounds.round() - tour.first_round);
+      const auto& release = all.front().release();
+      return fmt::format(
+          "a gave {} shares to sums of {} nodes within {} rounds; the noise of a sum is {:.2f} "
+          "times the most that one note can add to it",
+          release.releases(), rounds.last_members(), rounds.round() - tour.first_round,
+          release.noise_multiplier());
     }
     if (rounds.round() > tour.first_round + kMostRounds) {
       return Unexpected(fmt::format(
