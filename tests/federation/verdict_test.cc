@@ -147,7 +147,7 @@ TEST(Verdict, OfAnotherFormIsRefused) {
   bad.gains[Digest{1}].push_back(1);
   EXPECT_EQ(reason(bad), reasons::kUpdateInvalid);
   bad = good;
-  for (uint8_t i = 0; bad.gains.size() <= limits::kMaxContributions; ++i) {
+  while (bad.gains.size() <= limits::kMaxContributions) {
     bad.gains[Sha256(std::to_string(bad.gains.size()))] = {1, 2};
   }
   EXPECT_EQ(reason(bad), reasons::kUpdateInvalid);

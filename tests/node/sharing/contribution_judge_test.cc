@@ -34,7 +34,7 @@ class ContributionJudgeTest : public LocalContributorTest {
   void SetUp() override {
     LocalContributorTest::SetUp();
     plan_ = PlanOf(ContributionKind::kDelta);
-    plan_.local = {.learning_rate = 5e-3, .steps = 24, .batch = 4};
+    plan_.local = {.learning_rate = 1e-2, .steps = 24, .batch = 4};
     judge_options_ = {.frame = frame_, .shape = CoreShapeOf(*frame_, 2, {0.5F}).value()};
   }
   // Adds lessons that judge, all of which say about the same.
@@ -46,7 +46,7 @@ class ContributionJudgeTest : public LocalContributorTest {
   }
   // A contribution of a node that learned what the judges want.
   RoundContribution Helpful() {
-    for (size_t i = 0; i < 8; ++i) {
+    for (size_t i = 0; i < 64; ++i) {
       AddCompletion("", /*judges=*/false, fmt::format(" counted {} ships every evening.", 50 + i));
     }
     RoundContribution one{.members = {}, .contribution = Made(ConsentTier::kPublic).contribution};
@@ -145,20 +145,19 @@ TEST_F(ContributionJudgeTest, LimitsAndTheLengthOfARoundBoundTheWork) {
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_EQ(one->verdict.gains.size(), 1U);
   EXPECT_EQ(one->left_out, 2U);
-  // The round is over while the first contribution is measured.
   judge_options_.most_contributions = 16;
+  // A forward takes a hundredth of a round, and there are 20 for the state and 40 for each.
   between_slices_ = [&](uint64_t) {
     clock_.Advance(std::chrono::milliseconds(plan_.round_ms / 100));
     return absl::OkStatus();
   };
   const auto slow = Judge({helpful, Opposite(helpful), Opposite(Opposite(helpful))});
-  if (slow.ok()) {
-    EXPECT_GT(slow->left_out, 0U);
-  } else {
-    EXPECT_EQ(ReasonOf(slow.status()), reasons::kLimitExceeded);
-  }
-  between_slices_ = nullptr;
-  plan_.round_ms = 0;
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_GT(slow->left_out, 0U);
+  between_slices_ = [&](uint64_t) {
+    clock_.Advance(std::chrono::milliseconds(plan_.round_ms));
+    return absl::OkStatus();
+  };
   EXPECT_EQ(ReasonOf(Judge({helpful}).status()), reasons::kLimitExceeded);
 }
 
@@ -260,7 +259,7 @@ class UnlikeNodesTest : public ContributionJudgeTest {
       borrowed.contributions.push_back(&one);
     }
     std::vector<federation::RoundVerdict> verdicts;
-    for (const uint8_t judge : {1, 2, 3}) {
+    for (uint8_t judge = 1; judge <= 3; ++judge) {
       verdicts.push_back({.id = {judge}, .judge = {judge}, .verdict = verdict});
     }
     for (const federation::RoundVerdict& one : verdicts) {
