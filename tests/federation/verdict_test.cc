@@ -307,7 +307,10 @@ RC_GTEST_PROP(RoundsWithVerdicts, DoNotDependOnTheOrderOfArrival, ()) {
   }
   federation::ClusterRounds without = RoundsOf(plan);
   for (const Item& item : judged.items) {
-    RC_ASSERT(item.kind == ItemKind::kVerdict || without.OnItem(item).ok());
+    // RC_ASSERT would evaluate both sides of an "or".
+    if (item.kind != ItemKind::kVerdict) {
+      RC_ASSERT(without.OnItem(item).ok());
+    }
   }
   RC_ASSERT(StateOf(without) != *first);
 }
