@@ -121,7 +121,7 @@ class OwnVerdictsTest : public OwnContributionsTest {
                     ->Record({.subject = {.id = "carol"},
                               .purposes = privacy::consent_purposes::kAll,
                               .widest = privacy::ConsentTier::kPublic,
-                              .expires_ms = now_.wall_ms + 1'000'000},
+                              .expires_ms = 300 * test::kDayMillis},
                              now_.wall_ms)
                     .ok());
     const uint64_t round = RoundAt(*plan_, now_.wall_ms);
