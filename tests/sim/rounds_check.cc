@@ -151,11 +151,13 @@ RoundsModel::Set RoundsCheck::SumsOf(uint64_t round) const {
 }
 
 bool RoundsCheck::CountsSumTwice(const federation::GlobalState& state) const {
+  if (state.round <= state_->round) {
+    return false;
+  }
+  RoundsModel::Set sums;  // that of the settled round, too
+  AddSums(mask_items_, state_->round - 1, state.round, sums);
   const RoundsModel::Set counting = Counting(state_->round, state.round);
-  return std::ranges::any_of(counting, [&](const auto& entry) {
-    if (entry.second->members.empty()) {
-      return false;
-    }
+  return std::ranges::any_of(sums, [&](const auto& entry) {
     const auto again = AgainInNextRound(*entry.second);
     RoundsModel::Set set = counting;
     set.emplace(again->id, again);
