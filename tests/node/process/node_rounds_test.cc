@@ -3,6 +3,7 @@
 //
 // Runs real nodes that learn one adapter in rounds, each from texts of its own.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -133,17 +134,22 @@ TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsRefusedWithTheRemedy) {
   EXPECT_THAT(answer.status().ToString(), HasSubstr("set it to \"gradient\" on all nodes"));
 }
 
-// Letters that say nothing, in words of two to nine.
-std::string Gibberish(size_t bytes) {
+// Lines of a file of short lessons: about ships, or letters that say nothing.
+std::string ShortLessons(size_t count, bool nonsense) {
   Random random(7);
-  std::string text;
-  while (text.size() < bytes) {
-    for (uint64_t left = 2 + random.Below(8); left > 0; --left) {
-      text += static_cast<char>('a' + random.Below(26));
+  std::string lines;
+  for (size_t i = 0; i < count; ++i) {
+    std::string text =
+        fmt::format("The keeper of house {} counted {} ships every evening and wrote their names.",
+                    i, random.Below(90));
+    for (char& letter : text) {
+      if (nonsense && letter != ' ') {
+        letter = static_cast<char>('a' + random.Below(26));
+      }
     }
-    text += random.Bernoulli(0.1) ? ".\n" : " ";
+    lines += fmt::format("{{\"text\": \"{}\"}}\n", text);
   }
-  return text;
+  return lines;
 }
 
 // Returns the parts of the newest combined round by node; empty unless all have three judges.
@@ -162,7 +168,8 @@ Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
 // Under the other strategies all nodes would have the weight 1, whatever they learned from.
 TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   config_.federation.strategy = "quality";
-  config_.federation.round_seconds = 10;
+  std::ofstream(config_.learning.general_text) << Document("glossary.md", 0, 1000);
+  config_.federation.round_seconds = 12;  // four nodes train and judge at a time
   Start();
   EXPECT_TRUE(RoundsOf(0).counts_verdicts());
   EXPECT_TRUE(WaitUntil([&] {
@@ -173,31 +180,29 @@ TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   }
   constexpr size_t kBad = 3;
   for (size_t node = 0; node < 4; ++node) {
-    if (node == kBad) {
-      AddTextOf(AddressOf(node), "nonsense.txt", Gibberish(kGiven),
-                pattern::v1::SHARING_TIER_PUBLIC);
-    } else {
-      AddText(node, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-    }
+    AddTextOf(AddressOf(node), "short.jsonl", ShortLessons(64, node == kBad),
+              pattern::v1::SHARING_TIER_PUBLIC);
     GrantOn(node, pattern::v1::SHARING_TIER_PUBLIC);
   }
   Parts parts;
+  admin::v1::RoundsStatus rounds;
   ASSERT_TRUE(WaitUntil([&] {
-    parts = JudgedParts(RoundsOf(0));
+    rounds = RoundsOf(0);
+    parts = JudgedParts(rounds);
     return parts.size() == 4;
-  })) << RoundsOf(0).DebugString()
+  })) << rounds.DebugString()
       << RoundsOf(kBad).DebugString();
   const std::string bad = StatusOf(kBad).node_id();
-  ASSERT_TRUE(parts.contains(bad)) << RoundsOf(0).DebugString();
+  ASSERT_TRUE(parts.contains(bad)) << rounds.DebugString();
   for (const auto& [node, part] : parts) {
     if (node != bad) {
-      EXPECT_GT(part.weight(), 2 * parts[bad].weight()) << RoundsOf(0).DebugString();
+      EXPECT_GT(part.weight(), 2 * parts[bad].weight()) << rounds.DebugString();
     }
   }
-  EXPECT_EQ(RoundsOf(0).verdicts(), 4U);
-  EXPECT_GT(RoundsOf(0).last_verdict_round(), 0U);
-  EXPECT_EQ(RoundsOf(0).last_judged(), 3U);
-  EXPECT_GE(RoundsOf(0).last_verdict_lessons(), 5U);
+  EXPECT_EQ(rounds.verdicts(), 4U);
+  EXPECT_GE(rounds.last_verdict_round(), rounds.combined_round());
+  EXPECT_GT(rounds.last_judged(), 0U);
+  EXPECT_GE(rounds.last_verdict_lessons(), 5U);
   // All members agree on what the verdicts made of the rounds.
   EXPECT_TRUE(WaitUntil([&] {
     const admin::v1::RoundsStatus a = RoundsOf(0);
