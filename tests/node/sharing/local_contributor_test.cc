@@ -287,7 +287,8 @@ TEST_F(LocalContributorTest, ABudgetThatUsersSpentIsSpentForTheirLessons) {
   AddTexts("notes", 4);
   for (int round = 0; round < 3; ++round) {
     NextRound();
-    AddTexts("late", 1);  // is not in this round, to whose lessons alone it is charged
+    clock_.Advance(std::chrono::seconds(1));
+    AddTexts("late", 1);  // is not in this round, which is charged to earlier lessons only
     EXPECT_EQ(Made(ConsentTier::kDp).lessons, 4U + static_cast<size_t>(round));
   }
   plan_.unit = PrivacyUnit::kLesson;
