@@ -131,6 +131,8 @@ std::vector<Arm> Arms(const Settings& settings) {
                               .rounds = static_cast<uint32_t>(settings.rounds),
                               .seed = settings.federate.seed}});
   };
+  add("plain sum of all lessons", ConsentTier::kPublic, 8);
+  arms.back().terms.every_lesson = true;
   add("plain sum, sampled as at epsilon 8", ConsentTier::kPublic, 8);
   add("dp, epsilon 8", ConsentTier::kDp, 8);
   add("dp, epsilon 3", ConsentTier::kDp, 3);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/status.h"
@@ -17,7 +18,9 @@
 #include "federation/learner/global_state.h"
 #include "federation/learner/local_round.h"
 #include "federation/learner/privacy_plan.h"
+#include "federation/learner/round_set.h"
 #include "federation/learner/rounds.h"
+#include "privacy/masking/clique.h"
 #include "privacy/release/unit_release.h"
 
 namespace ruvd::bench {
@@ -38,13 +41,13 @@ class ReleasingCluster {
   absl::StatusOr<Releases> Run() {
     RETURN_IF_ERROR(Begin());
     releases_.sum.resize(plan_.banks() * plan_.values_per_bank);
-    for (uint32_t round = 1; round <= terms_.rounds; ++round) {
+    while (state_.round < terms_.rounds) {
       ASSIGN_OR_RETURN(const RoundContribution one, Release());
       std::ranges::transform(releases_.sum, one.contribution.units, releases_.sum.begin(),
                              std::minus<>());  // a contribution is minus the sum
       federation::RoundSet set;
       set.contributions.push_back(&one);
-      ASSIGN_OR_RETURN(state_, ApplyRounds(plan_, state_, set, round));
+      ASSIGN_OR_RETURN(state_, ApplyRounds(plan_, state_, set, round()));
     }
     releases_.values = state_.values;
     releases_.rate = rates_.front();
@@ -68,8 +71,9 @@ class ReleasingCluster {
     for (size_t number = 0; number < (masked() ? cluster_.lessons.size() : size_t{1}); ++number) {
       nodes_.push_back(std::make_unique<GuardedNode>(number, terms_.tier, budget, terms_.seed));
       const size_t units = federation::PublicUnits(cluster_.lessons[number].size());
-      rates_.push_back(std::min(
-          {1.0, largest, static_cast<double>(terms_.max_batch) / static_cast<double>(units)}));
+      const bool all = terms_.every_lesson && terms_.tier == ConsentTier::kPublic;
+      const double batch = static_cast<double>(terms_.max_batch) / static_cast<double>(units);
+      rates_.push_back(all ? 1.0 : std::min({1.0, largest, batch}));
     }
     return absl::OkStatus();
   }

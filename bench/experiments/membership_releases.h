@@ -36,7 +36,9 @@ struct ReleaseTerms {
   double delta = 1e-5;
   uint32_t rounds = 20;
   size_t max_batch = 512;  // units that a sample is expected to have at most
-  uint64_t seed = 1;       // of samples, maskings and noise
+  // Plain sums are of all lessons in every round, and not of samples as under `dp`.
+  bool every_lesson = false;
+  uint64_t seed = 1;  // of samples, maskings and noise
 };
 
 // What an attacker sees of the attacked node in all rounds.
@@ -49,9 +51,9 @@ struct Releases {
 
 // Runs rounds as a node does, except that it does not refuse a release whose signal the noise
 // buries: GradientSum, then PrepareUnits or PrepareUnitShare, then ApplyRounds. The sampling rate
-// is the largest within epsilon; plain sums have the rate of the tier `dp`. Pairwise masks are left
-// out, because they cancel in the sum, which is all that an attacker sees. Fails as those functions
-// do.
+// is the largest within epsilon; plain sums have the rate of the tier `dp`, or all lessons.
+// Pairwise masks are left out, because they cancel in the sum, which is all that an attacker sees.
+// Fails as those functions do.
 absl::StatusOr<Releases> RunReleases(const AttackedCluster& cluster, const ReleaseTerms& terms);
 
 }  // namespace ruvd::bench

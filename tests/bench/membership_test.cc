@@ -83,13 +83,14 @@ class MembershipTest : public testing::Test {
   }
   // Returns how well the gradient attack tells the lessons apart.
   Interval Attack(ConsentTier tier, double epsilon) {
-    const Releases releases = RunReleases({.model = test::TinyTextModel(),
-                                           .frame = &test::CoreFrame(),
-                                           .runner = &SerialRunner(),
-                                           .plan = &plan_,
-                                           .lessons = lessons_},
-                                          {.tier = tier, .epsilon = epsilon, .rounds = 8})
-                                  .value();
+    const Releases releases =
+        RunReleases({.model = test::TinyTextModel(),
+                     .frame = &test::CoreFrame(),
+                     .runner = &SerialRunner(),
+                     .plan = &plan_,
+                     .lessons = lessons_},
+                    {.tier = tier, .epsilon = epsilon, .rounds = 8, .every_lesson = true})
+            .value();
     if (tier != ConsentTier::kPublic) {
       EXPECT_GT(releases.epsilon, 0);
       EXPECT_LE(releases.epsilon, epsilon);
