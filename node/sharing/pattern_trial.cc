@@ -141,6 +141,46 @@ absl::StatusOr<learning::PairedGain> PatternTrial::GainOnLessons(
   return learning::GainOf(before, after);
 }
 
+absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& services,
+                                              const serving::RangedPart& part,
+                                              std::span<const float> centroid,
+                                              TrialVerdict* verdict) {
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = learning::YieldBetweenPieces(services);
+    return !yielded.ok();
+  };
+  std::vector<serving::RangedPart> beneath;
+  if (services.catalog != nullptr) {
+    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}, std::nullopt));
+  }
+  const auto check = [&](const learning::GeneralTextGate::Applies& applies) {
+    return general_.Check(*services.transformer, *part.adapter, stop, beneath, applies);
+  };
+  const auto anywhere = check(nullptr);
+  RETURN_IF_ERROR(yielded);
+  RETURN_IF_ERROR(anywhere.status());
+  verdict->general_before = anywhere->before;
+  verdict->general_after = anywhere->after;
+  // False for a loss that is not a number.
+  bool pass = anywhere->after <= anywhere->before * (1 + options_.max_loss_anywhere);
+  if (pass && !anywhere->pass) {
+    const auto near =
+        check([&](std::span<const inference::TokenId> tokens) -> absl::StatusOr<bool> {
+          ASSIGN_OR_RETURN(
+              const std::vector<float> embedding,
+              inference::EmbedText(learning::EmbedderOf(services), tokens, services.whitening));
+          return Cosine(embedding, centroid) >= options_.similarity;
+        });
+    RETURN_IF_ERROR(yielded);
+    RETURN_IF_ERROR(near.status());
+    pass = near->pass;
+  }
+  verdict->standing =
+      pass ? storage::PatternStanding::kServing : storage::PatternStanding::kGeneralTextWorse;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningServices& services,
                                                  const storage::Pattern& pattern) {
   TrialVerdict verdict;
@@ -161,23 +201,7 @@ absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningService
       return verdict;
     }
   }
-  absl::Status yielded;
-  const auto stop = [&] {
-    yielded = learning::YieldBetweenPieces(services);
-    return !yielded.ok();
-  };
-  std::vector<serving::RangedPart> beneath;
-  if (services.catalog != nullptr) {
-    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}, std::nullopt));
-  }
-  const auto general =
-      general_.Check(*services.transformer, *part->adapter, stop, beneath, /*applies=*/nullptr);
-  RETURN_IF_ERROR(yielded);
-  RETURN_IF_ERROR(general.status());
-  verdict.general_before = general->before;
-  verdict.general_after = general->after;
-  verdict.standing = general->pass ? storage::PatternStanding::kServing
-                                   : storage::PatternStanding::kGeneralTextWorse;
+  RETURN_IF_ERROR(JudgeByGeneralText(services, *part, pattern.embedding, &verdict));
   return verdict;
 }
 

@@ -29,6 +29,9 @@ struct PatternTrialOptions {
   float similarity = 0.6F;
   // Lessons may lose up to so many standard errors
   double standard_errors = 2;
+  // General text may lose up to this share of its loss. A pattern that learned one lesson costs
+  // about 0.14 where it does not belong; noise costs far more
+  double max_loss_anywhere = 0.3;
   // General text in passages of at least two tokens that fit the context; empty: the built-in ones
   std::vector<std::vector<inference::TokenId>> general;
 };
@@ -48,10 +51,11 @@ struct TrialVerdict {
 // Judges the patterns of peers on this node's own texts before they serve. The adapter is measured
 // as it would be served if its pattern alone is near: with the whole weight, on top of the adapters
 // that requests get without choosing. It is refused if this node's evaluation lessons
-// (IsEvaluationLesson) near its centroid lose more than two standard errors, or if general text
-// loses more than GeneralTextGate allows. With and without the adapter, texts have equal masks.
-// With fewer than five lessons near it the standard error is that of the maskings, so that even one
-// lesson can refuse. Only one thread may use an object at a time.
+// (IsEvaluationLesson) near its centroid lose more than two standard errors, if the passages of
+// general text near the centroid, which would get the adapter, lose more than GeneralTextGate
+// allows, or if general text anywhere loses nearly a third. With and without the adapter, texts
+// have equal masks. With fewer than five lessons near it the standard error is that of the
+// maskings, so that even one lesson can refuse. Only one thread may use an object at a time.
 class PatternTrial {
  public:
   explicit PatternTrial(PatternTrialOptions options)
@@ -75,6 +79,9 @@ class PatternTrial {
   absl::StatusOr<learning::PairedGain> GainOnLessons(const learning::LearningServices& services,
                                                      const serving::RangedPart& part,
                                                      std::span<const NearLesson> lessons) const;
+  absl::Status JudgeByGeneralText(const learning::LearningServices& services,
+                                  const serving::RangedPart& part, std::span<const float> centroid,
+                                  TrialVerdict* verdict);
 
   const PatternTrialOptions options_;
   learning::GeneralTextGate general_;

@@ -106,6 +106,19 @@ TEST_F(PatternTrialTest, WithoutLessonsNearItGeneralTextDecidesAlone) {
   EXPECT_GT(loud.general_after, 1.005 * loud.general_before);
 }
 
+// What lies near general text would serve it, so that a small loss is too much there.
+TEST_F(PatternTrialTest, NearGeneralTextTheGateOfAdaptersForAllTextDecides) {
+  const std::vector<inference::TokenId> passage = model_->tokenizer().EncodePrompt(
+      "The keeper of the lighthouse writes into the book each day.");
+  PatternTrial trial({.general = {passage}});
+  storage::Pattern row = Row(test::SharedPatterns::Times(Learned(), -0.5F));
+  const TrialVerdict far = trial.Judge(Services(), row).value();
+  ASSERT_GT(far.general_after, 1.005 * far.general_before);
+  EXPECT_EQ(far.standing, PatternStanding::kServing);
+  row.embedding = inference::EmbedText(learning::EmbedderOf(Services()), passage, nullptr).value();
+  EXPECT_EQ(trial.Judge(Services(), row).value().standing, PatternStanding::kGeneralTextWorse);
+}
+
 TEST_F(PatternTrialTest, AnAdapterOfAnotherModelIsUnusable) {
   storage::Pattern row = Row(Learned());
   row.payload.clear();
