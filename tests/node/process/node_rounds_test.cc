@@ -168,7 +168,7 @@ Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
 // Under the other strategies all nodes would have the weight 1, whatever they learned from.
 TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   config_.federation.strategy = "quality";
-  std::ofstream(config_.learning.general_text) << Document("glossary.md", 0, 1000);
+  std::ofstream(config_.learning.general_text) << Document("glossary.md", 0, 5000);
   config_.federation.round_seconds = 12;  // four nodes train and judge at a time
   Start();
   EXPECT_TRUE(RoundsOf(0).counts_verdicts());
