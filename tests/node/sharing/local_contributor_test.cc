@@ -5,6 +5,7 @@
 
 #include "node/sharing/local_contributor.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -288,7 +289,8 @@ TEST_F(LocalContributorTest, ABudgetThatUsersSpentIsSpentForTheirLessons) {
   for (int round = 0; round < 3; ++round) {
     NextRound();
     clock_.Advance(std::chrono::seconds(1));
-    AddTexts("late", 1);  // is not in this round, which is charged to earlier lessons only
+    AddTexts(fmt::format("late {}", round),
+             1);  // is not in this round, which is charged to earlier lessons only
     EXPECT_EQ(Made(ConsentTier::kDp).lessons, 4U + static_cast<size_t>(round));
   }
   plan_.unit = PrivacyUnit::kLesson;
