@@ -20,8 +20,8 @@ struct RatedUse {
   float rating = 0;                   // 0 to 1
 };
 
-// Returns the opinion on a completion, or nullopt if users gave no opinion. An acceptance is 1 and a
-// rejection 0; copying and asking for another completion count as little as they do to a session.
+// Returns the opinion on a completion, or nullopt if users gave no opinion. An acceptance is 1 and
+// a rejection 0; copying and asking for another completion count as little as they do to a session.
 // An edit says nothing against the adapters: it teaches.
 std::optional<RatedUse> RatedUseOf(const storage::Trajectory& trajectory);
 

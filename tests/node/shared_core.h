@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "inference/retrieval/prompt_embedding.h"
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "node/learning/general_text.h"
 #include "node/process/limits.h"
 
 namespace ruvd::test {
@@ -35,6 +37,11 @@ class SharedPatterns {
   std::vector<float> EmbeddingOf(const std::string& prompt) {
     return inference::EmbedText(transformer_, model().tokenizer().EncodePrompt(prompt), nullptr)
         .value();
+  }
+  // Returns the embedding of a passage of general text that every node measures on.
+  std::vector<float> EmbeddingOfGeneralText() {
+    const learning::GeneralPassages passages = learning::BuiltInPassages(model());
+    return inference::EmbedText(transformer_, passages.measured.front(), nullptr).value();
   }
   // Returns a pattern that learned the completion of the prompt and claims the highest quality.
   federation::SharedPattern Learned(uint8_t id, const std::string& prompt,
@@ -55,7 +62,7 @@ class SharedPatterns {
             .cores = {{.target = frame_.target,
                        .bank = static_cast<uint32_t>(inference::BankOf(1)),
                        .rank = static_cast<uint32_t>(frame_.rank),
-                       .values = trained.core}}};
+                       .values = Clipped(trained.core)}}};
   }
   // Returns a pattern with another core: the former one times a factor.
   static federation::SharedPattern Times(federation::SharedPattern pattern, float factor) {
@@ -66,6 +73,21 @@ class SharedPatterns {
   }
 
  private:
+  // Scales a core down to a norm that peers accept, as a node does before it offers the core.
+  static std::vector<float> Clipped(std::vector<float> core) {
+    const double bound = 0.99 * federation::UpdateRules().max_norm;
+    double squares = 0;
+    for (const float value : core) {
+      squares += double{value} * double{value};
+    }
+    if (const double norm = std::sqrt(squares); norm > bound) {
+      for (float& value : core) {
+        value = static_cast<float>(double{value} * (bound / norm));
+      }
+    }
+    return core;
+  }
+
   inference::CpuTransformer transformer_;
   const inference::ProjectionFrame frame_;
 };

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "node/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
@@ -145,13 +144,10 @@ TEST_F(NodePeerPatternsTest, WhatHarmsOwnLessonsNeverServesAndWhatHelpsThemLower
 TEST_F(NodePeerPatternsTest, WithoutLessonsNearItGeneralTextDecides) {
   const double before = Score(kKeeper, kLesson, true);
   const federation::SharedPattern good = Good(1);
-  federation::SharedPattern loud = good;
-  loud.id = {2};
-  Random random(1);
-  for (float& value : loud.cores.front().values) {
-    value = static_cast<float>(0.45 * random.Normal());
-  }
-  ASSERT_TRUE(OfferUntil(loud, pattern::v1::PATTERN_STANDING_GENERAL_TEXT_WORSE));
+  federation::SharedPattern astray = good;  // it lies where it learned nothing
+  astray.id = {2};
+  astray.centroid = shared_->EmbeddingOfGeneralText();
+  ASSERT_TRUE(OfferUntil(astray, pattern::v1::PATTERN_STANDING_GENERAL_TEXT_WORSE));
   EXPECT_EQ(Score(kKeeper, kLesson, true), before);
   ASSERT_TRUE(OfferUntil(good, pattern::v1::PATTERN_STANDING_SERVING));
   EXPECT_LT(Score(kKeeper, kLesson, true), before);
