@@ -379,6 +379,11 @@ inline constexpr int32_t kMaxGridExponent = 64;
 inline constexpr double kMaxContributionNorm = 1e9;
 // Judges without whom a contribution has no quality: one liar must not decide
 inline constexpr size_t kMinJudges = 3;
+// Contributions of a round that count of one judge, drawn by hash (VerdictDraw), so that a few
+// judges who name all of them do not outvote those who had no time for more
+inline constexpr size_t kMaxJudgedContributions = 16;
+// Verdicts of one judge on a round that are kept: those with the lowest ids
+inline constexpr size_t kMaxVerdictsOfJudge = 4;
 // Bytes of an encoded verdict besides its gains: 42 of its header, and an id of 32 for each gain
 inline constexpr uint64_t kMaxVerdictHeaderBytes = 64 + kMaxContributions * uint64_t{32};
 // Members of which a state says when they last took part, 40 B each; the oldest are forgotten

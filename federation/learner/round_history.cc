@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/reasons.h"
@@ -66,12 +67,30 @@ absl::StatusOr<bool> RoundHistory::AddVerdict(RoundVerdict verdict) {
   RETURN_IF_ERROR(CheckRoundVerdict(verdict, plan_));
   const uint64_t round = verdict.verdict.round;
   ASSIGN_OR_RETURN(const bool is_new, Admit(verdict.id, round));
-  if (is_new) {
-    round_of_.emplace(verdict.id, round);
-    rounds_[round].verdicts.emplace(verdict.id, std::move(verdict));
+  if (!is_new) {
+    return false;
+  }
+  std::set<Digest> of_judge;
+  for (const auto& [id, kept] : rounds_[round].verdicts) {
+    if (kept.judge == verdict.judge) {
+      of_judge.insert(id);
+    }
+  }
+  if (of_judge.size() >= limits::kMaxVerdictsOfJudge) {
+    const Digest last = *of_judge.rbegin();
+    if (verdict.id > last) {
+      return false;
+    }
+    round_of_.erase(last);
+    rounds_[round].verdicts.erase(last);
+  }
+  const bool counts = of_judge.empty() || verdict.id < *of_judge.begin();
+  round_of_.emplace(verdict.id, round);
+  rounds_[round].verdicts.emplace(verdict.id, std::move(verdict));
+  if (counts) {
     Invalidate(round);
   }
-  return is_new;
+  return true;
 }
 
 absl::StatusOr<bool> RoundHistory::Remove(const Digest& id, uint64_t round) {

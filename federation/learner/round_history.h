@@ -30,6 +30,7 @@ class RoundHistory {
   // Add a part of the set. False if its id is known. Errors: ROUND_SEALED for a round at or before
   // the checkpoint, LIMIT_EXCEEDED, and those of CheckRoundContribution and CheckRoundVerdict.
   absl::StatusOr<bool> Add(RoundContribution contribution);
+  // A judge keeps limits::kMaxVerdictsOfJudge verdicts on a round, those with the lowest ids.
   absl::StatusOr<bool> AddVerdict(RoundVerdict verdict);
 
   // Removes a withdrawn part of a round by its id. False if the round has no such part;

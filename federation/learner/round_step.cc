@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "federation/daf/distances.h"
 #include "federation/daf/robust_rules.h"
+#include "federation/learner/verdict.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
@@ -216,7 +217,9 @@ class Step {
     if (CountsQuality(plan.strategy)) {
       SortVerdicts(set);
     }
-    for (auto& [one, refused] : Selection(set, round).Choose()) {
+    auto chosen = Selection(set, round).Choose();
+    DrawJudged(chosen);
+    for (auto& [one, refused] : chosen) {
       Add(*one, std::move(refused));
     }
     CompareSchedules();
@@ -248,11 +251,38 @@ class Step {
     }
   }
 
+  // Decides which contributions count of each judge, if they are more than a judge may name.
+  void DrawJudged(std::span<const std::pair<const RoundContribution*, absl::Status>> chosen) {
+    if (chosen.size() <= limits::kMaxJudgedContributions) {
+      return;
+    }
+    for (const auto& [judge, verdict] : verdicts_) {
+      std::map<Digest, Digest> order;
+      for (const auto& [one, refused] : chosen) {
+        if (MayJudge(judge, *one)) {
+          order.emplace(VerdictDraw(judge, one->id), one->id);
+        }
+      }
+      std::set<Digest>& drawn = drawn_[judge];
+      for (const auto& [draw, id] : order) {
+        if (drawn.size() == limits::kMaxJudgedContributions) {
+          break;
+        }
+        drawn.insert(id);
+      }
+    }
+  }
+
+  bool Counts(const privacy::NodeId& judge, const RoundContribution& one) const {
+    const auto drawn = drawn_.find(judge);
+    return MayJudge(judge, one) && (drawn == drawn_.end() || drawn->second.contains(one.id));
+  }
+
   Measured MeasuredOf(const RoundContribution& one) const {
     Measured measured;
     for (const auto& [judge, verdict] : verdicts_) {
       const auto found = verdict->verdict.gains.find(one.id);
-      if (found != verdict->verdict.gains.end() && MayJudge(judge, one)) {
+      if (found != verdict->verdict.gains.end() && Counts(judge, one)) {
         measured.emplace(judge, &found->second);
       }
     }
@@ -413,8 +443,10 @@ class Step {
   RoundReport& report_;
   std::unique_ptr<const AggregationRule> rule_;
   std::map<privacy::NodeId, const RoundVerdict*> verdicts_;  // by judge; none without quality
-  std::set<privacy::NodeId> judges_;                         // of contributions that count
-  std::vector<Counted> counted_;                             // by origin
+  // By judge: which contributions count of it; none: all of them
+  std::map<privacy::NodeId, std::set<Digest>> drawn_;
+  std::set<privacy::NodeId> judges_;  // of contributions that count
+  std::vector<Counted> counted_;      // by origin
   // By part: squared norm, product with the result, and squared norm of the result
   std::map<size_t, std::tuple<double, double, double>> results_;
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
@@ -35,6 +36,12 @@ bool AreFinite(const std::vector<float>& gains) {
 }
 
 }  // namespace
+
+Digest VerdictDraw(const privacy::NodeId& judge, const Digest& contribution) {
+  ByteWriter writer;
+  writer.WriteBytes(judge).WriteBytes(contribution);
+  return Sha256(writer.str());
+}
 
 absl::Status CheckVerdict(const Verdict& verdict, const LearnerPlan& plan, uint64_t now_round) {
   if (verdict.round < 1 || verdict.round > now_round) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "federation/learner/plan.h"
+#include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
 
@@ -26,6 +27,10 @@ struct Verdict {
 
   bool operator==(const Verdict&) const = default;
 };
+
+// Returns the place of a contribution in the order in which a member judges those of a round; only
+// limits::kMaxJudgedContributions with the lowest places count.
+Digest VerdictDraw(const privacy::NodeId& judge, const Digest& contribution);
 
 // Returns UPDATE_INVALID for a round of 0 or after `now_round`, no gains or too many, gains that
 // are not one for each bank, or are not finite.

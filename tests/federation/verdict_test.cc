@@ -19,6 +19,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/gossip/learner_items.h"
+#include "federation/learner/round_history.h"
+#include "federation/learner/round_step.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 #include "tests/federation/fixture.h"
@@ -339,6 +341,47 @@ TEST(RoundsWithVerdicts, AWithdrawnOneAndThatOfAnExpelledJudgeDoNotCount) {
   EXPECT_EQ(StateOf(rounds), StateOf(without));
   EXPECT_TRUE(rounds.OnItem(judged.verdicts[3]).ok()) << "the judge goes on sending";
   EXPECT_EQ(StateOf(rounds), StateOf(without));
+}
+
+// Found by review: a few judges who named all contributions outvoted those who had no time for
+// more.
+TEST(RoundsWithVerdicts, OfAJudgeOnlyTheContributionsThatAreDrawnCount) {
+  const LearnerPlan plan = QualityPlan();
+  Random random(6);
+  Contributions contributions;
+  for (size_t node = 0; node < 40; ++node) {
+    contributions.push_back(SomeContribution(plan, 1, node, "many", random));
+  }
+  RoundVerdict all = SomeVerdict(plan, contributions[0], 50, 1);
+  for (const federation::RoundContribution& one : contributions) {
+    Add(plan, one, 1, &all);
+  }
+  federation::RoundSet set = SetOf(contributions);
+  set.verdicts.push_back(&all);
+  federation::GlobalState state = federation::EmptyState(plan, 1);
+  federation::RoundReport report;
+  federation::ApplyRound(plan, set, 1, &state, &report);
+  size_t counted = 0;
+  for (const federation::RoundReport::Part& part : report.parts) {
+    counted += part.judges;
+  }
+  EXPECT_EQ(counted, limits::kMaxJudgedContributions);
+}
+
+// Found by review: one member could fill the history with verdicts on one round.
+TEST(RoundsWithVerdicts, OfAJudgeAFewOnARoundAreKept) {
+  const LearnerPlan plan = QualityPlan();
+  Random random(7);
+  federation::RoundHistory history =
+      federation::RoundHistory::Create(plan, federation::EmptyState(plan, kFirstRound)).value();
+  const federation::RoundContribution one = SomeContribution(plan, kFirstRound, 0, "one", random);
+  ASSERT_TRUE(history.Add(one).ok());
+  for (int i = 0; i < 100; ++i) {
+    RoundVerdict verdict = SomeVerdict(plan, one, 10, 1);
+    verdict.id = Sha256(std::to_string(i));
+    ASSERT_TRUE(history.AddVerdict(verdict).ok());
+  }
+  EXPECT_LE(history.size(), 1 + limits::kMaxVerdictsOfJudge);
 }
 
 TEST(RoundsWithVerdicts, ASettledRoundRefusesThem) {
