@@ -54,12 +54,21 @@ absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
   return absl::OkStatus();
 }
 
+absl::Status LedgerAccounts::CheckLessonsOfUsers(const privacy::LedgerCharge& charge) const {
+  if (charge.unit != PrivacyUnit::kUser || totals(PrivacyUnit::kLesson).reservations == 0 ||
+      !privacy::BudgetOf(budgets_, PrivacyUnit::kLesson).ok()) {
+    return absl::OkStatus();
+  }
+  return cohorts_.at(PrivacyUnit::kLesson).CheckForAll(privacy::dp::ReplacementCurve(charge.curve));
+}
+
 absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
   if (charge.curve == privacy::dp::RdpCurve()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "a release cannot have a cost of 0; charge the curve of its noise");
   }
   RETURN_IF_ERROR(privacy::BudgetOf(budgets_, charge.unit).status());
+  RETURN_IF_ERROR(CheckLessonsOfUsers(charge));
   const privacy::CohortLedger& cohorts = cohorts_.at(charge.unit);
   return charge.round == 0 ? cohorts.CheckForAll(charge.curve)
                            : cohorts.Check(charge.round, charge.oldest_joined, charge.curve);

@@ -72,6 +72,9 @@ class LedgerAccounts {
 
  private:
   void AddToOtherUnit(const privacy::LedgerCharge& charge);
+  // Returns PRIVACY_BUDGET_SPENT if a charge of users would bring a lesson above the budget of
+  // lessons, on a node that charged lessons before. A node that never did promised them nothing.
+  absl::Status CheckLessonsOfUsers(const privacy::LedgerCharge& charge) const;
 
   std::vector<privacy::UnitBudget> budgets_;
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_;
