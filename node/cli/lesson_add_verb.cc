@@ -230,8 +230,8 @@ class FolderWatch {
     client_.set_timeout(kSendLimit);
   }
 
-  // Returns after `count` files, with the error of the first that was refused, or when a folder
-  // cannot be listed or the node refuses the caller.
+  // Returns after `count` files, with the error of the first that was refused, or when a watched
+  // folder is gone or the node refuses the caller.
   absl::Status Run() {
     for (const std::string& path : flags_.paths) {
       if (std::error_code error; !std::filesystem::is_directory(path, error)) {
@@ -256,7 +256,14 @@ class FolderWatch {
     std::vector<FoundFile> files;
     uint64_t skipped = 0;
     for (const std::string& path : flags_.paths) {
-      RETURN_IF_ERROR(FindFiles(path, &files, &skipped));
+      const absl::Status listed = FindFiles(path, &files, &skipped);
+      if (std::error_code error; !std::filesystem::is_directory(path, error)) {
+        RETURN_IF_ERROR(listed);
+      }
+      if (!listed.ok()) {  // a folder in it went away or cannot be read: the next look may
+        Warn(listed);
+        return absl::OkStatus();
+      }
     }
     std::map<std::string, FileStamp> now;
     for (const FoundFile& found : files) {
@@ -275,7 +282,7 @@ class FolderWatch {
       }
       ASSIGN_OR_RETURN(const bool answered, Send(found));
       if (!answered) {
-        break;
+        continue;
       }
       sent_[found.path] = stamp->second;
     }
@@ -290,21 +297,32 @@ class FolderWatch {
            seen->second == stamp;
   }
 
-  // Returns whether the node answered; false is followed by another try at the next look.
+  // Says an error that passes by itself, once as long as it stays the same.
+  void Warn(const absl::Status& status) {
+    if (std::exchange(warned_, std::string(MessageOf(status))) != MessageOf(status)) {
+      context_.err << fmt::format("{}; its files wait for the next look\n",
+                                  PrintableLine(MessageOf(status)));
+    }
+  }
+
+  static bool PassesByItself(const absl::Status& status) {
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+           absl::IsResourceExhausted(status) || absl::IsAborted(status) ||
+           absl::IsCancelled(status) || ReasonOf(status) == reasons::kFileUnreadable;
+  }
+
+  // Returns whether the node took or refused it; false is followed by another try.
   absl::StatusOr<bool> Send(const FoundFile& found) {
     AddLessonsReport::File entry;
     const absl::Status status = SendFile(client_, found, file_, &entry);
-    if (ReasonOf(status) == reasons::kNodeUnreachable) {
-      if (!std::exchange(unreachable_, true)) {
-        context_.err << fmt::format("{}; its files wait until it answers\n",
-                                    PrintableLine(MessageOf(status)));
-      }
+    if (ReasonOf(status) == reasons::kNodeUnreachable || PassesByItself(status)) {
+      Warn(status);
       return false;
     }
     if (!status.ok() && EndsAll(status)) {
       return status;
     }
-    unreachable_ = false;
+    warned_.clear();
     ++taken_;
     if (!status.ok()) {
       entry.set_error(std::string(MessageOf(status)));
@@ -330,7 +348,7 @@ class FolderWatch {
   std::map<std::string, FileStamp> sent_;  // by path
   std::map<std::string, FileStamp> seen_;  // in the last look
   uint64_t taken_ = 0;
-  bool unreachable_ = false;
+  std::string warned_;  // the last message about what passes by itself
   absl::Status first_refusal_;
 };
 
