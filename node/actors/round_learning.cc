@@ -199,10 +199,13 @@ bool RoundLearning::WorkForSum(Context& context) {
   auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(work->round));
   using Made = absl::StatusOr<std::optional<sharing::PreparedSum>>;
   auto made = std::make_shared<Made>(absl::CancelledError("not run"));
+  auto took = std::make_shared<Duration>();  // without the wait for other work of the pool
   const absl::Status started = context.Offload(
       *options_.learning_pool,
       [contributor = options_.contributor, services = options_.learning,
-       throttle = options_.throttle, plan = learner_.plan, base, work = *work, made]() mutable {
+       throttle = options_.throttle, plan = learner_.plan, base, work = *work,
+       clock = options_.clock, took, made]() mutable {
+        const TimePoint begin = clock->Now();
         const ThrottledLearning throttled(throttle, &services);
         const sharing::ContributionRequest request{.plan = plan.get(),
                                                    .round = work.round,
@@ -218,10 +221,11 @@ bool RoundLearning::WorkForSum(Context& context) {
         } else {
           *made = checked;
         }
+        *took = clock->Now() - begin;
       },
-      [this, work = *work, made, begin = options_.clock->Now()](Context&) {
+      [this, work = *work, took, made](Context&) {
         working_ = false;
-        EndWorkForSum(work, *std::move(made), options_.clock->Now() - begin);
+        EndWorkForSum(work, *std::move(made), *took);
         return absl::OkStatus();
       });
   working_ = started.ok();

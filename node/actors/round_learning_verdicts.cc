@@ -12,6 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/verdict.h"
+#include "federation/limits.h"
 #include "node/actors/round_learning.h"
 #include "node/actors/throttled_learning.h"
 #include "node/log/log.h"

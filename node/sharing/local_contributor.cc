@@ -125,18 +125,6 @@ void LogDamaged(const StoredLessonTrainer& trainer) {
   }
 }
 
-absl::Status RequireLearning(const learning::LearningServices& services, bool learns) {
-  bool paused = false;
-  if (services.changes != nullptr) {
-    ASSIGN_OR_RETURN(paused, services.changes->IsPaused());
-  }
-  return learns && !paused ? absl::OkStatus()
-                           : Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
-                                   "this node gives nothing to rounds, because learning is {}; {}",
-                                   learns ? "paused" : "off",
-                                   learns ? "run `ruvd learn resume`" : "set learning.enabled");
-}
-
 }  // namespace
 
 // The rate depends on the number of units in public steps only.
@@ -174,6 +162,19 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
   return sampling;
 }
 
+absl::Status LocalContributor::RequireLearning(const learning::LearningServices& services) const {
+  bool paused = false;
+  if (services.changes != nullptr) {
+    ASSIGN_OR_RETURN(paused, services.changes->IsPaused());
+  }
+  return options_.learns && !paused
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
+                     "this node gives nothing to rounds, because learning is {}; {}",
+                     options_.learns ? "paused" : "off",
+                     options_.learns ? "run `ruvd learn resume`" : "set learning.enabled");
+}
+
 double LocalContributor::MaxBatch(const ContributionRequest& request) const {
   return static_cast<double>(request.max_batch == 0
                                  ? options_.max_batch
@@ -183,7 +184,7 @@ double LocalContributor::MaxBatch(const ContributionRequest& request) const {
 absl::Status LocalContributor::CheckVerdict(const learning::LearningServices& services,
                                             const LearnerPlan& plan) const {
   RETURN_IF_ERROR(Check(plan, ConsentTier::kPublic));
-  return RequireLearning(services, options_.learns);
+  return RequireLearning(services);
 }
 
 LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest& request,
@@ -221,7 +222,7 @@ absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningSe
   if (request.tier == ConsentTier::kPrivate) {
     return LessonSampling();
   }
-  RETURN_IF_ERROR(RequireLearning(services, options_.learns));
+  RETURN_IF_ERROR(RequireLearning(services));
   if (request.tier != ConsentTier::kPublic) {
     ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
     if (charged) {

@@ -84,9 +84,6 @@ struct PreparedSum {
   uint64_t round = 0;
   privacy::UnitSum sum;
   LessonSampling sampling;
-
-  // Units that were expected in the sample.
-  double expected() const { return sampling.rate * static_cast<double>(sampling.units.size()); }
 };
 
 // This node's paid input to a masked sum.
@@ -208,6 +205,8 @@ class LocalContributor {
   absl::Status RequireSignal(const ContributionRequest& request, const Sampling& sampling) const;
   absl::StatusOr<Sampling> PlanNoised(const ContributionRequest& request,
                                       const ShareableLessons& lessons) const;
+  // Returns LEARNING_PAUSED while learning is paused or off.
+  absl::Status RequireLearning(const learning::LearningServices& services) const;
   // Returns the most units that are expected in a sample.
   double MaxBatch(const ContributionRequest& request) const;
   Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;

@@ -71,6 +71,7 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
   const ContributionRequest request{
       .plan = &plan, .round = sum.round, .tier = ConsentTier::kMasked};
   RETURN_IF_ERROR(Check(plan, request.tier));
+  RETURN_IF_ERROR(RequireLearning(services));
   ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
   if (charged) {
     return ChargedBefore(sum.round);

@@ -4,6 +4,7 @@
 #include "node/sharing/masked_contributions.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <iterator>
 #include <utility>
@@ -200,7 +201,7 @@ void MaskedContributions::SetChecked(const absl::Status& checked) {
   available_ = checked;
   // A machine that was busy may have made the sample too small for a signal; only another sum tells
   // whether it still is.
-  if (!checked.ok()) {
+  if (ReasonOf(checked) == reasons::kSignalTooWeak) {
     max_batch_ = std::min(2 * max_batch_, static_cast<size_t>(kMaxBatch));
   }
   next_look_ms_ = 0;
@@ -210,8 +211,12 @@ void MaskedContributions::SetChecked(const absl::Status& checked) {
 void MaskedContributions::LimitBatch(const PreparedSum& sum, Duration took) {
   const double allowed = static_cast<double>(options_.plan->round_ms) * kSumPercent / 100;
   const double needed = std::max(1.0, std::chrono::duration<double, std::milli>(took).count());
-  const double units = sum.expected() * allowed / needed;
-  max_batch_ = static_cast<size_t>(std::clamp(units, 1.0, kMaxBatch));
+  // The speed of this machine, whatever the secret size of the sample was. A power of two hides
+  // what is left of it in the time, because the ledger shows the rates.
+  const double units = static_cast<double>(sum.sum.units()) * allowed / needed;
+  if (sum.sum.units() > 0) {
+    max_batch_ = std::bit_floor(static_cast<size_t>(std::clamp(units, 1.0, kMaxBatch)));
+  }
 }
 
 void MaskedContributions::SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum, Duration took) {

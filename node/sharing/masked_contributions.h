@@ -93,7 +93,7 @@ class MaskedContributions {
   void SetChecked(const absl::Status& checked);
   // The answer to work: the sum of a round, or why there is no sum, and how long that took. After
   // the round the sum is dropped; the next samples are so small that they are ready in time. How
-  // small they are depends on this machine's speed; no one else learns it.
+  // small they are depends on this machine's speed in powers of two.
   void SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum, Duration took);
 
   // Writes the fields of a masked contribution.

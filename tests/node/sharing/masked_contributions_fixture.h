@@ -317,7 +317,7 @@ class MaskedContributionsTest : public ::testing::Test {
                                  .units = federation::LessonUnits(UnitsOf(work) * kUnitsPerSampled),
                                  .contributors = {{.user = "ann", .session = ""}},
                                  .rate = kRate}};
-    for (int unit = 0; unit < 20; ++unit) {
+    for (size_t unit = 0; unit < UnitsOf(work); ++unit) {
       std::vector<float> gradient(values);
       for (float& value : gradient) {
         value = static_cast<float>(random_.Normal());
