@@ -161,9 +161,6 @@ inline constexpr uint32_t kMaxScopeLength = 16'384;
 // Lessons that evaluate updates of peers. They cost about 200 forward passes for the served
 // adapter, and as many for every candidate.
 inline constexpr size_t kMaxEvaluationLessons = 32;
-// Contributions of other members that a node judges in a round, drawn by hash. Each costs up to 128
-// forward passes for each of its banks, and the state before the round as many once.
-inline constexpr size_t kMaxJudgedContributions = 16;
 // Banks whose scores are remembered (40 documents of 2.5 KiB each), and updates of peers that one
 // round measures; later rounds measure the others.
 inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;

@@ -15,14 +15,14 @@
 namespace ruvd::serving {
 namespace {
 
-// Number of digits of an id or a digest in an adapter's name.
-constexpr size_t kShortId = 16;
+// Number of digits of the content's digest in an adapter's name. The id is whole, so that no peer
+// can choose one that gives its pattern the name of another.
+constexpr size_t kShortDigest = 16;
 
 }  // namespace
 
 std::string PatternAdapterName(const storage::PatternId& id, const Digest& content) {
-  return fmt::format("pattern-{}-{}", ToHex(id).substr(0, kShortId),
-                     ToHex(content).substr(0, kShortId));
+  return fmt::format("pattern-{}-{}", ToHex(id), ToHex(content).substr(0, kShortDigest));
 }
 
 std::string EncodePatternPayload(const PatternPayload& payload) {

@@ -77,9 +77,7 @@ absl::StatusOr<JudgingLessons> LessonsOf(const learning::LearningServices& servi
 std::vector<const RoundContribution*> InOrder(const RoundToJudge& round, const Digest& judge) {
   std::map<Digest, const RoundContribution*> drawn;
   for (const RoundContribution& one : round.contributions) {
-    ByteWriter writer;
-    writer.WriteBytes(judge).WriteBytes(one.id);
-    drawn.emplace(Sha256(writer.str()), &one);
+    drawn.emplace(federation::VerdictDraw(judge, one.id), &one);
   }
   std::vector<const RoundContribution*> order;
   for (const auto& [hash, one] : drawn) {

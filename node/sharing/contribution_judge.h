@@ -14,6 +14,7 @@
 #include "federation/learner/plan.h"
 #include "federation/learner/round_set.h"
 #include "federation/learner/verdict.h"
+#include "federation/limits.h"
 #include "inference/adapter/core_shape.h"
 #include "inference/adapter/frame_set.h"
 #include "node/learning/learning_services.h"

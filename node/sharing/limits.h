@@ -12,6 +12,10 @@ namespace ruvd::limits {
 // idle time, so these are minutes of work; what comes above waits at its sender.
 inline constexpr size_t kMaxPatternTrials = 128;
 inline constexpr size_t kMaxPatternTrialsPerOrigin = 32;
+// Patterns of one peer that may always wait for their trial, however many of others wait. Otherwise
+// a few peers could fill kMaxPatternTrials and keep all others out. The number of members bounds
+// the sum, and each member takes its turn (NextTrial).
+inline constexpr size_t kSurePatternTrials = 4;
 // Patterns of one peer that were left for later because too many waited; the peer offers no more.
 inline constexpr size_t kMaxDeferredPatterns = 256;
 // Own lessons near a pattern that its trial scores, newest first. With kTrialDraws they are at most

@@ -22,10 +22,19 @@ using storage::PatternStanding;
 // Tries to write a pattern that other code changes between reading and writing.
 constexpr int kTries = 5;
 
-// Removes what came from the peer. The row stays, so that this version does not come back.
+// The quality of a row whose pattern was dropped: a constant, so that it tells nothing of the
+// peer's. With 0 the store would evict the row first and forget that the pattern was dropped.
+constexpr float kDroppedQuality = 0.5F;
+
+// Removes what came from the peer. The row stays, so that this version does not come back, and
+// keeps only what identifies it (the id, the origin, the bank, the tier, the version and the times)
+// and what this node counted.
 void Empty(storage::Pattern* pattern) {
   pattern->payload.clear();
   pattern->adapter_name.clear();
+  pattern->task.clear();
+  pattern->quality = kDroppedQuality;
+  pattern->examples = 0;
   std::ranges::fill(pattern->embedding, 0.0F);
   pattern->embedding.front() = 1;
 }
@@ -140,17 +149,24 @@ absl::Status PeerPatterns::OnRated(const RatedUse& use) {
     if (!ratings_.AreBad(adapter)) {
       continue;
     }
-    const storage::PatternId id = serving->second;
-    const privacy::NodeId origin = held_[id].origin;
-    const absl::Status dropped = SetStanding(id, adapter, PatternStanding::kRatedBadly);
-    all.Update(dropped);
-    if (dropped.ok()) {
-      ++refused_[RefusalReasonOf(PatternStanding::kRatedBadly)];
-      LogInfo("pattern {} of {} is dropped: users rated completions that used it badly", ToHex(id),
-              ToHex(origin).substr(0, 16));
+    const std::set<storage::PatternId> rated = serving->second;  // a copy: drops change the set
+    for (const storage::PatternId& id : rated) {
+      all.Update(DropRatedBadly(id, adapter));
     }
   }
   return all;
+}
+
+absl::Status PeerPatterns::DropRatedBadly(const storage::PatternId& id,
+                                          const std::string& adapter) {
+  const privacy::NodeId origin = held_[id].origin;
+  RETURN_IF_ERROR(SetStanding(id, adapter, PatternStanding::kRatedBadly));
+  if (IsRatedBadly(id)) {  // neither deleted nor replaced meanwhile
+    ++refused_[RefusalReasonOf(PatternStanding::kRatedBadly)];
+    LogInfo("pattern {} of {} is dropped: users rated completions that used it badly", ToHex(id),
+            ToHex(origin).substr(0, 16));
+  }
+  return absl::OkStatus();
 }
 
 std::map<privacy::NodeId, PeerPatternCounts> PeerPatterns::Counts() const {

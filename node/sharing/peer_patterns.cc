@@ -102,7 +102,7 @@ void PeerPatterns::Hold(const storage::Pattern& pattern) {
     on_trial_[pattern.origin].insert(pattern.id);
     ++trials_;
   } else if (pattern.standing == PatternStanding::kServing && !adapter.empty()) {
-    serving_[adapter] = pattern.id;
+    serving_[adapter].insert(pattern.id);
   }
 }
 
@@ -114,8 +114,12 @@ void PeerPatterns::Forget(const storage::PatternId& id) {
   const Held& held = known->second;
   of_origin_[held.origin].erase({held.updated_ms, id});
   trials_ -= on_trial_[held.origin].erase(id);
-  if (serving_.erase(held.adapter) > 0) {
-    ratings_.Forget(held.adapter);
+  if (const auto serving = serving_.find(held.adapter); serving != serving_.end()) {
+    serving->second.erase(id);
+    if (serving->second.empty()) {
+      serving_.erase(serving);
+      ratings_.Forget(held.adapter);
+    }
   }
   retry_ms_.erase(id);
   held_.erase(known);
@@ -174,13 +178,13 @@ void PeerPatterns::CountRefusal(const privacy::NodeId& origin, const std::string
 }
 
 absl::Status PeerPatterns::StoreDeferred(const federation::GossipCore& core) {
-  const bool any = std::ranges::any_of(deferred_, [this](const auto& origin) {
-    const auto trials = on_trial_.find(origin.first);
-    return !origin.second.empty() &&
-           (trials == on_trial_.end() ||
-            trials->second.size() <= limits::kMaxPatternTrialsPerOrigin / 2);
-  });
-  if (!any || trials_ > limits::kMaxPatternTrials / 2) {
+  std::set<privacy::NodeId> retried;
+  for (const auto& [origin, waiting] : deferred_) {
+    if (!waiting.empty() && MayRetry(origin)) {
+      retried.insert(origin);
+    }
+  }
+  if (retried.empty()) {
     return absl::OkStatus();
   }
   absl::Status all;
@@ -192,7 +196,9 @@ absl::Status PeerPatterns::StoreDeferred(const federation::GossipCore& core) {
                         : std::nullopt;
     if (id && waiting != deferred_.end() && waiting->second.contains(*id)) {
       found[item.origin].insert(*id);
-      all.Update(Store(item, core));
+      if (retried.contains(item.origin)) {
+        all.Update(Store(item, core));
+      }
     }
   }
   for (auto& [origin, waiting] : deferred_) {  // what was withdrawn or expired waits no more
@@ -278,6 +284,9 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
                  "serves here; delete it to forget that",
                  ToHex(shared.id));
   }
+  if (!existing.ok()) {
+    RETURN_IF_ERROR(CheckRatedBadly(origin));
+  }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
   ASSIGN_OR_RETURN(storage::Pattern pattern, PatternFromShared(shared, origin, frame_, version));
   if (pattern.adapter_name.empty()) {
@@ -299,21 +308,61 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
 }
 
 absl::Status PeerPatterns::CheckRoom(const privacy::NodeId& origin) const {
-  const auto own = on_trial_.find(origin);
-  const size_t waiting = own == on_trial_.end() ? 0 : own->second.size();
-  if (trials_ < limits::kMaxPatternTrials && waiting < limits::kMaxPatternTrialsPerOrigin) {
+  const size_t waiting = Waiting(origin);
+  if (waiting < limits::kSurePatternTrials ||
+      (trials_ < limits::kMaxPatternTrials && waiting < limits::kMaxPatternTrialsPerOrigin)) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kResourceExhausted, reasons::kPatternTrialsFull,
-               "{} patterns of peers wait for their trial, {} of this peer, and at most {} and {} "
-               "may; this one is taken once fewer wait",
-               trials_, waiting, limits::kMaxPatternTrials, limits::kMaxPatternTrialsPerOrigin);
+               "{} patterns of peers wait for their trial, {} of this peer; at most {} and {} may, "
+               "and {} of each peer always may; this one is taken once fewer wait",
+               trials_, waiting, limits::kMaxPatternTrials, limits::kMaxPatternTrialsPerOrigin,
+               limits::kSurePatternTrials);
+}
+
+size_t PeerPatterns::Waiting(const privacy::NodeId& origin) const {
+  const auto own = on_trial_.find(origin);
+  return own == on_trial_.end() ? 0 : own->second.size();
+}
+
+bool PeerPatterns::MayRetry(const privacy::NodeId& origin) const {
+  const size_t waiting = Waiting(origin);
+  return waiting < limits::kSurePatternTrials ||
+         (trials_ <= limits::kMaxPatternTrials / 2 &&
+          waiting <= limits::kMaxPatternTrialsPerOrigin / 2);
+}
+
+bool PeerPatterns::IsRatedBadly(const storage::PatternId& id) const {
+  const auto held = held_.find(id);
+  return held != held_.end() && held->second.standing == PatternStanding::kRatedBadly;
+}
+
+absl::Status PeerPatterns::CheckRatedBadly(const privacy::NodeId& origin) const {
+  const auto rows = of_origin_.find(origin);
+  if (rows == of_origin_.end() || rows->second.size() < limits::kMaxPatternsPerOrigin) {
+    return absl::OkStatus();
+  }
+  const auto bad = static_cast<size_t>(std::ranges::count_if(
+      rows->second, [this](const auto& row) { return IsRatedBadly(row.second); }));
+  if (bad < limits::kMaxPatternsPerOrigin) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternRatedBadly,
+               "users of this node rated completions with {} patterns of peer {} badly, so no "
+               "further one is stored; delete some of them to forget that",
+               bad, ToHex(origin));
 }
 
 absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
   const auto& rows = of_origin_[origin];
   while (rows.size() > limits::kMaxPatternsPerOrigin) {
-    const storage::PatternId oldest = rows.begin()->second;
+    // Without the row of a pattern that was rated badly, a newer version would get a trial.
+    const auto row =
+        std::ranges::find_if_not(rows, [this](const auto& r) { return IsRatedBadly(r.second); });
+    if (row == rows.end()) {
+      break;
+    }
+    const storage::PatternId oldest = row->second;
     const absl::Status deleted = patterns_.Delete(oldest);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have deleted it already
       return deleted;

@@ -47,9 +47,11 @@ std::string RefusalReasonOf(storage::PatternStanding standing);
 // newest version of each pattern. A pattern with an adapter is stored on trial and serves only
 // after EndTrial; limits bound how many wait. Patterns that this node's operator deleted, patterns
 // below the gate and patterns that were rated badly are not stored. A version that was refused does
-// not come back; a newer one gets another trial, unless users rated the pattern badly. The format,
-// the model (which defines the embedding space) and the frame must have been checked before. Only
-// one thread may use an object.
+// not come back; a newer one gets another trial, unless users rated the pattern badly. The row of a
+// pattern that was rated badly stays until the operator deletes it or the store evicts it. An
+// origin all of whose rows are such rows gets no further one. The format, the model (which defines
+// the embedding space) and the frame must have been checked before. Only one thread may use an
+// object.
 class PeerPatterns {
  public:
   // `patterns` and `frame` must outlive this object.
@@ -66,10 +68,12 @@ class PeerPatterns {
 
   // Stores a checked pattern of `origin`. An expiry time that the operator set is kept. A version
   // older than the stored one changes nothing (peers forward items in any order), and neither does
-  // a deleted pattern. A pattern above the limit removes the origin's oldest. `withdrawn_ms` is the
-  // creation time up to which the origin withdrew versions: a newer version is stored although the
-  // pattern was deleted. Returns PATTERN_TOO_WEAK, PATTERN_TAKEN for an id that belongs to another
-  // node, PATTERN_TRIALS_FULL, PATTERN_RATED_BADLY, and the errors of PatternStore::Put.
+  // a deleted pattern. A pattern above the limit removes the origin's oldest that is not rated
+  // badly. `withdrawn_ms` is the creation time up to which the origin withdrew versions: a newer
+  // version is stored although the pattern was deleted. Returns PATTERN_TOO_WEAK, PATTERN_TAKEN for
+  // an id that belongs to another node, PATTERN_TRIALS_FULL, PATTERN_RATED_BADLY if the pattern or
+  // kMaxPatternsPerOrigin others of the origin were rated badly, and the errors of
+  // PatternStore::Put.
   absl::Status Store(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                      std::optional<int64_t> withdrawn_ms = std::nullopt);
 
@@ -77,7 +81,9 @@ class PeerPatterns {
   // sender may not know this node's limits. What is refused because too many patterns wait is
   // remembered for StoreDeferred.
   absl::Status Store(const federation::Item& pattern, const federation::GossipCore& core);
-  // Stores the items of `core` that were left for later, as far as fewer patterns wait now.
+  // Stores the items of `core` that were left for later, as far as fewer patterns wait now. An
+  // origin is considered if fewer than limits::kSurePatternTrials of its patterns wait, or if half
+  // of its places and half of all places are free.
   absl::Status StoreDeferred(const federation::GossipCore& core);
   // Stores all items of `core` of this model and frame, after a restart: a crash or a limit may
   // have kept some of them from being stored.
@@ -104,7 +110,8 @@ class PeerPatterns {
   void PostponeTrial(const storage::PatternId& id, int64_t retry_ms) { retry_ms_[id] = retry_ms; }
 
   // Counts the rating for the peers' patterns that served the completion, and drops those that are
-  // rated badly. Returns the errors of PatternStore::Update.
+  // rated badly. Patterns with one label have one adapter, so they are dropped together. Returns
+  // the errors of PatternStore::Update.
   absl::Status OnRated(const RatedUse& use);
 
   // Returns the state of every peer of which this node has or refused patterns.
@@ -125,7 +132,18 @@ class PeerPatterns {
   absl::Status StoreOnce(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                          std::optional<int64_t> withdrawn_ms);
   absl::Status CheckRoom(const privacy::NodeId& origin) const;
+  // Returns how many patterns of `origin` wait for their trial.
+  size_t Waiting(const privacy::NodeId& origin) const;
+  // Returns whether StoreDeferred tries the patterns of `origin` again. Except for the first few it
+  // waits until half of the places are free, because it reads all items.
+  bool MayRetry(const privacy::NodeId& origin) const;
+  bool IsRatedBadly(const storage::PatternId& id) const;
+  // Returns PATTERN_RATED_BADLY if the rows of patterns that were rated badly take all places of
+  // `origin`.
+  absl::Status CheckRatedBadly(const privacy::NodeId& origin) const;
   void CountRefusal(const privacy::NodeId& origin, const std::string& reason);
+  // Drops a pattern whose adapter is rated badly.
+  absl::Status DropRatedBadly(const storage::PatternId& id, const std::string& adapter);
   // Writes a standing if the stored version is still the one with this adapter.
   absl::Status SetStanding(const storage::PatternId& id, const std::string& adapter,
                            storage::PatternStanding standing);
@@ -133,6 +151,7 @@ class PeerPatterns {
   // `until_ms`.
   absl::Status RemoveUntil(const storage::PatternId& id, const privacy::NodeId& origin,
                            int64_t until_ms);
+  // Removes the oldest rows of `origin` above the limit, except those that were rated badly.
   absl::Status Trim(const privacy::NodeId& origin);
 
   storage::PatternStore& patterns_;
@@ -144,10 +163,12 @@ class PeerPatterns {
   // The same by origin, oldest first
   std::map<privacy::NodeId, std::set<std::pair<int64_t, storage::PatternId>>> of_origin_;
   std::map<privacy::NodeId, std::set<storage::PatternId>> on_trial_;
-  std::map<std::string, storage::PatternId> serving_;  // by adapter
-  size_t trials_ = 0;                                  // in on_trial_
-  std::map<privacy::NodeId, uint64_t> tried_;          // trials since the start
-  std::map<storage::PatternId, int64_t> retry_ms_;     // of those that were postponed
+  // This says which patterns serve with an adapter. Origins choose the ids, of which a label has
+  // only the first bytes, so several patterns may have one label. No set is empty.
+  std::map<std::string, std::set<storage::PatternId>> serving_;
+  size_t trials_ = 0;                               // in on_trial_
+  std::map<privacy::NodeId, uint64_t> tried_;       // trials since the start
+  std::map<storage::PatternId, int64_t> retry_ms_;  // of those that were postponed
   // The versions that were left for later, by the time when they were made
   std::map<privacy::NodeId, std::map<storage::PatternId, int64_t>> deferred_;
   std::map<std::string, uint64_t> refused_;
