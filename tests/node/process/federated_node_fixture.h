@@ -129,8 +129,8 @@ class FederatedNodeTest : public NodeTest {
   }
   static void AddManyTexts(const std::string& address, pattern::v1::SharingTier tier,
                            const std::string& user = "") {
-    AddText(address, kDocument, 37'000, tier, user);
-    AddText(address, "wire-format.md", 35'000, tier, user);
+    AddText(address, kDocument, 38'000, tier, user);
+    AddText(address, "wire-format.md", 34'000, tier, user);
   }
   // Does so on the first node, and waits until a round has begun since. Otherwise a round that
   // begins between two texts takes only some of them, and the next one takes the rest.
