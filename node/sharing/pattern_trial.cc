@@ -170,7 +170,7 @@ absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& 
           ASSIGN_OR_RETURN(
               const std::vector<float> embedding,
               inference::EmbedText(learning::EmbedderOf(services), tokens, services.whitening));
-          return Cosine(embedding, centroid) >= options_.similarity;
+          return Cosine(embedding, centroid) >= options_.own_kind;
         });
     RETURN_IF_ERROR(yielded);
     RETURN_IF_ERROR(near.status());

@@ -32,6 +32,10 @@ struct PatternTrialOptions {
   // General text may lose up to this share of its loss. A pattern that learned one lesson costs
   // about 0.14 where it does not belong; noise costs far more
   double max_loss_anywhere = 0.3;
+  // Least cosine at which a passage of general text is of the pattern's own kind, so that the gate
+  // of adapters for all text decides. It is above `similarity`, because a pattern of one lesson
+  // often lies at 0.65 of a passage and would always be refused
+  float own_kind = 0.8F;
   // General text in passages of at least two tokens that fit the context; empty: the built-in ones
   std::vector<std::vector<inference::TokenId>> general;
 };
