@@ -146,12 +146,9 @@ absl::Status PeerPatterns::OnRated(const RatedUse& use) {
       continue;
     }
     ratings_.Add(adapter, use.response_id, use.rating);
-    if (!ratings_.AreBad(adapter)) {
-      continue;
-    }
-    const std::set<storage::PatternId> rated = serving->second;  // a copy: drops change the set
-    for (const storage::PatternId& id : rated) {
-      all.Update(DropRatedBadly(id, adapter));
+    if (ratings_.AreBad(adapter)) {
+      const storage::PatternId rated = serving->second;  // the drop forgets the entry
+      all.Update(DropRatedBadly(rated, adapter));
     }
   }
   return all;

@@ -102,7 +102,7 @@ void PeerPatterns::Hold(const storage::Pattern& pattern) {
     on_trial_[pattern.origin].insert(pattern.id);
     ++trials_;
   } else if (pattern.standing == PatternStanding::kServing && !adapter.empty()) {
-    serving_[adapter].insert(pattern.id);
+    serving_[adapter] = pattern.id;
   }
 }
 
@@ -114,12 +114,8 @@ void PeerPatterns::Forget(const storage::PatternId& id) {
   const Held& held = known->second;
   of_origin_[held.origin].erase({held.updated_ms, id});
   trials_ -= on_trial_[held.origin].erase(id);
-  if (const auto serving = serving_.find(held.adapter); serving != serving_.end()) {
-    serving->second.erase(id);
-    if (serving->second.empty()) {
-      serving_.erase(serving);
-      ratings_.Forget(held.adapter);
-    }
+  if (serving_.erase(held.adapter) > 0) {
+    ratings_.Forget(held.adapter);
   }
   retry_ms_.erase(id);
   held_.erase(known);

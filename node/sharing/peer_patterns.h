@@ -163,9 +163,8 @@ class PeerPatterns {
   // The same by origin, oldest first
   std::map<privacy::NodeId, std::set<std::pair<int64_t, storage::PatternId>>> of_origin_;
   std::map<privacy::NodeId, std::set<storage::PatternId>> on_trial_;
-  // This says which patterns serve with an adapter. Origins choose the ids, of which a label has
-  // only the first bytes, so several patterns may have one label. No set is empty.
-  std::map<std::string, std::set<storage::PatternId>> serving_;
+  // Which pattern serves with an adapter; its label holds the whole id, so it is of one pattern
+  std::map<std::string, storage::PatternId> serving_;
   size_t trials_ = 0;                               // in on_trial_
   std::map<privacy::NodeId, uint64_t> tried_;       // trials since the start
   std::map<storage::PatternId, int64_t> retry_ms_;  // of those that were postponed
