@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,11 @@
 #include "node/learning/evaluation_lessons.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/wait_until.h"
 
 namespace ruvd::node {
+
+using test::WaitUntil;
 
 inline constexpr char kLesson[] =
     " counted the ships every evening and wrote their names in a book.";
@@ -138,18 +140,6 @@ class FederatedNodeTest : public NodeTest {
     AddManyTexts(node_->api_address(), tier, user);
     const uint64_t running = Status().rounds().round();
     ASSERT_TRUE(WaitUntil([&] { return Status().rounds().round() > running; }));
-  }
-  // Waits for running nodes, which follow the clock; false if it takes too long.
-  static bool WaitUntil(const std::function<bool()>& holds) {
-    constexpr auto kPatience = std::chrono::minutes(3);
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) {
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
   }
   // Returns a completion that may teach: some are kept for evaluation, chosen by their ids.
   Completion GenerateLesson(const inference::v1::GenerateRequest& request) {

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -16,6 +15,7 @@
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/wait_until.h"
 
 namespace ruvd::node {
 namespace {
@@ -54,13 +54,6 @@ class NodeTextsTest : public NodeTest {
         .Call<learning::v1::ListLessonSourcesResponse>(learning::v1::ListLessonSourcesRequest())
         .value();
   }
-  void WaitForSources(int number) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (Sources().sources_size() < number && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
-
   fs::path texts_;
   std::ostringstream out_;
   std::ostringstream err_;
@@ -118,10 +111,10 @@ TEST_F(NodeTextsTest, AWatchedFolderIsSentAsItChanges) {
   Write("pump.txt", Document("pump", 10));
   Start();
   std::thread person([&] {
-    WaitForSources(1);
+    EXPECT_TRUE(test::WaitUntil([&] { return Sources().sources_size() == 1; }));
     Write("ward/boiler.md", Document("boiler", 20));
     Write("photo.jpg", "no text");
-    WaitForSources(2);
+    EXPECT_TRUE(test::WaitUntil([&] { return Sources().sources_size() == 2; }));
     Write("pump.txt", Document("pump", 10) + Document("valve", 20));
   });
   EXPECT_EQ(Ruvd({"learn", "add", texts_.string(), "--user", "ada", "--watch", "--every", "0.1",
