@@ -18,6 +18,7 @@
 #include "node/log/log.h"
 #include "node/serving/late_embedding.h"
 #include "node/serving/prompt_tokens.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::learning {
 namespace {
@@ -84,8 +85,9 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const LearningServices& se
     ASSIGN_OR_RETURN(clustering, inference::ClusterItems(items, {.clusters = k}, random));
     tight = true;
     for (size_t i = 0; i < items.size(); ++i) {
-      tight &=
-          Cosine(items[i].embedding, clustering.centroids[clustering.assignment[i]]) >= similarity;
+      tight &= storage::CosineSimilarity(items[i].embedding,
+                                         clustering.centroids[clustering.assignment[i]])
+                   .value_or(0) >= similarity;
     }
   }
   std::vector<LessonCluster> clusters(clustering.centroids.size());
@@ -173,20 +175,6 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& servi
   return lessons;
 }
 
-// Clients may store embeddings of any length.
-float Cosine(std::span<const float> a, std::span<const float> b) {
-  double dot = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    dot += static_cast<double>(a[i]) * b[i];
-    squares_a += static_cast<double>(a[i]) * a[i];
-    squares_b += static_cast<double>(b[i]) * b[i];
-  }
-  const double lengths = std::sqrt(squares_a * squares_b);
-  return lengths > 0 ? static_cast<float>(dot / lengths) : 0;
-}
-
 bool IsLearnedHere(const storage::Pattern& pattern) {
   return pattern.bank == static_cast<uint32_t>(inference::BankOf(1)) &&
          (pattern.examples > 0 || pattern.adapter_name.empty());
@@ -225,7 +213,9 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices
     LessonCluster* nearest = nullptr;
     float best = similarity;
     for (LessonCluster& cluster : clusters) {
-      const float likeness = Cosine(lesson.trajectory.embedding, cluster.pattern->embedding);
+      const float likeness =
+          storage::CosineSimilarity(lesson.trajectory.embedding, cluster.pattern->embedding)
+              .value_or(0);
       if (likeness >= best) {
         best = likeness;
         nearest = &cluster;

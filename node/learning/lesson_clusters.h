@@ -90,7 +90,4 @@ std::vector<float> CentroidOf(std::span<const Lesson* const> lessons);
 std::vector<inference::TrainingExample> MakeExamples(const inference::Model& model,
                                                      std::span<const Lesson* const> lessons);
 
-// Returns the cosine of two vectors of one length, or 0 if one of them is zero.
-float Cosine(std::span<const float> a, std::span<const float> b);
-
 }  // namespace ruvd::learning

@@ -16,6 +16,7 @@
 #include "node/limits.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::learning {
 namespace {
@@ -224,7 +225,7 @@ absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(
       const bool seen =
           touched.contains(other.id) && other.id <= one.id;  // seen before, or the same pattern
       if (seen || gone.contains(one.id) || gone.contains(other.id) ||
-          Cosine(one.embedding, other.embedding) < similarity) {
+          storage::CosineSimilarity(one.embedding, other.embedding).value_or(0) < similarity) {
         continue;
       }
       const auto [a, b] = std::minmax(one.id, other.id);

@@ -18,6 +18,7 @@
 #include "node/serving/bank_range.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::serving {
 namespace {
@@ -30,19 +31,6 @@ absl::StatusOr<storage::PatternId> ParseId(const std::string& hex) {
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
-}
-
-// Returns 0 if a vector is zero or the lengths differ.
-float Cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
-    product += static_cast<double>(a[i]) * b[i];
-    aa += static_cast<double>(a[i]) * a[i];
-    bb += static_cast<double>(b[i]) * b[i];
-  }
-  return aa > 0 && bb > 0 ? static_cast<float>(product / std::sqrt(aa * bb)) : 0.0F;
 }
 
 }  // namespace
@@ -154,7 +142,7 @@ std::vector<inference::RetrievedPattern> AdapterSource::PatternsInUse(
     const absl::StatusOr<storage::Pattern> pattern = id.ok() ? patterns_.Get(*id) : id.status();
     if (pattern.ok()) {
       const float scale = factor != nullptr ? factor(use.pattern_id) : 1.0F;
-      own.similarity = scale * Cosine(query, pattern->embedding);
+      own.similarity = scale * storage::CosineSimilarity(query, pattern->embedding).value_or(0);
     }
   }
   return in_use;

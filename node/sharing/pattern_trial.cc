@@ -19,6 +19,7 @@
 #include "node/serving/served_adapters.h"
 #include "node/sharing/judging_texts.h"
 #include "node/sharing/limits.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -28,18 +29,6 @@ constexpr int kTrialMaskings = 4;
 constexpr int kTrialDraws = 2;
 // With fewer lessons the standard error is that of the maskings.
 constexpr size_t kIndependentLessons = 5;
-
-double Cosine(std::span<const float> a, std::span<const float> b) {
-  double product = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
-    product += static_cast<double>(a[i]) * b[i];
-    aa += static_cast<double>(a[i]) * a[i];
-    bb += static_cast<double>(b[i]) * b[i];
-  }
-  return aa > 0 && bb > 0 ? product / std::sqrt(aa * bb) : 0;
-}
 
 // Returns the adapter as it is served if its pattern alone is near: for its bank, or for all t if
 // its bank is the first that a request searches.
@@ -99,7 +88,8 @@ absl::StatusOr<std::vector<PatternTrial::NearLesson>> PatternTrial::LessonsNear(
                                                        text.text.prompt, services.whitening));
     }
     const auto& kept = embeddings_.emplace(text.id, std::move(embedding)).first->second;
-    if (near.size() == limits::kMaxTrialLessons || Cosine(kept, centroid) < options_.similarity) {
+    if (near.size() == limits::kMaxTrialLessons ||
+        storage::CosineSimilarity(kept, centroid).value_or(0) < options_.similarity) {
       continue;
     }
     NearLesson lesson{.text = std::move(text.text), .beneath = {}, .id = text.id};
@@ -170,7 +160,7 @@ absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& 
           ASSIGN_OR_RETURN(
               const std::vector<float> embedding,
               inference::EmbedText(learning::EmbedderOf(services), tokens, services.whitening));
-          return Cosine(embedding, centroid) >= options_.own_kind;
+          return storage::CosineSimilarity(embedding, centroid).value_or(0) >= options_.own_kind;
         });
     RETURN_IF_ERROR(yielded);
     RETURN_IF_ERROR(near.status());

@@ -19,6 +19,7 @@
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/slot_table.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::storage {
 namespace {
@@ -32,18 +33,6 @@ constexpr size_t kOrphanPart = 100;
 constexpr size_t kFewOrphans = 8;
 // Two ways to compute one cosine differ by rounding; this is the largest difference.
 constexpr double kSameSimilarity = 1e-6;
-
-double Cosine(std::span<const float> a, std::span<const float> b) {
-  double dot = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    aa += double{a[i]} * double{a[i]};
-    bb += double{b[i]} * double{b[i]};
-  }
-  return dot / std::sqrt(aa * bb);
-}
 
 std::optional<PatternId> IdOfKey(std::string_view key) {
   PatternId id;
@@ -321,7 +310,8 @@ void CollectionCheck::ChooseSample() {
     }
     for (Sampled& sampled : sample_) {
       if (sampled.bank == found->second.row.bank) {
-        sampled.Offer(Cosine(sampled.embedding, *embedding), options_.neighbours);
+        sampled.Offer(CosineSimilarity(sampled.embedding, *embedding).value_or(0),
+                      options_.neighbours);
       }
     }
   };
@@ -341,7 +331,8 @@ absl::Status CollectionCheck::Recall() {
                        database_.Get(ColumnFamily::kVec, SlotKey(found_.collection, hit.label)));
       ASSIGN_OR_RETURN(const std::vector<float> embedding,
                        patterns::DecodeVecRow(vec, found_.dimension));
-      right += Cosine(sampled.embedding, embedding) >= sampled.nearest.back() - kSameSimilarity;
+      right += CosineSimilarity(sampled.embedding, embedding).value_or(0) >=
+               sampled.nearest.back() - kSameSimilarity;
     }
   }
   found_.sampled = sample_.size();

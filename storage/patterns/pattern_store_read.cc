@@ -19,6 +19,7 @@
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/reasons.h"
+#include "storage/similarity/cosine.h"
 
 namespace ruvd::storage {
 namespace {
@@ -33,18 +34,6 @@ template <typename... Args>
 absl::Status InvalidQuery(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
                std::forward<Args>(args)...);
-}
-
-float Cosine(std::span<const float> a, std::span<const float> b) {
-  double dot = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    aa += double{a[i]} * double{a[i]};
-    bb += double{b[i]} * double{b[i]};
-  }
-  return std::clamp(static_cast<float>(dot / std::sqrt(aa * bb)), -1.0F, 1.0F);
 }
 
 absl::Status CheckSearch(const PatternSearchOptions& options) {
@@ -281,7 +270,7 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
     }
     // The similarity comes from the row itself: the index knows it only up to the error of its
     // codes.
-    const float similarity = Cosine(query, pattern->embedding);
+    const float similarity = CosineSimilarity(query, pattern->embedding).value_or(0);
     least = hits.size() < options.k ? std::min(least, similarity) : least;
     hits.push_back({*std::move(pattern), similarity});
   }

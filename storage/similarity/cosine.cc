@@ -13,7 +13,7 @@ std::optional<float> CosineSimilarity(std::span<const float> a, std::span<const 
   double dot = 0;
   double aa = 0;
   double bb = 0;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
     dot += static_cast<double>(a[i]) * static_cast<double>(b[i]);
     aa += static_cast<double>(a[i]) * static_cast<double>(a[i]);
     bb += static_cast<double>(b[i]) * static_cast<double>(b[i]);
