@@ -44,7 +44,9 @@ constexpr char kLearningGroup[] = "Learning";
 constexpr std::chrono::minutes kSendLimit(30);
 // Seconds between two looks at a watched folder.
 constexpr double kLeastWait = 0.1;
+constexpr double kUsualWait = 5;
 constexpr double kLongestWait = 3600;
+constexpr int kMostFiles = 1'000'000'000;  // only catches typing errors
 
 struct AddFlags {
   std::vector<std::string> paths;
@@ -52,8 +54,8 @@ struct AddFlags {
   std::string tier;
   std::string format;
   bool watch = false;
-  double every = 5;    // seconds between two looks at the watched folders
-  uint64_t count = 0;  // files after which watching stops; 0: never
+  std::optional<double> every;    // seconds between two looks at the watched folders
+  std::optional<uint64_t> count;  // files after which watching stops
 };
 
 // A file to send, and the name that its source gets.
@@ -243,14 +245,15 @@ class FolderWatch {
     while (!IsDone()) {
       RETURN_IF_ERROR(Look());
       if (!IsDone()) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(flags_.every));
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>(flags_.every.value_or(kUsualWait)));
       }
     }
     return first_refusal_;
   }
 
  private:
-  bool IsDone() const { return flags_.count > 0 && taken_ >= flags_.count; }
+  bool IsDone() const { return flags_.count && taken_ >= *flags_.count; }
 
   absl::Status Look() {
     std::vector<FoundFile> files;
@@ -354,7 +357,9 @@ class FolderWatch {
 
 absl::Status AddOrWatch(CommandContext& context, const AddFlags& flags) {
   if (!flags.watch) {
-    return Add(context, flags);
+    return flags.every || flags.count
+               ? UsageError("--every and --count are for --watch; leave them out, or add --watch")
+               : Add(context, flags);
   }
   ASSIGN_OR_RETURN(LessonFile file, FileOf(flags));
   return FolderWatch(context, flags, std::move(file)).Run();
@@ -380,9 +385,11 @@ void AddLessonAddVerb(VerbTable& verbs) {
   add.Switch("--watch", flags->watch,
              "Send what appears or changes in the folders, until Ctrl-C; lessons of a deleted file "
              "stay until `ruvd learn withdraw`");
-  add.Option("--every", flags->every, "With --watch: seconds between two looks at the folders")
+  add.Option("--every", flags->every,
+             "With --watch: seconds between two looks at the folders (default 5)")
       .InRange(kLeastWait, kLongestWait);
-  add.Option("--count", flags->count, "With --watch: stop after this many files");
+  add.Option("--count", flags->count, "With --watch: stop after this many files")
+      .InRange(1, kMostFiles);
 }
 
 }  // namespace ruvd::cli

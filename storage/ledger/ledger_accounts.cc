@@ -54,12 +54,12 @@ absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
   return absl::OkStatus();
 }
 
-absl::Status LedgerAccounts::CheckLessonsOfUsers(const privacy::LedgerCharge& charge) const {
-  if (charge.unit != PrivacyUnit::kUser || totals(PrivacyUnit::kLesson).reservations == 0 ||
-      !privacy::BudgetOf(budgets_, PrivacyUnit::kLesson).ok()) {
-    return absl::OkStatus();
-  }
-  return cohorts_.at(PrivacyUnit::kLesson).CheckForAll(privacy::dp::ReplacementCurve(charge.curve));
+absl::Status LedgerAccounts::CheckLessonsOfUsers(PrivacyUnit unit,
+                                                 const privacy::dp::RdpCurve& cost) const {
+  return unit != PrivacyUnit::kUser || totals(PrivacyUnit::kLesson).reservations == 0 ||
+                 !privacy::BudgetOf(budgets_, PrivacyUnit::kLesson).ok()
+             ? absl::OkStatus()
+             : cohorts_.at(PrivacyUnit::kLesson).CheckForAll(privacy::dp::ReplacementCurve(cost));
 }
 
 absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
@@ -68,7 +68,7 @@ absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
                  "a release cannot have a cost of 0; charge the curve of its noise");
   }
   RETURN_IF_ERROR(privacy::BudgetOf(budgets_, charge.unit).status());
-  RETURN_IF_ERROR(CheckLessonsOfUsers(charge));
+  RETURN_IF_ERROR(CheckLessonsOfUsers(charge.unit, charge.curve));
   const privacy::CohortLedger& cohorts = cohorts_.at(charge.unit);
   return charge.round == 0 ? cohorts.CheckForAll(charge.curve)
                            : cohorts.Check(charge.round, charge.oldest_joined, charge.curve);
@@ -76,8 +76,9 @@ absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
 
 uint64_t LedgerAccounts::OldestEligible(PrivacyUnit unit, uint64_t round,
                                         const privacy::dp::RdpCurve& cost) const {
-  return privacy::BudgetOf(budgets_, unit).ok() ? cohorts_.at(unit).OldestEligible(round, cost)
-                                                : round + 1;
+  return privacy::BudgetOf(budgets_, unit).ok() && CheckLessonsOfUsers(unit, cost).ok()
+             ? cohorts_.at(unit).OldestEligible(round, cost)
+             : round + 1;
 }
 
 LedgerTotals LedgerAccounts::totals(PrivacyUnit unit) const {

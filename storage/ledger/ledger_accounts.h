@@ -59,7 +59,8 @@ class LedgerAccounts {
   absl::Status Check(const privacy::LedgerCharge& charge) const;
 
   // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
-  // this cost (CohortLedger); `round` + 1, which means that none may, for a unit without a budget.
+  // this cost (CohortLedger); `round` + 1, which means that none may, for a unit without a budget
+  // and for users where their lessons cannot pay.
   uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
                           const privacy::dp::RdpCurve& cost) const;
 
@@ -74,7 +75,8 @@ class LedgerAccounts {
   void AddToOtherUnit(const privacy::LedgerCharge& charge);
   // Returns PRIVACY_BUDGET_SPENT if a charge of users would bring a lesson above the budget of
   // lessons, on a node that charged lessons before. A node that never did promised them nothing.
-  absl::Status CheckLessonsOfUsers(const privacy::LedgerCharge& charge) const;
+  absl::Status CheckLessonsOfUsers(privacy::PrivacyUnit unit,
+                                   const privacy::dp::RdpCurve& cost) const;
 
   std::vector<privacy::UnitBudget> budgets_;
   std::map<privacy::PrivacyUnit, LedgerTotals> totals_;

@@ -147,6 +147,30 @@ TEST_F(LedgerBudgetTest, ALessonPaysForWhatItsUserSpent) {
   EXPECT_TRUE(ledger_->Reserve(RoundOf(round, oldest)).ok());
 }
 
+// Found by review: rounds of users brought lessons that had spent something above their budget.
+TEST_F(LedgerBudgetTest, RoundsOfUsersKeepTheirLessonsWithinTheirBudget) {
+  options_.budgets.push_back(
+      {.unit = privacy::PrivacyUnit::kUser, .epsilon = 100, .delta = kDelta});
+  ASSERT_EQ(Reopen(), "");
+  ASSERT_TRUE(ledger_->Reserve(RoundOf(1)).ok());
+  uint64_t round = 2;
+  const privacy::dp::RdpCurve small = Cost(0.001);
+  const auto users = [&] {
+    privacy::LedgerCharge charge = UsersIn(round);
+    charge.curve = small;
+    return charge;
+  };
+  for (; ledger_->Check(users()).ok(); ++round) {
+    EXPECT_LE(ledger_->OldestEligible(privacy::PrivacyUnit::kUser, round, small), round);
+    ASSERT_TRUE(ledger_->Reserve(users()).ok());
+  }
+  EXPECT_GT(round, 2U);
+  EXPECT_LE(SpentByLessons(), 4);
+  EXPECT_EQ(ReasonOf(ledger_->Reserve(users()).status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(ledger_->OldestEligible(privacy::PrivacyUnit::kUser, round, small), round + 1)
+      << "so no round is begun that could not be paid";
+}
+
 TEST_F(LedgerBudgetTest, EntriesOfAnotherKeyAreRefused) {
   ASSERT_TRUE(ledger_->Reserve(ChargeOf(1)).ok());
   ASSERT_EQ(Reopen(), "");

@@ -127,6 +127,8 @@ TEST_F(NodeTextsTest, AWatchedFolderIsSentAsItChanges) {
   ASSERT_EQ(Sources().sources_size(), 3);
   EXPECT_EQ(Ruvd({"learn", "add", (texts_ / "pump.txt").string(), "--watch"}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("is not a folder"));
+  EXPECT_EQ(Ruvd({"learn", "add", texts_.string(), "--count", "3"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--watch"));
 }
 
 TEST_F(NodeTextsTest, AnUploadThatBreaksOffStoresNothing) {

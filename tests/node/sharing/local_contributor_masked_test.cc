@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "node/reasons.h"
 #include "node/sharing/lesson_trainer.h"
 #include "node/sharing/local_contributor.h"
 #include "privacy/dp/distributed_gaussian.h"
@@ -103,6 +104,16 @@ class MaskedContributorTest : public RoundLessonsTest {
   LocalContributorOptions options_;
   uint64_t seed_ = 0;
 };
+
+// Found by review: a sum that was made before a pause was released after it.
+TEST_F(MaskedContributorTest, ASumIsNotReleasedWhileLearningIsPaused) {
+  AddTexts("notes", 4);
+  NextRound();
+  PreparedSum sum = MakeSum().value();
+  ASSERT_TRUE(changes_->SetPaused(true).ok());
+  EXPECT_EQ(ReasonOf(Release(std::move(sum)).status()), reasons::kLearningPaused);
+  EXPECT_EQ(ledger_->head().sequence, 0U);
+}
 
 TEST_F(MaskedContributorTest, ASumCostsNothingAndItsShareIsPaid) {
   AddTexts("notes", 3);
