@@ -5,7 +5,7 @@
 import torch
 import torch.nn.functional as F
 
-from talora_arms import LINEARS, read_gguf
+from frozen_network import LINEARS, read_gguf
 
 LENGTH, EPSILON = 128, 1e-5
 GROUPS = (("attn_q", "attn_k", "attn_v"), ("attn_output",), ("ffn_gate", "ffn_up"), ("ffn_down",))
