@@ -41,9 +41,10 @@ constexpr char kDescription[] =
     "Score\n"
     "call, on held-out texts of all domains. Compared with every node alone, with one node that "
     "has\n"
-    "all texts, and under a private tier with a federation without noise. Scores are nats/token "
-    "on\n"
-    "common masks; below zero is better. Intervals: 95 % bootstrap over documents. Every ledger "
+    "all texts, and under a private tier with a federation without noise. With --attack the last\n"
+    "node lies, and the federation of the others is what it is compared with. Scores are "
+    "nats/token\n"
+    "on common masks; below zero is better. Intervals: 95 % bootstrap over documents. Every ledger "
     "is\n"
     "verified after the end. All processes are stopped, on errors too.\n"
     "Exit status: 0 done, 1 failed, 2 bad flags or files.\n"
@@ -111,6 +112,9 @@ absl::Status Prepare(FederateNodesSettings* settings, Workshop* shop) {
                    ReadNodeTexts(domains, GeneralText(settings->eval, domains.front()).value_or(""),
                                  model->tokenizer(),
                                  {.lessons = settings->lessons, .pieces = settings->pieces}));
+  if (IsAttacked(*settings)) {
+    shop->texts.held_out.pop_back();
+  }
   shop->payload_bytes = PayloadBytes(*model, settings->kind);
   ASSIGN_OR_RETURN(shop->folder, WorkFolder::Make(settings->keep));
   settings->model = AbsolutePath(settings->model);
@@ -127,6 +131,27 @@ absl::StatusOr<GroupPlan> Federation(const FederateNodesSettings& settings, cons
     plan.names.push_back(lessons.name);
     plan.lessons.push_back({&lessons});
   }
+  return plan;
+}
+
+// The federation that is measured; its last node may lie.
+absl::StatusOr<GroupPlan> MeasuredFederation(const FederateNodesSettings& settings,
+                                             const NodeTexts& texts) {
+  ASSIGN_OR_RETURN(GroupPlan plan,
+                   Federation(settings, texts, "federated", settings.tier, settings.kind));
+  if (IsAttacked(settings)) {
+    plan.liar = {settings.lying_node, settings.attack};
+  }
+  return plan;
+}
+
+// Plans that federation without the node that lies.
+absl::StatusOr<GroupPlan> WithoutTheLiar(const FederateNodesSettings& settings,
+                                         const NodeTexts& texts) {
+  ASSIGN_OR_RETURN(GroupPlan plan,
+                   Federation(settings, texts, "without-liar", settings.tier, settings.kind));
+  plan.names.pop_back();
+  plan.lessons.pop_back();
   return plan;
 }
 
@@ -159,13 +184,20 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
                        .delta = settings.delta};
   NodesOutcome outcome;
   outcome.payload_bytes = shop.payload_bytes;
-  ASSIGN_OR_RETURN(const GroupPlan plan,
-                   Federation(settings, texts, "federated", settings.tier, settings.kind));
+  ASSIGN_OR_RETURN(const GroupPlan plan, MeasuredFederation(settings, texts));
   options.lesson_epsilon = settings.epsilon;
   ASSIGN_OR_RETURN(StageResult federated, RunGroups(texts, {&plan, 1}, options, true));
-  options.lesson_epsilon = 0;  // the other arms have no privacy
   outcome.base = std::move(federated.base);
   outcome.federated = std::move(federated.groups.front());
+  if (IsAttacked(settings)) {
+    outcome.federated.nodes.pop_back();  // what the liar serves counts for nothing
+    if (settings.compare != "none") {
+      ASSIGN_OR_RETURN(const GroupPlan honest, WithoutTheLiar(settings, texts));
+      ASSIGN_OR_RETURN(StageResult stage, RunGroups(texts, {&honest, 1}, options, false));
+      outcome.without_liar = std::move(stage.groups);
+    }
+  }
+  options.lesson_epsilon = 0;  // the other arms have no privacy
   for (const NodeResult& node : outcome.federated.nodes) {
     outcome.payload_bytes = std::max<size_t>(outcome.payload_bytes, node.rounds.payload_bytes);
   }
@@ -175,7 +207,7 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
     ASSIGN_OR_RETURN(StageResult stage, RunGroups(texts, {&open, 1}, options, false));
     outcome.noise_free = std::move(stage.groups);
   }
-  if (settings.compare == "all") {
+  if (settings.compare == "all" && !IsAttacked(settings)) {
     ASSIGN_OR_RETURN(const std::vector<GroupPlan> alone, Alone(settings, texts));
     ASSIGN_OR_RETURN(StageResult stage, RunGroups(texts, alone, options, false));
     outcome.centralised.push_back(std::move(stage.groups.back()));
@@ -188,6 +220,7 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
 nlohmann::json SettingsJson(const FederateNodesSettings& s) {
   return {{"model", std::filesystem::path(s.model).filename().string()},
           {"nodes", s.nodes},
+          {"attack", s.attack},
           {"tier", s.tier},
           {"kind", s.kind},
           {"epsilon", s.epsilon},

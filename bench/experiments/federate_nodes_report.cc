@@ -56,7 +56,8 @@ std::vector<NamedArms> AllArms(const NodesOutcome& outcome) {
   std::vector<NamedArms> all = {{"federated", ArmsOf({&outcome.federated, 1})},
                                 {"local-only", ArmsOf(outcome.local)},
                                 {"centralised", ArmsOf(outcome.centralised)},
-                                {"noise-free", ArmsOf(outcome.noise_free)}};
+                                {"noise-free", ArmsOf(outcome.noise_free)},
+                                {"without the liar", ArmsOf(outcome.without_liar)}};
   std::erase_if(all, [](const NamedArms& named) { return named.arms.empty(); });
   return all;
 }
@@ -168,6 +169,9 @@ nlohmann::json ReportGroups(const NodesOutcome& outcome, const NodeTexts& texts)
   for (const GroupResult& group : outcome.noise_free) {
     json["noise-free"] = ReportGroup("noise-free", group, names);
   }
+  for (const GroupResult& group : outcome.without_liar) {
+    json["without-liar"] = ReportGroup("without the liar", group, names);
+  }
   return json;
 }
 
@@ -226,7 +230,10 @@ void JudgeArms(const NodesOutcome& outcome, std::span<const DomainText> texts,
         [&](size_t node) -> const ArmScores& { return scores.nodes[node].federated; },
         [&](size_t node) -> const ArmScores& { return scores.nodes[node].local; }, texts, verdicts);
   }
-  if (!scores.reference.empty()) {
+  if (!outcome.without_liar.empty()) {
+    JudgeAttack(scores, texts, verdicts);
+  }
+  if (!outcome.noise_free.empty()) {
     constexpr double kStrict = 3;  // epsilon up to which the target of masked rounds is lower
     const double masked = settings.epsilon <= kStrict ? 0.80 : 0.88;
     verdicts->Add(
@@ -253,7 +260,8 @@ void JudgeMachinery(const NodesOutcome& outcome, Verdicts* verdicts) {
   double valid = 0;
   double nodes = 0;
   for (const auto& groups : {std::span<const GroupResult>(&group, 1), std::span(outcome.local),
-                             std::span(outcome.centralised), std::span(outcome.noise_free)}) {
+                             std::span(outcome.centralised), std::span(outcome.noise_free),
+                             std::span(outcome.without_liar)}) {
     for (const GroupResult& one : groups) {
       nodes += static_cast<double>(one.nodes.size());
       valid += static_cast<double>(std::ranges::count_if(
@@ -281,7 +289,8 @@ ExperimentScores ScoresOf(const NodesOutcome& outcome) {
   if (!outcome.centralised.empty()) {
     scores.centralised = outcome.centralised.front().nodes.front().scores;
   }
-  scores.reference = ArmsOf(outcome.noise_free);
+  scores.reference =
+      ArmsOf(outcome.without_liar.empty() ? outcome.noise_free : outcome.without_liar);
   const std::vector<ArmScores> local = ArmsOf(outcome.local);
   for (size_t node = 0; node < outcome.federated.nodes.size(); ++node) {
     NodeScores& to = scores.nodes.emplace_back();

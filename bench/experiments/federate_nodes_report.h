@@ -23,7 +23,9 @@ struct NodesOutcome {
   std::vector<GroupResult> local;        // a cluster of one node for each domain
   std::vector<GroupResult> centralised;  // a single cluster of one node
   std::vector<GroupResult> noise_free;   // a single cluster
-  size_t payload_bytes = 0;              // of one contribution; at least that of its values
+  // A single cluster of the honest nodes; then `federated` has no result of the liar
+  std::vector<GroupResult> without_liar;
+  size_t payload_bytes = 0;  // of one contribution; at least that of its values
 };
 
 // Returns the scores of all arms as the figures of `federate` read them.

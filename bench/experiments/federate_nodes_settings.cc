@@ -11,6 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "bench/experiments/federate_settings.h"
 #include "node/local/limits.h"
 
 namespace ruvd::bench {
@@ -20,11 +21,37 @@ constexpr char kPublic[] = "public";
 // A node's own thread learns beside the threads that serve, so more would only take turns.
 constexpr int kMaxThreads = 64;
 
-// The program lies beside the experiments of the same build.
-std::string ProgramOfThisBuild() {
+// Returns a program of the same build by its path from the experiments.
+std::string ProgramOfThisBuild(const char* path) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (self.parent_path() / "../../node/ruvd").lexically_normal().string();
+  return (self.parent_path() / path).lexically_normal().string();
+}
+
+absl::Status Invalid(std::string message) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}",
+               std::move(message));
+}
+
+absl::Status CheckAttack(const FederateNodesSettings& s) {
+  ASSIGN_OR_RETURN(const UpdateAttack attack, AttackOf(s.attack));
+  if (attack == UpdateAttack::kNone) {
+    return absl::OkStatus();
+  }
+  if (attack == UpdateAttack::kCopies) {
+    return Invalid("--attack copies is no lie of one node; use e.g. --attack sign-flip");
+  }
+  if (s.tier == "masked") {
+    return Invalid(
+        "--attack changes what a node gives by itself, and under --tier masked only sums are "
+        "given; use --tier public or dp");
+  }
+  constexpr size_t kLeastNodes = 4;
+  return s.nodes >= kLeastNodes
+             ? absl::OkStatus()
+             : Invalid(fmt::format("--attack needs at least {} nodes, because no rule can tell one "
+                                   "liar from fewer members, and --nodes is {}",
+                                   kLeastNodes, s.nodes));
 }
 
 }  // namespace
@@ -55,6 +82,12 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
       "general text; default: general.valid.jsonl.zst beside the domains, if it exists");
   app->add_option("--tier", s->tier, "consent of every node")
       ->check(CLI::IsMember({kPublic, "masked", "dp"}));
+  app->add_option("--attack", s->attack,
+                  "what the last node gives to rounds: none, sign-flip, alie, min-max, ipm, ... "
+                  "(bench/robust); compared with the federation of the other nodes")
+      ->capture_default_str();
+  app->add_option("--lying-node", s->lying_node,
+                  "program of that node; default: that of the same build");
   app->add_option("--kind", s->kind, "of rounds; default: delta for public, else gradient")
       ->check(CLI::IsMember({"delta", "gradient"}));
   app->add_option("--epsilon", s->epsilon, "budget of a lesson under masked and dp")
@@ -68,7 +101,7 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
       ->check(CLI::Range(8, 100'000));
   app->add_option("--compare", s->compare,
                   "arms beside the federation: local-only, centralised and, under a private tier, "
-                  "a federation without noise")
+                  "a federation without noise; with --attack only that of the other nodes")
       ->check(CLI::IsMember({"all", "noise", "none"}));
   app->add_option("--set", s->set,
                   "KEY=VALUE for every node, as on the command line of ruvd serve");
@@ -95,15 +128,24 @@ absl::Status Complete(FederateNodesSettings* s) {
                  "gradient or --tier public",
                  s->tier);
   }
+  RETURN_IF_ERROR(CheckAttack(*s));
   constexpr size_t kLeastMasked = 4;
   if (s->tier == "masked" && s->nodes < kLeastMasked) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "a masked sum needs at least {} nodes, and --nodes is {}", kLeastMasked, s->nodes);
   }
   if (s->ruvd.empty()) {
-    s->ruvd = ProgramOfThisBuild();
+    s->ruvd = ProgramOfThisBuild("../../node/ruvd");
   }
-  for (const auto& [flag, path] : {std::pair("--ruvd", s->ruvd), std::pair("--model", s->model)}) {
+  if (s->lying_node.empty()) {
+    s->lying_node = ProgramOfThisBuild("lying_node");
+  }
+  std::vector<std::pair<const char*, std::string>> files = {{"--ruvd", s->ruvd},
+                                                            {"--model", s->model}};
+  if (IsAttacked(*s)) {
+    files.emplace_back("--lying-node", s->lying_node);
+  }
+  for (const auto& [flag, path] : files) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) {
       return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
@@ -139,8 +181,12 @@ absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& setting
   return all;
 }
 
+bool IsAttacked(const FederateNodesSettings& settings) {
+  return settings.attack != "none";
+}
+
 bool ComparesWithoutNoise(const FederateNodesSettings& settings) {
-  return settings.tier != kPublic && settings.compare != "none";
+  return settings.tier != kPublic && settings.compare != "none" && !IsAttacked(settings);
 }
 
 }  // namespace ruvd::bench

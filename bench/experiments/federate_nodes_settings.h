@@ -23,6 +23,8 @@ struct FederateNodesSettings {
   std::string ruvd;  // empty: the program of the same build
   std::string eval;  // general text; empty: the file beside the domains, if there is one
 
+  std::string attack = "none";  // what the last node tells; its domain is not scored
+  std::string lying_node;       // empty: the program of the same build
   std::string tier = "public";
   std::string kind;  // of rounds: delta or gradient; empty: what suits the tier
   double epsilon = 8;
@@ -57,6 +59,8 @@ absl::Status Complete(FederateNodesSettings* settings);
 absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& settings,
                                             const std::string& kind);
 
+// Returns whether the last node lies; then the gain is judged by that of a federation without it.
+bool IsAttacked(const FederateNodesSettings& settings);
 // Returns whether a noise-free federation is run beside, by whose gain noise is judged.
 bool ComparesWithoutNoise(const FederateNodesSettings& settings);
 

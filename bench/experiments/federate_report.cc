@@ -129,6 +129,16 @@ void JudgeOwnDomains(const std::string& key, std::string_view what, const ArmOfN
                 worst.change);
 }
 
+void JudgeAttack(const ExperimentScores& scores, std::span<const DomainText> texts,
+                 Verdicts* verdicts) {
+  const Interval kept = GainShare(scores.base, FederatedOf(scores), scores.reference, texts);
+  verdicts->Add("attack",
+                {.what = "share of the gain without attackers that they cost",
+                 .bound = 0.05,
+                 .at_least = false},
+                {.mean = 1 - kept.mean, .low = 1 - kept.high, .high = 1 - kept.low});
+}
+
 Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts) {
   std::vector<PairedPieces> domains;
   const auto gain = [&](const auto& arm) {
@@ -195,12 +205,7 @@ nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText
                  GainShare(scores.base, federated, scores.clipped, texts));
   }
   if (options.attacked) {
-    const Interval kept = GainShare(scores.base, federated, scores.reference, texts);
-    verdicts.Add("attack",
-                 {.what = "share of the gain without attackers that they cost",
-                  .bound = 0.05,
-                  .at_least = false},
-                 {.mean = 1 - kept.mean, .low = 1 - kept.high, .high = 1 - kept.low});
+    JudgeAttack(scores, texts, &verdicts);
   }
   json["verdicts"] = verdicts.Take();
   return json;

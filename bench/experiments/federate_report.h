@@ -61,6 +61,10 @@ using ArmOfNode = std::function<const ArmScores&(size_t node)>;
 void JudgeOwnDomains(const std::string& key, std::string_view what, const ArmOfNode& arm,
                      const ArmOfNode& other, std::span<const DomainText> texts, Verdicts* verdicts);
 
+// Adds the verdict on what attackers cost of the gain that `scores.reference` has without them.
+void JudgeAttack(const ExperimentScores& scores, std::span<const DomainText> texts,
+                 Verdicts* verdicts);
+
 // What the run is judged by.
 struct ReportOptions {
   bool attacked = false;

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "bench/experiments/contribution_lies.h"
 #include "bench/experiments/federate_lessons.h"
 #include "bench/update_attacks.h"
 #include "federation/learner/contribution.h"
@@ -64,43 +65,6 @@ nlohmann::json KeyOf(const FederateWorld& world, const FederationRun& run,
 size_t LargestBatch(const FederateSettings& settings) {
   return settings.batch > 0 ? static_cast<size_t>(settings.batch)
                             : sharing::LocalContributorOptions().max_batch;
-}
-
-// Returns the value of one unit of one node's sum.
-double UnitValue(const LearnerPlan& plan) {
-  return std::ldexp(1.0, plan.grid.exponent) / plan.nominal_batch;
-}
-
-// Returns values as units of a sum, of at most `most` in magnitude.
-std::vector<int32_t> UnitsOf(std::span<const float> values, const LearnerPlan& plan, double most) {
-  std::vector<int32_t> units(values.size());
-  std::ranges::transform(values, units.begin(), [&](float value) {
-    return static_cast<int32_t>(std::lround(std::clamp(value / UnitValue(plan), -most, most)));
-  });
-  return units;
-}
-
-// Returns the values of all banks; zeros for a bank that was not trained.
-std::vector<float> FlatValues(const Contribution& contribution, const LearnerPlan& plan) {
-  federation::BankedValues values = ValuesOf(contribution, plan);
-  for (std::vector<float>& bank : values) {
-    bank.resize(plan.values_per_bank);
-  }
-  return Flattened(values);
-}
-
-// Returns a contribution of all banks with these values that says of itself what `honest` says.
-Contribution LieLike(const Contribution& honest, std::span<const float> values,
-                     const LearnerPlan& plan) {
-  Contribution lie = honest;
-  lie.banks.resize(plan.banks());
-  std::iota(lie.banks.begin(), lie.banks.end(), 0U);
-  if (plan.kind == ContributionKind::kDelta) {
-    lie.floats.assign(values.begin(), values.end());
-  } else {
-    lie.units = UnitsOf(values, plan, std::numeric_limits<int32_t>::max());
-  }
-  return lie;
 }
 
 class Federation {

@@ -206,7 +206,8 @@ absl::Status Group::Start() {
                                                      .model = options_.model,
                                                      .folder = folder,
                                                      .names = plan_.names,
-                                                     .settings = plan_.settings}));
+                                                     .settings = plan_.settings,
+                                                     .liar = plan_.liar}));
   result_.nodes.resize(size());
   RETURN_IF_ERROR(Await(fmt::format("{} members are alive", size()), kLinkPatience,
                         [&]() -> absl::StatusOr<bool> {

@@ -49,6 +49,7 @@ struct GroupPlan {
   std::vector<std::vector<const LessonTexts*>> lessons;  // by node
   pattern::v1::SharingTier tier = pattern::v1::SHARING_TIER_PUBLIC;
   NodeSettings settings;
+  std::vector<std::string> liar;  // NodeProcesses::Options::liar
 };
 
 struct NodeResult {

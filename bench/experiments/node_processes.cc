@@ -187,7 +187,10 @@ absl::Status NodeProcesses::Join(const NodeProcess& node) const {
 }
 
 absl::Status NodeProcesses::Serve(NodeProcess& node) const {
-  std::vector<std::string> arguments = {options_.program, "serve", "--config", node.config_file};
+  const bool lies = !options_.liar.empty() && nodes_.size() + 1 == options_.names.size();
+  std::vector<std::string> arguments =
+      lies ? options_.liar : std::vector<std::string>{options_.program};
+  arguments.insert(arguments.end(), {"serve", "--config", node.config_file});
   NodeSettings settings = {{"model.path", options_.model},
                            {"api.listen", kLoopback},
                            {"api.tls_cert", CertificateOf(node)},

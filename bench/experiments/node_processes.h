@@ -63,6 +63,9 @@ class NodeProcesses {
     std::string folder;              // an existing folder for data, keys and logs
     std::vector<std::string> names;  // of the nodes
     NodeSettings settings;           // of every node
+    // What the last node runs in place of `program serve`: a program and its first arguments.
+    // Empty: it is as honest as the others.
+    std::vector<std::string> liar;
   };
   // Starts one node after the other and waits until each serves. PROCESS_FAILED quotes the end of
   // a log.

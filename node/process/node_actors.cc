@@ -228,7 +228,8 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
                                                  .shape = std::move(shape),
                                                  .gate = global_gate_.get(),
                                                  .judge = contribution_judge_.get(),
-                                                 .catalog = catalog_.get()};
+                                                 .catalog = catalog_.get(),
+                                                 .edit = tuning_.edit_contribution};
   return absl::OkStatus();
 }
 

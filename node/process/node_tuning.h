@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "federation/limits.h"
+#include "node/actors/federation_actor.h"
 #include "node/learning/background_round.h"
 #include "node/learning/deep_round.h"
 #include "node/process/limits.h"
@@ -31,6 +32,8 @@ struct NodeTuning {
   std::optional<float> similarity;
   // Share of the requests that the router serves at random.
   double router_exploration = serving::RequestRouterOptions().exploration;
+  // Honest nodes have none.
+  actors::ContributionEdit edit_contribution;
 };
 
 }  // namespace ruvd::node

@@ -71,6 +71,25 @@ TEST_F(NodesFlagsTest, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_TRUE(Complete(&settings_).ok());
 }
 
+TEST_F(NodesFlagsTest, ALiarNeedsATierThatShowsItAndEnoughMembers) {
+  settings_.lying_node = ThisProgram();
+  ASSERT_EQ(Parse("--tier dp --attack sign-flip"), 0);
+  ASSERT_TRUE(Complete(&settings_).ok());
+  EXPECT_TRUE(IsAttacked(settings_));
+  EXPECT_FALSE(ComparesWithoutNoise(settings_));
+  settings_.lying_node = "/nowhere/lying_node";
+  const absl::Status missing = Complete(&settings_);
+  EXPECT_EQ(ReasonOf(missing), reasons::kFileNotFound);
+  EXPECT_NE(MessageOf(missing).find("--lying-node"), std::string::npos) << missing;
+  for (const char* flags : {"--tier masked --attack alie", "--tier dp --attack copies",
+                            "--tier dp --attack gossip", "--tier dp --attack ipm --nodes 3"}) {
+    ASSERT_EQ(Parse(flags), 0);
+    const absl::Status refused = Complete(&settings_);
+    EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument) << flags;
+    EXPECT_NE(MessageOf(refused).find("--attack"), std::string::npos) << refused;
+  }
+}
+
 TEST_F(NodesFlagsTest, WhatIsMissingIsNamedBeforeTheStart) {
   settings_.ruvd = "/nowhere/ruvd";
   ASSERT_EQ(Parse(""), 0);
@@ -232,6 +251,25 @@ TEST_F(NodesFiguresTest, EveryExpectationGetsItsVerdict) {
   EXPECT_FALSE(verdicts.contains("noise_free"));
   EXPECT_NEAR(json["domains"]["b"]["federated"]["other_nodes"]["mean"].get<double>(), -0.3, 1e-12);
   EXPECT_NEAR(json["domains"]["b"]["centralised"]["own_node"]["mean"].get<double>(), -0.6, 1e-12);
+}
+
+TEST_F(NodesFiguresTest, AnAttackIsJudgedByTheGainWithoutTheLiar) {
+  settings_.tier = "dp";
+  outcome_.local = {};
+  outcome_.centralised = {};
+  outcome_.without_liar = {outcome_.federated};
+  for (NodeResult& node : outcome_.without_liar.front().nodes) {
+    for (Scores& scores : node.scores.domains) {
+      for (double& nats : scores.nats) {
+        nats -= 0.1;
+      }
+    }
+  }
+  const nlohmann::json verdicts = ReportNodes(outcome_, texts_, settings_)["verdicts"];
+  // The nodes gain 0.35 and 0.4 on the domains, and 0.1 more without the liar.
+  EXPECT_NEAR(verdicts["attack"]["figure"]["mean"].get<double>(), 1 - 0.75 / 0.95, 1e-9);
+  EXPECT_EQ(verdicts["attack"]["verdict"], "missed by the whole interval");
+  EXPECT_FALSE(verdicts.contains("noise_free"));
 }
 
 TEST_F(NodesFiguresTest, NoiseIsJudgedByTheGainWithoutIt) {
