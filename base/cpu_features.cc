@@ -70,6 +70,7 @@ CpuFeatures Detect() {
   cpu.avx512_bf16 = cpu.avx512 && Bit(more.eax, 5);
   cpu.amx_int8 =
       cpu.avx512_vnni && tiles && Bit(extended.edx, 24) && Bit(extended.edx, 25) && RequestTiles();
+  cpu.amx_bf16 = cpu.amx_int8 && cpu.avx512_bf16 && Bit(extended.edx, 22);
   return cpu;
 }
 

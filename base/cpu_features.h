@@ -14,6 +14,7 @@ struct CpuFeatures {
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool amx_int8 = false;  // usable: the kernel has granted the tile registers
+  bool amx_bf16 = false;  // likewise, with avx512_bf16
   bool neon_dotprod = false;
   bool neon_i8mm = false;
 };

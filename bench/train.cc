@@ -47,6 +47,7 @@ struct Arguments {
   int steps = 5;
   int first_layer = 0;
   int memory_mb = 192;
+  inference::train::TrainingPrecision precision = inference::train::TrainingPrecision::kMixed;
 };
 
 // Counts two operations for each multiply-add of a step: the frozen products forwards, and
@@ -124,8 +125,8 @@ absl::Status Measure(const Arguments& arguments) {
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(arguments.model));
-  ASSIGN_OR_RETURN(const auto weights,
-                   inference::train::ModelWeights::Create(model, nullptr, runner));
+  ASSIGN_OR_RETURN(const auto weights, inference::train::ModelWeights::Create(
+                                           model, nullptr, runner, arguments.precision));
   inference::train::ChangeSet<float> changes(weights->shape());
   RETURN_IF_ERROR(inference::train::AddLoras(
       *model,
@@ -183,6 +184,10 @@ int main(int argc, char** argv) {
   app.add_option("--first-layer", arguments.first_layer, "first changed layer")
       ->capture_default_str();
   app.add_option("--memory-mb", arguments.memory_mb, "for activations")->capture_default_str();
+  app.add_flag_callback(
+      "--float32",
+      [&arguments] { arguments.precision = ruvd::inference::train::TrainingPrecision::kFloat32; },
+      "round no factors of products, as nodes do");
   CLI11_PARSE(app, argc, argv);
   if (const absl::Status status = ruvd::bench::Measure(arguments); !status.ok()) {
     fmt::print(stderr, "{}\n", ruvd::MessageOf(status));

@@ -330,7 +330,7 @@ double BytesShare(const NodesOutcome& outcome, size_t rounds) {
   const auto& nodes = outcome.federated.nodes;
   const uint64_t most = std::ranges::max(nodes, {}, &NodeResult::bytes).bytes;
   return static_cast<double>(most) /
-         static_cast<double>(rounds * nodes.size() * outcome.payload_bytes);
+         static_cast<double>(rounds * outcome.federated.members * outcome.payload_bytes);
 }
 
 nlohmann::json ReportNodes(const NodesOutcome& outcome, const NodeTexts& texts,

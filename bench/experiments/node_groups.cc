@@ -209,6 +209,7 @@ absl::Status Group::Start() {
                                                      .settings = plan_.settings,
                                                      .liar = plan_.liar}));
   result_.nodes.resize(size());
+  result_.members = size();
   RETURN_IF_ERROR(Await(fmt::format("{} members are alive", size()), kLinkPatience,
                         [&]() -> absl::StatusOr<bool> {
                           for (size_t node = 0; node < size(); ++node) {

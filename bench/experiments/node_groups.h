@@ -63,6 +63,7 @@ struct NodeResult {
 
 struct GroupResult {
   std::vector<NodeResult> nodes;
+  size_t members = 0;  // at the start
   uint64_t first_round = 0;
   uint64_t last_round = 0;   // that ran when learning paused
   bool agreed = false;       // all nodes had one state then

@@ -14,6 +14,7 @@
 #include "inference/gguf/types.h"
 #include "inference/kernels/attention_step.h"
 #include "inference/kernels/packed.h"
+#include "inference/kernels/rounded.h"
 
 namespace ruvd::inference {
 
@@ -133,6 +134,9 @@ struct KernelTable {
   // Returns the sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d).
   // Both are NaN if a value is NaN or positive infinity, or if the shift is not finite.
   ExpSums (*exp_sums)(const float* x, size_t n, float shift) = nullptr;
+
+  // Null where rounding to bfloat16 makes no product faster.
+  const RoundedKernels* rounded = nullptr;
 };
 
 // Returns the table in use: the best one for this machine, unless the environment variable

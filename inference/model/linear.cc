@@ -36,23 +36,6 @@ size_t PanelRows(size_t columns) {
   return std::max(rows / kPanelStep * kPanelStep, kPanelStep);
 }
 
-// Decodes columns [begin, begin + count) of rows [row, row + rows) of w. The results of two rows
-// are `count` floats apart.
-void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t count, float* out) {
-  const KernelTable& kernels = Kernels();
-  const size_t stride = RowBytes(w);
-  const size_t skip = begin / BlockValues(w.type) * BlockBytes(w.type);
-  const size_t bytes = count / BlockValues(w.type) * BlockBytes(w.type);
-  for (size_t r = 0; r < rows; ++r) {
-    const uint8_t* source = w.data + (row + r) * stride + skip;
-    if (kernels.decodes(w.type)) {
-      kernels.decode(w.type, source, count, out + r * count);
-    } else {
-      RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
-    }
-  }
-}
-
 // Computes outputs [begin, begin + outputs) of y = x w^T; they must fit into one panel.
 void MultiplyPanel(const Matrix& w, size_t begin, size_t outputs, ProductAbt product) {
   const KernelTable& kernels = Kernels();
@@ -79,6 +62,21 @@ void MultiplyPanel(const Matrix& w, size_t begin, size_t outputs, ProductAbt pro
 
 size_t RowBytes(const Matrix& w) {
   return static_cast<size_t>(w.columns) / BlockValues(w.type) * BlockBytes(w.type);
+}
+
+void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t count, float* out) {
+  const KernelTable& kernels = Kernels();
+  const size_t stride = RowBytes(w);
+  const size_t skip = begin / BlockValues(w.type) * BlockBytes(w.type);
+  const size_t bytes = count / BlockValues(w.type) * BlockBytes(w.type);
+  for (size_t r = 0; r < rows; ++r) {
+    const uint8_t* source = w.data + (row + r) * stride + skip;
+    if (kernels.decodes(w.type)) {
+      kernels.decode(w.type, source, count, out + r * count);
+    } else {
+      RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
+    }
+  }
 }
 
 void Multiply(ParallelRunner& runner, std::span<const float> x, const Matrix& w,

@@ -31,6 +31,10 @@ void Multiply(ParallelRunner& runner, std::span<const float> x, const Matrix& w,
 void MultiplyTransposed(ParallelRunner& runner, std::span<const float> dy, const Matrix& w,
                         std::span<float> dx, bool accumulate = false);
 
+// Decodes columns [begin, begin + count) of rows [row, row + rows) of `w`. The results of two rows
+// are `count` floats apart. `begin` and `count` are whole blocks of the format.
+void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t count, float* out);
+
 // Decodes row `row` of `w` to float32; `out` must have w.columns values.
 void DecodeRow(const Matrix& w, size_t row, std::span<float> out);
 

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/model/linear.h"
+#include "inference/model/rounded_linear.h"
 
 namespace ruvd::inference::train {
 namespace {
@@ -68,15 +69,19 @@ absl::Status CheckSequence(const ModelConfig& config, const TrainingSequence& se
 
 }  // namespace
 
-ModelWeights::ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner)
+ModelWeights::ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner,
+                           TrainingPrecision precision)
     : model_(std::move(model)),
       runner_(runner),
+      precision_(precision),
       shape_(NetworkShape::Of(model_->config())),
       beneath_(shape_.layers * kLayerLinears + 1) {}
 
 absl::StatusOr<std::unique_ptr<ModelWeights>> ModelWeights::Create(
-    std::shared_ptr<const Model> model, const AdapterMix* base, ParallelRunner& runner) {
-  auto weights = std::unique_ptr<ModelWeights>(new ModelWeights(std::move(model), runner));
+    std::shared_ptr<const Model> model, const AdapterMix* base, ParallelRunner& runner,
+    TrainingPrecision precision) {
+  auto weights =
+      std::unique_ptr<ModelWeights>(new ModelWeights(std::move(model), runner, precision));
   if (base == nullptr) {
     return weights;
   }
@@ -166,9 +171,17 @@ const Matrix& ModelWeights::MatrixOf(const Site& site) const {
   }
 }
 
+bool ModelWeights::Rounds(const Matrix& w) const {
+  return precision_ == TrainingPrecision::kMixed && HasRoundedProducts(w);
+}
+
 void ModelWeights::Multiply(const Site& site, std::span<const float> x, std::span<float> y) {
   const Matrix& w = MatrixOf(site);
-  ruvd::inference::Multiply(runner_, x, w, y);
+  if (Rounds(w)) {
+    MultiplyRounded(runner_, x, w, y, &rounded_);
+  } else {
+    ruvd::inference::Multiply(runner_, x, w, y);
+  }
   for (Change<float>& change : Beneath(site)) {
     z_.resize(x.size() / change.spec().in * change.spec().rank);
     change.Forward(runner_, {}, x, z_, y);
@@ -177,7 +190,12 @@ void ModelWeights::Multiply(const Site& site, std::span<const float> x, std::spa
 
 void ModelWeights::MultiplyTransposed(const Site& site, std::span<const float> dy,
                                       std::span<float> dx, bool accumulate) {
-  ruvd::inference::MultiplyTransposed(runner_, dy, MatrixOf(site), dx, accumulate);
+  const Matrix& w = MatrixOf(site);
+  if (Rounds(w)) {
+    MultiplyTransposedRounded(runner_, dy, w, dx, accumulate, &rounded_);
+  } else {
+    ruvd::inference::MultiplyTransposed(runner_, dy, w, dx, accumulate);
+  }
   for (Change<float>& change : Beneath(site)) {
     z_.resize(dy.size() / change.spec().out * change.spec().rank);
     change.Backward(runner_, {}, {}, z_, dy, {}, dx);

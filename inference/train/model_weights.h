@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,10 +13,19 @@
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
 #include "inference/adapter/adapter.h"
+#include "inference/kernels/aligned_buffer.h"
 #include "inference/train/change.h"
 #include "inference/train/network.h"
 
 namespace ruvd::inference::train {
+
+// How training computes products with the model's matrices.
+enum class TrainingPrecision : uint8_t {
+  kFloat32,
+  // Factors are rounded to bfloat16 where this machine has faster products of them (AMX), as is
+  // usual on accelerators; sums and everything else stay in float32. Elsewhere like kFloat32.
+  kMixed,
+};
 
 // The weights of a loaded model with the adapters beneath the trained changes. Matrices stay in the
 // format of the file: a panel is decoded when it is multiplied, which costs less than 2 % of a
@@ -23,9 +33,9 @@ namespace ruvd::inference::train {
 class ModelWeights final : public NetworkWeights<float> {
  public:
   // Borrows `runner`. `base` may be null. Returns ADAPTER_INVALID if `base` does not fit the model.
-  static absl::StatusOr<std::unique_ptr<ModelWeights>> Create(std::shared_ptr<const Model> model,
-                                                              const AdapterMix* base,
-                                                              ParallelRunner& runner);
+  static absl::StatusOr<std::unique_ptr<ModelWeights>> Create(
+      std::shared_ptr<const Model> model, const AdapterMix* base, ParallelRunner& runner,
+      TrainingPrecision precision = TrainingPrecision::kFloat32);
 
   const NetworkShape& shape() const override { return shape_; }
   void Embed(std::span<const TokenId> tokens, std::span<float> x) override;
@@ -40,7 +50,9 @@ class ModelWeights final : public NetworkWeights<float> {
                           bool accumulate) override;
 
  private:
-  ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner);
+  ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner,
+               TrainingPrecision precision);
+  bool Rounds(const Matrix& w) const;
   const Matrix& MatrixOf(const Site& site) const;
   const LayerWeights& layer(size_t index) const;
   std::vector<Change<float>>& Beneath(const Site& site) {
@@ -49,10 +61,12 @@ class ModelWeights final : public NetworkWeights<float> {
 
   std::shared_ptr<const Model> model_;
   ParallelRunner& runner_;
+  const TrainingPrecision precision_;
   NetworkShape shape_;
   AdapterMix base_;                                  // keeps the adapters alive
   std::vector<std::vector<Change<float>>> beneath_;  // by site
   std::vector<float> z_;
+  AlignedBuffer rounded_;
 };
 
 // Checks sequences that come from outside. INVALID_ARGUMENT if there are no sequences, for a

@@ -73,8 +73,9 @@ absl::Status Train(Transformer& transformer, const Lesson& lesson, const Adapter
       train::HeldOutSequences(model, lesson.held_out, loss,
                               HeldOutSamples(lesson.held_out, options.held_out_samples),
                               options.seed ^ kHeldOutStream));
-  ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(transformer.shared_model(), base,
-                                                                   transformer.runner()));
+  ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(
+                                           transformer.shared_model(), base, transformer.runner(),
+                                           train::TrainingPrecision::kMixed));
   const train::RunOptions run_options{
       .steps = options.steps,
       .learning_rate = static_cast<double>(options.learning_rate > 0 ? options.learning_rate

@@ -22,7 +22,7 @@ namespace ruvd::inference {
 // How a transformer computes its products with weight matrices.
 enum class Precision : uint8_t {
   // Activations are float32 and weights are decoded exactly: results are within 1e-6 of a float64
-  // computation on the decoded weights. Training, evaluation and scores use this.
+  // computation on the decoded weights. Evaluation and scores use this.
   kExact,
   // Integer kernels, for the formats that have them, on activations rounded to int8 in blocks of 32
   // values: an error of about 1 % per product, and several times faster. The default for serving.

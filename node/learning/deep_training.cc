@@ -61,10 +61,11 @@ absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTra
   RETURN_IF_ERROR(training->AddChanges(inputs));
   RETURN_IF_ERROR(training->AddObjective(inputs));
   RETURN_IF_ERROR(training->AddSelection(inputs));
-  ASSIGN_OR_RETURN(training->weights_,
-                   inference::train::ModelWeights::Create(
-                       transformer.shared_model(),
-                       inputs.beneath.empty() ? nullptr : &inputs.beneath, transformer.runner()));
+  ASSIGN_OR_RETURN(
+      training->weights_,
+      inference::train::ModelWeights::Create(
+          transformer.shared_model(), inputs.beneath.empty() ? nullptr : &inputs.beneath,
+          transformer.runner(), inference::train::TrainingPrecision::kMixed));
   const bool ewc = UsesEwc(options.guard);
   const bool select = !training->selection_.empty();
   const inference::train::RunOptions run_options{

@@ -39,8 +39,9 @@ absl::StatusOr<inference::CoreShape> CoreShapeOfPlan(const federation::LearnerPl
 
 absl::Status CoreLessonTrainer::Begin(const federation::LearnerPlan& plan) {
   ASSIGN_OR_RETURN(const inference::CoreShape shape, CoreShapeOfPlan(plan, *core_.frame));
-  ASSIGN_OR_RETURN(weights_,
-                   inference::train::ModelWeights::Create(core_.model, nullptr, *core_.runner));
+  ASSIGN_OR_RETURN(weights_, inference::train::ModelWeights::Create(
+                                 core_.model, nullptr, *core_.runner,
+                                 inference::train::TrainingPrecision::kMixed));
   ASSIGN_OR_RETURN(trainer_, inference::train::CoreTrainer::Create(
                                  {.model = core_.model,
                                   .weights = weights_.get(),

@@ -199,6 +199,7 @@ class NodesFiguresTest : public testing::Test {
     texts_.general = texts_.held_out.front();
     outcome_.base = Arm(4, 5);
     outcome_.federated.nodes.resize(2);
+    outcome_.federated.members = 2;
     outcome_.federated.nodes[0].scores = Arm(3.6, 4.7);
     outcome_.federated.nodes[1].scores = Arm(3.7, 4.5, 3.003);
     for (NodeResult& node : outcome_.federated.nodes) {

@@ -17,6 +17,7 @@
 #include "inference/kernels/integer/panel-inl.h"
 #include "inference/kernels/integer/product-inl.h"
 #include "inference/kernels/integer/quantize_avx512-inl.h"
+#include "inference/kernels/tile_shapes-inl.h"
 
 namespace ruvd::inference::integer {
 namespace {
@@ -30,15 +31,6 @@ constexpr int kWeights = 4;      // kWeights and kWeights + 1
 // Steps whose sums are kept before they are scaled: 16 KiB.
 constexpr size_t kBatchSteps = 16;
 
-// The operand of LDTILECFG (Intel SDM, volume 1, section 18.2).
-struct alignas(64) TileShapes {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-
 // Sets up tiles for `rows` rows of activations and `columns` columns at a time.
 void ConfigureTiles(size_t rows, size_t columns) {
   TileShapes shapes;
@@ -50,9 +42,7 @@ void ConfigureTiles(size_t rows, size_t columns) {
     shapes.rows[kWeights + i] = static_cast<uint8_t>(columns / 4);
     shapes.row_bytes[kWeights + i] = kVectorBytes;
   }
-  // The intrinsic of g++ 12 tells the compiler only that the operand's first eight bytes are read.
-  asm volatile("" : : "m"(shapes));
-  _tile_loadconfig(&shapes);
+  shapes.Load();
 }
 
 // Unpacks codes and subtracts their zero point.

@@ -17,6 +17,7 @@
 #include "inference/kernels/float_kernels.h"
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/kernel_table.h"
+#include "inference/kernels/rounded_amx.h"
 
 namespace ruvd::inference {
 namespace {
@@ -29,6 +30,7 @@ struct Entry {
   bool available;
   FloatLevel level;
   void (*fill)(KernelTable* table);
+  const RoundedKernels* rounded = nullptr;
 };
 
 // Returns the entries, best first.
@@ -36,7 +38,8 @@ std::vector<Entry> Entries() {
   [[maybe_unused]] const CpuFeatures& cpu = ThisCpu();
   return {
 #if defined(__x86_64__)
-      {"amx", "AMX with 8-bit integers", cpu.amx_int8, FloatLevel::kBest, integer::FillAmx},
+      {"amx", "AMX with 8-bit integers", cpu.amx_int8, FloatLevel::kBest, integer::FillAmx,
+       cpu.amx_bf16 ? &AmxRoundedKernels() : nullptr},
       {"avx512-vnni", "AVX-512 VNNI", cpu.avx512_vnni, FloatLevel::kBest, integer::FillAvx512Vnni},
       {"avx512", "AVX-512", cpu.avx512, FloatLevel::kBest, integer::FillAvx2},
       {"avx-vnni", "AVX-VNNI", cpu.avx_vnni, FloatLevel::kAvx2, integer::FillAvxVnni},
@@ -61,6 +64,7 @@ const std::vector<KernelTable>& Tables() {
         KernelTable& table = made->emplace_back();
         FillFloatKernels(entry.level, &table);
         entry.fill(&table);
+        table.rounded = entry.rounded;
         table.name = entry.name;
       }
     }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/kernels/kernel_table.h"
 #include "node/reasons.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
@@ -48,6 +49,34 @@ TEST_F(LocalContributorTest, OpenDeltasAreTrainedOnWhatMayLeave) {
   EXPECT_NE(Made(ConsentTier::kPublic).contribution, made.contribution);
   clock_.Advance(std::chrono::milliseconds(plan_.round_ms));
   EXPECT_NE(Made(ConsentTier::kPublic).contribution.floats, made.contribution.floats);
+}
+
+// Returns the cosine of the angle between two changes.
+double CosineOf(const Contribution& a, const Contribution& b) {
+  double dot = 0;
+  double squares_a = 0;
+  double squares_b = 0;
+  for (size_t i = 0; i < a.floats.size(); ++i) {
+    dot += double{a.floats[i]} * double{b.floats[i]};
+    squares_a += double{a.floats[i]} * double{a.floats[i]};
+    squares_b += double{b.floats[i]} * double{b.floats[i]};
+  }
+  return dot / std::sqrt(squares_a * squares_b);
+}
+
+TEST_F(LocalContributorTest, TrainingRoundsFactorsWhereThatIsFaster) {
+  if (inference::Kernels().rounded == nullptr) {
+    GTEST_SKIP() << "this machine has no fast products of bfloat16";
+  }
+  plan_ = PlanOf(ContributionKind::kDelta);
+  AddTexts("notes", 4);
+  const Contribution rounded = Made(ConsentTier::kPublic).contribution;
+  ASSERT_TRUE(inference::ForceKernels("avx512-vnni").ok());  // they have the same other kernels
+  const Contribution exact = Made(ConsentTier::kPublic).contribution;
+  ASSERT_TRUE(inference::ForceKernels("").ok());
+  ASSERT_EQ(rounded.floats.size(), exact.floats.size());
+  EXPECT_NE(rounded.floats, exact.floats);
+  EXPECT_GT(CosineOf(rounded, exact), 0.98);
 }
 
 // Found by review: `ruvd learn pause` stopped this node's own training only.
