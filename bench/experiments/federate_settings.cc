@@ -97,6 +97,9 @@ void AddTraining(CLI::App* app, FederateSettings* s) {
   app->add_option("--boundaries", s->boundaries, "of banks of t; none: one bank")->delimiter(',');
   app->add_option("--learning-rate", s->learning_rate, "of steps without noise; 0: that of a node")
       ->check(CLI::Range(0.0, 100.0));
+  app->add_option("--hold", s->hold,
+                  "of general text, in steps without noise; default: that of a node")
+      ->check(CLI::Range(0.0, 1e6));
   app->add_option("--overlay-rank", s->overlay_rank, "of the private LoRA on top")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
@@ -209,6 +212,7 @@ absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
   const auto given = [](auto value, auto* to) { *to = value > 0 ? value : *to; };
   given(static_cast<uint32_t>(settings.steps), &plan.local.steps);
   given(settings.learning_rate, &plan.local.learning_rate);
+  plan.local.hold = settings.hold.value_or(plan.local.hold);
   if (settings.tier == "public") {
     given(static_cast<uint32_t>(settings.batch), &plan.local.batch);
   }

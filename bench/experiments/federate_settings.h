@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ struct FederateSettings {
   int rank = 0;     // 0: that of a node
   std::vector<float> boundaries;
   double learning_rate = 0;
+  std::optional<double> hold;  // nullopt: that of a node
   int overlay_rank = 2;
   std::string compare = "all";
   size_t sequences = 2000;
