@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   app.add_flag_callback(
       "--float32",
       [&arguments] { arguments.precision = ruvd::inference::train::TrainingPrecision::kFloat32; },
-      "round no factors of products, as nodes do");
+      "keep products in float32; nodes round their factors where AMX multiplies them");
   CLI11_PARSE(app, argc, argv);
   if (const absl::Status status = ruvd::bench::Measure(arguments); !status.ok()) {
     fmt::print(stderr, "{}\n", ruvd::MessageOf(status));

@@ -32,7 +32,7 @@ def engine_step(arguments):
     output = subprocess.run(
         [os.path.join(arguments.build, "bench", "train"), "--model", arguments.model, "--sequences",
          str(SEQUENCES), "--tokens", str(TOKENS), "--steps", "2", "--threads",
-         str(arguments.threads)], check=True, capture_output=True, text=True).stdout
+         str(arguments.threads), "--float32"], check=True, capture_output=True, text=True).stdout
     return json.loads(output)
 
 

@@ -64,7 +64,10 @@ Contribution LyingMember::Lie(const Contribution& own, const federation::Cluster
   constexpr size_t kFew = 2;
   std::vector<std::vector<float>> known = KnownOf(own.round, rounds);
   if (known.size() < kFew) {
-    known = KnownOf(own.round - 1, rounds);
+    std::vector<std::vector<float>> before = KnownOf(own.round - 1, rounds);
+    if (before.size() > known.size()) {
+      known = std::move(before);
+    }
   }
   if (known.empty()) {
     known.push_back(FlatValues(own, rounds.plan()));

@@ -33,8 +33,8 @@ federation::Contribution LieLike(const federation::Contribution& honest,
 
 // A member that lies in what it gives to rounds. It knows what a real member can know: the
 // contributions of others that have reached it in the running round, or those of the round before
-// while fewer than two have. In the first round it may know none, and then takes its own
-// contribution for that of an honest member. Not thread-safe.
+// if fewer than two have and it knows more of them. In the first round it may know none, and then
+// takes its own contribution for that of an honest member. Not thread-safe.
 class LyingMember {
  public:
   // `attack` is neither kNone nor kCopies.

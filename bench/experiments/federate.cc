@@ -96,8 +96,9 @@ absl::Status Prepare(const FederateSettings& settings, Workshop* shop) {
 }
 
 absl::StatusOr<FederateWorld> MakeWorld(const FederateSettings& settings, Workshop* shop) {
-  ASSIGN_OR_RETURN(shop->weights,
-                   inference::train::ModelWeights::Create(shop->model, nullptr, shop->runner));
+  ASSIGN_OR_RETURN(shop->weights, inference::train::ModelWeights::Create(
+                                      shop->model, nullptr, shop->runner,
+                                      inference::train::TrainingPrecision::kMixed));
   ASSIGN_OR_RETURN(shop->transformer, inference::DefaultBackend().Load(
                                           shop->model, {.precision = inference::Precision::kExact,
                                                         .runner = shop->runner}));

@@ -190,7 +190,8 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
   outcome.base = std::move(federated.base);
   outcome.federated = std::move(federated.groups.front());
   if (IsAttacked(settings)) {
-    outcome.federated.nodes.pop_back();  // what the liar serves counts for nothing
+    outcome.liar = std::move(outcome.federated.nodes.back());
+    outcome.federated.nodes.pop_back();
     if (settings.compare != "none") {
       ASSIGN_OR_RETURN(const GroupPlan honest, WithoutTheLiar(settings, texts));
       ASSIGN_OR_RETURN(StageResult stage, RunGroups(texts, {&honest, 1}, options, false));

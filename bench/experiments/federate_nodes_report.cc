@@ -169,8 +169,11 @@ nlohmann::json ReportGroups(const NodesOutcome& outcome, const NodeTexts& texts)
   for (const GroupResult& group : outcome.noise_free) {
     json["noise-free"] = ReportGroup("noise-free", group, names);
   }
+  if (outcome.liar) {
+    json["liar"] = NodeJson(*outcome.liar, "liar", RoundsOf(outcome.federated));
+  }
   for (const GroupResult& group : outcome.without_liar) {
-    json["without-liar"] = ReportGroup("without the liar", group, names);
+    json["without the liar"] = ReportGroup("without the liar", group, names);
   }
   return json;
 }
@@ -229,6 +232,11 @@ void JudgeArms(const NodesOutcome& outcome, std::span<const DomainText> texts,
         "own_against_local", "federated against local-only",
         [&](size_t node) -> const ArmScores& { return scores.nodes[node].federated; },
         [&](size_t node) -> const ArmScores& { return scores.nodes[node].local; }, texts, verdicts);
+  }
+  if (outcome.liar) {
+    verdicts->Add("lies",
+                  {.what = "lies of the last node in rounds that are not settled", .bound = 1},
+                  Exactly(static_cast<double>(outcome.liar->rounds.own_contributions)));
   }
   if (!outcome.without_liar.empty()) {
     JudgeAttack(scores, texts, verdicts);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +21,12 @@ namespace ruvd::bench {
 struct NodesOutcome {
   ArmScores base;
   GroupResult federated;
-  std::vector<GroupResult> local;        // a cluster of one node for each domain
-  std::vector<GroupResult> centralised;  // a single cluster of one node
-  std::vector<GroupResult> noise_free;   // a single cluster
-  // A single cluster of the honest nodes; then `federated` has no result of the liar
-  std::vector<GroupResult> without_liar;
-  size_t payload_bytes = 0;  // of one contribution; at least that of its values
+  std::vector<GroupResult> local;         // a cluster of one node for each domain
+  std::vector<GroupResult> centralised;   // a single cluster of one node
+  std::vector<GroupResult> noise_free;    // a single cluster
+  std::optional<NodeResult> liar;         // which then is not in `federated`
+  std::vector<GroupResult> without_liar;  // a single cluster of the honest nodes
+  size_t payload_bytes = 0;               // of one contribution; at least that of its values
 };
 
 // Returns the scores of all arms as the figures of `federate` read them.

@@ -101,7 +101,7 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
       ->check(CLI::Range(8, 100'000));
   app->add_option("--compare", s->compare,
                   "arms beside the federation: local-only, centralised and, under a private tier, "
-                  "a federation without noise; with --attack only that of the other nodes")
+                  "a federation without noise; with --attack only the federation without the liar")
       ->check(CLI::IsMember({"all", "noise", "none"}));
   app->add_option("--set", s->set,
                   "KEY=VALUE for every node, as on the command line of ruvd serve");

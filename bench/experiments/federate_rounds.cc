@@ -6,10 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,6 +49,7 @@ nlohmann::json KeyOf(const FederateWorld& world, const FederationRun& run,
                         {"attack", run.attackers > 0 ? s.attack : "none"},
                         {"attackers", run.attackers},
                         {"tier", TierName(run.tier)},
+                        {"products", ProductsName()},
                         {"seed", s.seed}};
   for (const DomainText& text : world.texts) {
     key["texts"].push_back(ToHex(text.digest));

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "inference/adapter/core_shape.h"
 #include "inference/adapter/talora_file.h"
+#include "inference/kernels/kernel_table.h"
 
 namespace ruvd::bench {
 namespace {
@@ -32,6 +33,7 @@ nlohmann::json TrainingKey(const FederateWorld& world, std::string_view kind) {
           {"steps", world.local.steps},
           {"batch", world.local.batch},
           {"rate", world.local.learning_rate},
+          {"products", ProductsName()},
           {"seed", world.seed}};
 }
 
@@ -50,6 +52,10 @@ absl::StatusOr<federation::BankedValues> TrainCores(const FederateWorld& world,
 }
 
 }  // namespace
+
+std::string_view ProductsName() {
+  return inference::Kernels().rounded != nullptr ? "bfloat16" : "float32";
+}
 
 absl::StatusOr<std::shared_ptr<const inference::Talora>> ServedCores(
     const FederateWorld& world, const federation::BankedValues& values) {

@@ -51,4 +51,8 @@ absl::StatusOr<federation::BankedValues> TrainCentralised(const FederateWorld& w
 absl::StatusOr<std::shared_ptr<const inference::Talora>> TrainOverlay(
     const FederateWorld& world, size_t node, int rank, const federation::BankedValues& cores);
 
+// Returns how this machine computes the products of training, which a key of the cache must tell
+// apart.
+std::string_view ProductsName();
+
 }  // namespace ruvd::bench

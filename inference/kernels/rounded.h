@@ -21,7 +21,7 @@ struct RoundedProduct {
   size_t rows = 0;
   size_t inner = 0;
   const uint16_t* b = nullptr;  // packed groups, each of 16 * inner values
-  size_t groups = 0;
+  size_t groups = 0;            // an even number
   float* y = nullptr;
   size_t y_stride = 0;  // floats between two rows
   bool accumulate = false;
@@ -29,7 +29,8 @@ struct RoundedProduct {
 
 // Products of matrices that are rounded to bfloat16 (8 bits of precision), for training, where the
 // noise of a batch is far above that of the rounding. The sums of an output run in one order, which
-// depends on `inner` only. All are reentrant and need no alignment.
+// depends on `inner` only. Numbers below the smallest normal one count as zero. All are reentrant
+// and need no alignment.
 struct RoundedKernels {
   // Rounds n values to the nearest bfloat16, and ties to the even one; n is a multiple of 32.
   void (*round)(const float* x, size_t n, uint16_t* out) = nullptr;

@@ -26,12 +26,12 @@ void ConfigureTiles(size_t first_rows, size_t second_rows) {
                           first_rows, second_rows, kTileRows,   kTileRows};
   for (int tile = 0; tile < 8; ++tile) {
     shapes.rows[tile] = static_cast<uint8_t>(rows[tile]);
-    shapes.row_bytes[tile] = rows[tile] > 0 ? kVectorBytes : 0;
+    shapes.row_bytes[tile] = kVectorBytes;
   }
   shapes.Load();
 }
 
-// A block of at most two row groups and two groups of b.
+// A block of one or two row groups and two groups of b.
 struct Block {
   const uint16_t* a;
   size_t a_bytes;  // between two rows
@@ -49,7 +49,7 @@ struct Block {
 };
 
 // The numbers of tiles must be literals.
-template <bool kTwoRows, bool kTwoGroups>
+template <bool kTwoRows>
 void BeginSums(const Block& block) {
   if (!block.accumulate) {
     _tile_zero(0);
@@ -59,34 +59,26 @@ void BeginSums(const Block& block) {
     return;
   }
   _tile_loadd(0, block.At(0, 0), block.y_bytes);
-  if constexpr (kTwoGroups) {
-    _tile_loadd(1, block.At(0, 1), block.y_bytes);
-  }
+  _tile_loadd(1, block.At(0, 1), block.y_bytes);
   if constexpr (kTwoRows) {
     _tile_loadd(2, block.At(1, 0), block.y_bytes);
-  }
-  if constexpr (kTwoRows && kTwoGroups) {
     _tile_loadd(3, block.At(1, 1), block.y_bytes);
   }
 }
 
-template <bool kTwoRows, bool kTwoGroups>
+template <bool kTwoRows>
 void StoreSums(const Block& block) {
   _tile_stored(0, block.At(0, 0), block.y_bytes);
-  if constexpr (kTwoGroups) {
-    _tile_stored(1, block.At(0, 1), block.y_bytes);
-  }
+  _tile_stored(1, block.At(0, 1), block.y_bytes);
   if constexpr (kTwoRows) {
     _tile_stored(2, block.At(1, 0), block.y_bytes);
-  }
-  if constexpr (kTwoRows && kTwoGroups) {
     _tile_stored(3, block.At(1, 1), block.y_bytes);
   }
 }
 
-template <bool kTwoRows, bool kTwoGroups>
+template <bool kTwoRows>
 __attribute__((noinline)) void MultiplyBlock(const Block& block) {
-  BeginSums<kTwoRows, kTwoGroups>(block);
+  BeginSums<kTwoRows>(block);
   const uint16_t* const a = block.a;
   const uint16_t* const second_a = block.SecondRows();
   const uint16_t* b = block.b;
@@ -94,34 +86,26 @@ __attribute__((noinline)) void MultiplyBlock(const Block& block) {
   for (size_t k = 0; k < block.inner; k += kRoundedStep) {
     _tile_loadd(4, a + k, block.a_bytes);
     _tile_loadd(6, b, kVectorBytes);
+    _tile_loadd(7, second_b, kVectorBytes);
     _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kTwoGroups) {
-      _tile_loadd(7, second_b, kVectorBytes);
-      _tile_dpbf16ps(1, 4, 7);
-    }
+    _tile_dpbf16ps(1, 4, 7);
     if constexpr (kTwoRows) {
       _tile_loadd(5, second_a + k, block.a_bytes);
       _tile_dpbf16ps(2, 5, 6);
-    }
-    if constexpr (kTwoRows && kTwoGroups) {
       _tile_dpbf16ps(3, 5, 7);
     }
     b += kStepValues;
     second_b += kStepValues;
   }
-  StoreSums<kTwoRows, kTwoGroups>(block);
+  StoreSums<kTwoRows>(block);
 }
 
 template <bool kTwoRows>
 void MultiplyRows(const RoundedProduct& p, Block block) {
-  size_t group = 0;
-  for (; group + 2 <= p.groups; group += 2) {
-    MultiplyBlock<kTwoRows, true>(block);
+  for (size_t group = 0; group < p.groups; group += 2) {
+    MultiplyBlock<kTwoRows>(block);
     block.b += 2 * p.inner * kRoundedGroup;
     block.y += 2 * kRoundedGroup;
-  }
-  if (group < p.groups) {
-    MultiplyBlock<kTwoRows, false>(block);
   }
 }
 

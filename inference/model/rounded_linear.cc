@@ -4,7 +4,6 @@
 #include "inference/model/rounded_linear.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/status.h"
 #include "inference/kernels/kernel_table.h"
@@ -14,27 +13,27 @@ namespace ruvd::inference {
 namespace {
 
 constexpr size_t kRoundGrain = 64;  // steps that a thread rounds at a time
-// Groups of outputs, or of columns, of one task. Its packed operand stays in the level-2 cache.
-constexpr size_t kTaskGroups = 16;
-constexpr size_t kTaskColumns = kTaskGroups * kRoundedGroup;
-static_assert(kTaskColumns == 256, "whole blocks of every format");
-// Rows of w that the product with w packs at a time.
+// Groups of outputs of one task of the product with the transpose. Its packed operand takes 128
+// bytes for each column and stays in the level-2 cache for matrices of a few thousand columns.
+constexpr size_t kTaskGroups = 4;
+// Columns of one task of the product with w: whole blocks of every format.
+constexpr size_t kTaskColumns = 256;
+// Rows of w that this product packs at a time.
 constexpr size_t kInnerChunk = 512;
 
 // The memory of a thread for a packed operand and what it is packed from, valid until its next
 // call.
 struct PackBuffers {
-  std::vector<float> decoded;
-  std::vector<uint16_t> packed;
+  AlignedBuffer decoded_bytes;
+  AlignedBuffer packed_bytes;
+
+  float* decoded() { return reinterpret_cast<float*>(decoded_bytes.data()); }
+  uint16_t* packed() { return reinterpret_cast<uint16_t*>(packed_bytes.data()); }
 };
 PackBuffers& ThreadBuffers(size_t floats, size_t values) {
   thread_local PackBuffers buffers;
-  if (buffers.decoded.size() < floats) {
-    buffers.decoded.resize(floats);
-  }
-  if (buffers.packed.size() < values) {
-    buffers.packed.resize(values);
-  }
+  buffers.decoded_bytes.Reserve(floats * sizeof(float));
+  buffers.packed_bytes.Reserve(values * sizeof(uint16_t));
   return buffers;
 }
 
@@ -64,21 +63,22 @@ void MultiplyRounded(ParallelRunner& runner, std::span<const float> x, const Mat
   const RoundedKernels& kernels = *Kernels().rounded;
   const uint16_t* const a = Rounded(runner, x, scratch);
   runner.For((groups + kTaskGroups - 1) / kTaskGroups, 1, [&](size_t begin, size_t end) {
-    PackBuffers& buffers = ThreadBuffers(kRoundedGroup * columns, kTaskColumns * columns);
+    PackBuffers& buffers =
+        ThreadBuffers(kRoundedGroup * columns, kTaskGroups * kRoundedGroup * columns);
     for (size_t task = begin; task < end; ++task) {
       const size_t first = task * kTaskGroups;
       const size_t taken = std::min(kTaskGroups, groups - first);
       for (size_t group = 0; group < taken; ++group) {
         DecodeRows(w, (first + group) * kRoundedGroup, kRoundedGroup, 0, columns,
-                   buffers.decoded.data());
-        kernels.pack_rows(buffers.decoded.data(), columns, columns,
-                          buffers.packed.data() + group * kRoundedGroup * columns);
+                   buffers.decoded());
+        kernels.pack_rows(buffers.decoded(), columns, columns,
+                          buffers.packed() + group * kRoundedGroup * columns);
       }
       kernels.multiply({.a = a,
                         .a_stride = columns,
                         .rows = rows,
                         .inner = columns,
-                        .b = buffers.packed.data(),
+                        .b = buffers.packed(),
                         .groups = taken,
                         .y = y.data() + first * kRoundedGroup,
                         .y_stride = static_cast<size_t>(w.rows)});
@@ -98,10 +98,10 @@ void MultiplyTransposedRounded(ParallelRunner& runner, std::span<const float> dy
   const auto pack = [&](size_t row, size_t count, size_t first, size_t taken,
                         PackBuffers* buffers) {
     for (size_t j = 0; j < count; j += kRoundedStep) {
-      DecodeRows(w, row + j, kRoundedStep, first, taken, buffers->decoded.data());
+      DecodeRows(w, row + j, kRoundedStep, first, taken, buffers->decoded());
       for (size_t group = 0; group < taken / kRoundedGroup; ++group) {
-        kernels.pack_columns(buffers->decoded.data() + group * kRoundedGroup, taken, kRoundedStep,
-                             buffers->packed.data() + (group * count + j) * kRoundedGroup);
+        kernels.pack_columns(buffers->decoded() + group * kRoundedGroup, taken, kRoundedStep,
+                             buffers->packed() + (group * count + j) * kRoundedGroup);
       }
     }
   };
@@ -117,7 +117,7 @@ void MultiplyTransposedRounded(ParallelRunner& runner, std::span<const float> dy
                           .a_stride = inner,
                           .rows = rows,
                           .inner = count,
-                          .b = buffers.packed.data(),
+                          .b = buffers.packed(),
                           .groups = taken / kRoundedGroup,
                           .y = dx.data() + first,
                           .y_stride = columns,

@@ -172,7 +172,7 @@ const Matrix& ModelWeights::MatrixOf(const Site& site) const {
 }
 
 bool ModelWeights::Rounds(const Matrix& w) const {
-  return precision_ == TrainingPrecision::kMixed && HasRoundedProducts(w);
+  return precision_ == TrainingPrecision::kMixed && gradients_ && HasRoundedProducts(w);
 }
 
 void ModelWeights::Multiply(const Site& site, std::span<const float> x, std::span<float> y) {

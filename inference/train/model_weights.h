@@ -22,8 +22,9 @@ namespace ruvd::inference::train {
 // How training computes products with the model's matrices.
 enum class TrainingPrecision : uint8_t {
   kFloat32,
-  // Factors are rounded to bfloat16 where this machine has faster products of them (AMX), as is
-  // usual on accelerators; sums and everything else stay in float32. Elsewhere like kFloat32.
+  // In passes with gradients, factors are rounded to bfloat16 where this machine has faster
+  // products of them (AMX), as is usual on accelerators; sums and everything else stay in float32.
+  // Losses are measured as with kFloat32.
   kMixed,
 };
 
@@ -48,6 +49,10 @@ class ModelWeights final : public NetworkWeights<float> {
   void Multiply(const Site& site, std::span<const float> x, std::span<float> y) override;
   void MultiplyTransposed(const Site& site, std::span<const float> dy, std::span<float> dx,
                           bool accumulate) override;
+  void SetPurpose(bool gradients) override { gradients_ = gradients; }
+  uint64_t scratch_bytes() const override {
+    return z_.capacity() * sizeof(float) + rounded_.size();
+  }
 
  private:
   ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner,
@@ -62,6 +67,7 @@ class ModelWeights final : public NetworkWeights<float> {
   std::shared_ptr<const Model> model_;
   ParallelRunner& runner_;
   const TrainingPrecision precision_;
+  bool gradients_ = false;
   NetworkShape shape_;
   AdapterMix base_;                                  // keeps the adapters alive
   std::vector<std::vector<Change<float>>> beneath_;  // by site

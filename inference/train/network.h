@@ -92,6 +92,11 @@ class NetworkWeights {
   // Computes dx (rows x In) = dy (rows x Out) W; with `accumulate` it is added to dx.
   virtual void MultiplyTransposed(const Site& site, std::span<const T> dy, std::span<T> dx,
                                   bool accumulate) = 0;
+  // The next products belong to a pass with gradients, or to one that only measures losses, which
+  // must be exact.
+  virtual void SetPurpose(bool /*gradients*/) {}
+  // Returns the memory for products beside the weights, in bytes.
+  virtual uint64_t scratch_bytes() const { return 0; }
 };
 
 // A row whose logits predict a token, and the weight of its cross-entropy in the loss.

@@ -163,6 +163,7 @@ void NetworkPass<T>::EndGroup() {
 
 template <typename T>
 bool NetworkPass<T>::Advance() {
+  weights_.SetPurpose(backward_);  // other passes may have used them since
   switch (phase_) {
     case Phase::kForward:
       Forward();
@@ -218,7 +219,7 @@ std::span<const double> NetworkPass<T>::nats(size_t sequence) const {
 
 template <typename T>
 uint64_t NetworkPass<T>::bytes() const {
-  uint64_t bytes = layers_.bytes() + scratch_.bytes();
+  uint64_t bytes = layers_.bytes() + scratch_.bytes() + weights_.scratch_bytes();
   for (const LayerActivations<T>& kept : kept_) {
     bytes += kept.bytes();
   }

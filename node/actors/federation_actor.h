@@ -42,7 +42,8 @@ namespace ruvd::actors {
 
 // Changes a contribution of this node before it is signed and offered; the privacy of what it
 // returns is its own affair. Experiments with members that lie have one. `rounds` are those that
-// the node knows. The contribution that it returns must pass CheckContribution.
+// the node knows. The contribution that it returns must pass CheckContribution. It is called by the
+// actor, so one call at a time.
 using ContributionEdit = std::function<federation::Contribution(
     const federation::Contribution& own, const federation::ClusterRounds& rounds)>;
 

@@ -313,9 +313,9 @@ void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
 absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContribution& made,
                                   federation::GossipCore& core, Context& context) {
   const bool plain = made.contribution.noise == federation::Contribution::Noise::kNone;
-  std::string payload = EncodeContribution(
-      learner_.edit ? learner_.edit(made.contribution, *rounds_) : made.contribution,
-      *learner_.plan);
+  std::string payload =
+      learner_.edit ? EncodeContribution(learner_.edit(made.contribution, *rounds_), *learner_.plan)
+                    : EncodeContribution(made.contribution, *learner_.plan);
   payload_bytes_ = static_cast<uint32_t>(payload.size());
   ASSIGN_OR_RETURN(federation::Actions offered,
                    core.OfferContribution(round, std::move(payload), Now(),

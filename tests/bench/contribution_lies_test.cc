@@ -7,8 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "base/random.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/federation/rounds_cluster.h"
 
@@ -89,6 +92,13 @@ TEST_P(LyingMemberTest, TakesTheRoundBeforeWhileFewHaveCome) {
   const Contribution next = Of(kLiar, test::kFirstRound + 1).contribution;
   // Its own lie in that round is no honest contribution.
   ExpectMean(member_.Lie(next, *rounds_), {first, second}, -3);
+}
+
+// Found by review: the only contribution that had come was forgotten for an empty round before.
+TEST_P(LyingMemberTest, OneContributionIsBetterThanNone) {
+  const auto first = Receive(1, test::kFirstRound);
+  const Contribution own = Of(kLiar, test::kFirstRound).contribution;
+  ExpectMean(member_.Lie(own, *rounds_), {first}, -3);
 }
 
 }  // namespace

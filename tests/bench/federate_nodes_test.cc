@@ -266,7 +266,9 @@ TEST_F(NodesFiguresTest, AnAttackIsJudgedByTheGainWithoutTheLiar) {
       }
     }
   }
+  outcome_.liar.emplace();
   const nlohmann::json verdicts = ReportNodes(outcome_, texts_, settings_)["verdicts"];
+  EXPECT_EQ(verdicts["lies"]["verdict"], "missed by the whole interval") << "it never lied";
   // The nodes gain 0.35 and 0.4 on the domains, and 0.1 more without the liar.
   EXPECT_NEAR(verdicts["attack"]["figure"]["mean"].get<double>(), 1 - 0.75 / 0.95, 1e-9);
   EXPECT_EQ(verdicts["attack"]["verdict"], "missed by the whole interval");
