@@ -20,8 +20,8 @@ inline constexpr int kMaxApiMessageBytes = 10 << 20;
 inline constexpr uint32_t kMaxPageBytes = 1 << 20;
 // Largest answer that `ruvd` accepts; the largest one is a pattern with an adapter of 8 MiB.
 inline constexpr int kMaxResponseBytes = 16 << 20;
-// Longest line of an export of patterns: an adapter of 8 MiB and an embedding of 16,384 values in
-// base64, and the other fields.
+// Longest line of an export of patterns: an adapter of 8 MiB in base64, an embedding of 16,384
+// numbers as text, and the other fields.
 inline constexpr size_t kMaxExportLineBytes = 12 << 20;
 // Streams that watch patterns (a connection may have 256 streams), and the changes that each holds
 // in memory.

@@ -4,133 +4,133 @@
 #include "node/cli/pattern_file.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
-#include "base/base64.h"
 #include "base/bytes.h"
 #include "base/status.h"
 #include "node/api_limits.h"
-#include "node/cli/flat_json.h"
-#include "node/cli/sharing_tier.h"
 #include "node/limits.h"
 #include "node/reasons.h"
+#include "node/terminal/output.h"
 
 namespace ruvd::cli {
 namespace {
 
+using google::protobuf::util::JsonParseOptions;
 using pattern::v1::Pattern;
+using pattern::v1::PatternFileEnd;
+using pattern::v1::PatternFileHeader;
+using pattern::v1::PatternFileLine;
 
-constexpr char kVersionKey[] = "ruvd_patterns";
-constexpr char kCountKey[] = "patterns";
-constexpr char kWithoutAdaptersKey[] = "without_adapters";
 constexpr size_t kPatternIdBytes = 16;
 constexpr size_t kReadBytes = 64 << 10;
-constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
-constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+constexpr size_t kShownBytes = 128;  // of protobuf's error, which may quote much of the line
 
 template <typename... Args>
 absl::Status Wrong(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, "", format, std::forward<Args>(args)...);
 }
 
-absl::StatusOr<std::string> TakeHex(FlatJson* object, const std::string& key, size_t bytes) {
-  ASSIGN_OR_RETURN(std::string text, object->TakeText(key));
-  const std::optional<std::string> decoded = FromHex(text);
+// The memory that this takes is bounded by a multiple of the size of the text.
+absl::StatusOr<PatternFileLine> Parse(const std::string& text,
+                                      const JsonParseOptions& options = {}) {
+  PatternFileLine line;
+  const auto status = google::protobuf::util::JsonStringToMessage(text, &line, options);
+  if (!status.ok()) {
+    // Further lines of the message show the place in the text.
+    const std::string message(status.message());
+    return Wrong("this is not protobuf JSON of a PatternFileLine: {}",
+                 message.substr(0, std::min(message.find('\n'), kShownBytes)));
+  }
+  return line;
+}
+
+// Clears what is true only on the node that has the pattern.
+void ClearLocalFields(Pattern* pattern) {
+  pattern->clear_adapter_name();
+  pattern->clear_adapter_version();
+  pattern->clear_dimension();
+  pattern->clear_last_used_ms();
+  pattern->clear_standing();
+}
+
+// Turns the digits into lower case.
+absl::Status CheckHex(std::string_view field, size_t bytes, std::string* text) {
+  const std::optional<std::string> decoded = FromHex(*text);
   if (!decoded || decoded->size() != bytes) {
-    return Wrong("\"{}\" is not {} hexadecimal digits", key, 2 * bytes);
+    return Wrong("\"{}\" is not {} hexadecimal digits", field, 2 * bytes);
   }
-  return ToHex(AsBytes(*decoded));
+  *text = ToHex(AsBytes(*decoded));
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> TakeBase64(FlatJson* object, const std::string& key,
-                                       const char* otherwise = nullptr) {
-  ASSIGN_OR_RETURN(const std::string text, object->TakeText(key, otherwise));
-  std::optional<std::string> bytes = FromBase64(text);
-  if (!bytes) {
-    return Wrong("\"{}\" is not base64 with padding", key);
+absl::Status CheckEmbedding(const pattern::v1::Embedding& embedding, uint32_t dimension) {
+  const auto& values = embedding.values();
+  if (static_cast<uint32_t>(values.size()) != dimension) {
+    return Wrong("\"embedding\" has {} values, but the first line says {}", values.size(),
+                 dimension);
   }
-  return *std::move(bytes);
-}
-
-absl::Status TakeEmbedding(FlatJson* object, uint32_t dimension, Pattern* pattern) {
-  ASSIGN_OR_RETURN(const std::string bytes, TakeBase64(object, "embedding"));
-  if (bytes.size() != size_t{dimension} * sizeof(float)) {
-    return Wrong("\"embedding\" has {} bytes, but the first line says {} values of 4 bytes",
-                 bytes.size(), dimension);
-  }
-  std::vector<float> values(dimension);
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  for (const float value : values) {
-    if (!std::isfinite(value)) {
-      return Wrong("\"embedding\" has a value that is not finite");
-    }
+  if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
+    return Wrong("\"embedding\" has a value that is not finite");
   }
   if (std::ranges::all_of(values, [](float value) { return value == 0; })) {
     return Wrong("\"embedding\" is all zero, so it has no similarity to anything");
   }
-  pattern->mutable_embedding()->mutable_values()->Assign(values.begin(), values.end());
   return absl::OkStatus();
 }
 
-absl::StatusOr<pattern::v1::SharingTier> TakeTier(FlatJson* object) {
-  ASSIGN_OR_RETURN(const std::string name, object->TakeText("tier"));
-  const std::optional<pattern::v1::SharingTier> tier = ParseTier(name);
-  if (!tier) {
-    return Wrong("\"tier\" is not private, masked, dp or public");
+absl::Status CheckNumbers(const Pattern& pattern) {
+  if (pattern.bank() >= limits::kPatternBanks) {
+    return Wrong("\"bank\" is {}, but must be from 0 to {}", pattern.bank(),
+                 limits::kPatternBanks - 1);
   }
-  if (*tier != pattern::v1::SHARING_TIER_PRIVATE && *tier != pattern::v1::SHARING_TIER_PUBLIC) {
-    return Wrong("\"tier\" is {}, which nodes of this version do not store; use private or public",
-                 name);
+  if (!(pattern.quality() >= 0 && pattern.quality() <= 1)) {
+    return Wrong("\"quality\" is {}, but must be from 0 to 1", pattern.quality());
   }
-  return *tier;
-}
-
-absl::Status TakeNumbers(FlatJson* object, Pattern* pattern) {
-  ASSIGN_OR_RETURN(const int64_t bank, object->TakeInteger("bank", 0, limits::kPatternBanks - 1));
-  ASSIGN_OR_RETURN(const int64_t uses, object->TakeInteger("uses", 0, kMaxUint32));
-  ASSIGN_OR_RETURN(const int64_t examples, object->TakeInteger("examples", 0, kMaxUint32));
-  ASSIGN_OR_RETURN(const int64_t created_ms, object->TakeInteger("created_ms", 0, kMaxInt64));
-  ASSIGN_OR_RETURN(const int64_t updated_ms, object->TakeInteger("updated_ms", 0, kMaxInt64));
-  ASSIGN_OR_RETURN(const int64_t expires_ms, object->TakeInteger("expires_ms", 0, kMaxInt64));
-  ASSIGN_OR_RETURN(const double quality, object->TakeNumber("quality"));
-  if (!(quality >= 0 && quality <= 1)) {
-    return Wrong("\"quality\" is {}, but must be from 0 to 1", quality);
+  if (std::min({pattern.created_ms(), pattern.updated_ms(), pattern.expires_ms()}) < 0) {
+    return Wrong(
+        "\"created_ms\" is {}, \"updated_ms\" {} and \"expires_ms\" {}; a time must not be "
+        "negative",
+        pattern.created_ms(), pattern.updated_ms(), pattern.expires_ms());
   }
-  pattern->set_bank(static_cast<uint32_t>(bank));
-  pattern->set_uses(static_cast<uint32_t>(uses));
-  pattern->set_examples(static_cast<uint32_t>(examples));
-  pattern->set_created_ms(created_ms);
-  pattern->set_updated_ms(updated_ms);
-  pattern->set_expires_ms(expires_ms);
-  pattern->set_quality(static_cast<float>(quality));
   return absl::OkStatus();
 }
 
-absl::StatusOr<Pattern> TakePattern(FlatJson* object, uint32_t dimension) {
-  Pattern pattern;
-  ASSIGN_OR_RETURN(*pattern.mutable_id(), TakeHex(object, "id", kPatternIdBytes));
-  ASSIGN_OR_RETURN(*pattern.mutable_origin(), TakeHex(object, "origin", sizeof(Digest)));
-  ASSIGN_OR_RETURN(*pattern.mutable_task(), object->TakeText("task"));
-  ASSIGN_OR_RETURN(const pattern::v1::SharingTier tier, TakeTier(object));
-  pattern.set_tier(tier);
-  RETURN_IF_ERROR(TakeNumbers(object, &pattern));
-  RETURN_IF_ERROR(TakeEmbedding(object, dimension, &pattern));
-  ASSIGN_OR_RETURN(*pattern.mutable_adapter(), TakeBase64(object, "adapter", ""));
-  if (pattern.task().size() > limits::kMaxPatternTaskBytes ||
-      pattern.adapter().size() > limits::kMaxPatternAdapterBytes) {
+absl::Status CheckPattern(uint32_t dimension, Pattern* pattern) {
+  RETURN_IF_ERROR(CheckHex("id", kPatternIdBytes, pattern->mutable_id()));
+  RETURN_IF_ERROR(CheckHex("origin", sizeof(Digest), pattern->mutable_origin()));
+  if (pattern->tier() != pattern::v1::SHARING_TIER_PRIVATE &&
+      pattern->tier() != pattern::v1::SHARING_TIER_PUBLIC) {
+    return Wrong(
+        "\"tier\" is not SHARING_TIER_PRIVATE or SHARING_TIER_PUBLIC; nodes of this version store "
+        "no other");
+  }
+  RETURN_IF_ERROR(CheckNumbers(*pattern));
+  RETURN_IF_ERROR(CheckEmbedding(pattern->embedding(), dimension));
+  if (pattern->task().size() > limits::kMaxPatternTaskBytes ||
+      pattern->adapter().size() > limits::kMaxPatternAdapterBytes) {
     return Wrong("\"task\" has {} bytes and \"adapter\" {}; the limits are {} and {}",
-                 pattern.task().size(), pattern.adapter().size(), limits::kMaxPatternTaskBytes,
+                 pattern->task().size(), pattern->adapter().size(), limits::kMaxPatternTaskBytes,
                  limits::kMaxPatternAdapterBytes);
   }
-  RETURN_IF_ERROR(object->CheckAllTaken());
-  return pattern;
+  return absl::OkStatus();
+}
+
+absl::Status CheckHeader(PatternFileHeader* header) {
+  RETURN_IF_ERROR(CheckHex("model_package", sizeof(Digest), header->mutable_model_package()));
+  RETURN_IF_ERROR(CheckHex("node_id", sizeof(Digest), header->mutable_node_id()));
+  if (header->dimension() < 1 || header->dimension() > limits::kMaxEmbeddingDimension) {
+    return Wrong("\"dimension\" is {}, but must be from 1 to {}", header->dimension(),
+                 limits::kMaxEmbeddingDimension);
+  }
+  if (header->exported_ms() < 0) {
+    return Wrong("\"exported_ms\" is {}, but must not be negative", header->exported_ms());
+  }
+  return absl::OkStatus();
 }
 
 // Turns the error of a line into the error of its file.
@@ -140,53 +140,34 @@ absl::Status InLine(uint64_t line, const absl::Status& status) {
                MessageOf(status));
 }
 
-std::string ToLine(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
-absl::Status PatternFileWriter::WriteLine(const std::string& line) {
-  hash_.Add(line);
-  return sink_(line);
+absl::Status PatternFileWriter::WriteLine(const PatternFileLine& line) {
+  const std::string text = ToJsonLine(line);
+  hash_.Add(text);
+  return sink_(text);
 }
 
 absl::Status PatternFileWriter::Begin(const PatternFileHeader& header) {
-  nlohmann::ordered_json line = {
-      {kVersionKey, kPatternFileVersion}, {"model_package", header.model_package},
-      {"model_name", header.model_name},  {"dimension", header.dimension},
-      {"node_id", header.node_id},        {"exported_ms", header.exported_ms}};
-  if (header.without_adapters) {
-    line[kWithoutAdaptersKey] = 1;
-  }
-  return WriteLine(ToLine(line));
+  PatternFileLine line;
+  *line.mutable_header() = header;
+  line.mutable_header()->set_version(kPatternFileVersion);
+  return WriteLine(line);
 }
 
 absl::Status PatternFileWriter::Add(const Pattern& pattern) {
-  const auto& values = pattern.embedding().values();
-  const std::string_view embedding(reinterpret_cast<const char*>(values.data()),
-                                   static_cast<size_t>(values.size()) * sizeof(float));
-  nlohmann::ordered_json line = {{"id", pattern.id()},
-                                 {"origin", pattern.origin()},
-                                 {"task", pattern.task()},
-                                 {"tier", TierLabel(pattern.tier())},
-                                 {"bank", pattern.bank()},
-                                 {"quality", pattern.quality()},
-                                 {"uses", pattern.uses()},
-                                 {"examples", pattern.examples()},
-                                 {"created_ms", pattern.created_ms()},
-                                 {"updated_ms", pattern.updated_ms()},
-                                 {"expires_ms", pattern.expires_ms()},
-                                 {"embedding", ToBase64(AsBytes(embedding))}};
-  if (!pattern.adapter().empty()) {
-    line["adapter"] = ToBase64(AsBytes(pattern.adapter()));
-  }
+  PatternFileLine line;
+  *line.mutable_pattern() = pattern;
+  ClearLocalFields(line.mutable_pattern());
   ++patterns_;
-  return WriteLine(ToLine(line));
+  return WriteLine(line);
 }
 
 absl::Status PatternFileWriter::End() {
-  return sink_(ToLine({{kCountKey, patterns_}, {"sha256", ToHex(hash_.Current())}}));
+  PatternFileLine line;
+  line.mutable_end()->set_patterns(patterns_);
+  line.mutable_end()->set_sha256(ToHex(hash_.Current()));
+  return WriteLine(line);
 }
 
 absl::StatusOr<PatternFileReader> PatternFileReader::Open(std::istream& in) {
@@ -238,43 +219,38 @@ absl::StatusOr<std::string> PatternFileReader::ReadLine() {
 }
 
 absl::Status PatternFileReader::ReadHeader() {
-  const absl::StatusOr<std::string> line = ReadLine();
+  const absl::StatusOr<std::string> text = ReadLine();
   if (in_->bad()) {
-    return line.status();
+    return text.status();
   }
-  absl::StatusOr<FlatJson> object = line.ok() ? FlatJson::Parse(*line) : line.status();
-  if (!object.ok() || !object->Has(kVersionKey)) {
+  // Another version may have other fields, so the version is read without them.
+  JsonParseOptions any_version;
+  any_version.ignore_unknown_fields = true;
+  const auto any = text.ok() ? Parse(*text, any_version) : text.status();
+  if (!any.ok() || any->header().version() == 0) {
     return Wrong(
-        "this is not a file of `ruvd pattern export`, or it was cut off here: \"{}\" is missing",
-        kVersionKey);
+        "this is not a file of `ruvd pattern export`, or it was cut off here: the header with a "
+        "version is missing");
   }
-  ASSIGN_OR_RETURN(const int64_t version, object->TakeInteger(kVersionKey, 1, kMaxInt64));
-  if (version != kPatternFileVersion) {
+  if (any->header().version() != kPatternFileVersion) {
     return Wrong("the file has version {}, but this ruvd reads version {}: use a newer ruvd",
-                 version, kPatternFileVersion);
+                 any->header().version(), kPatternFileVersion);
   }
-  ASSIGN_OR_RETURN(header_.model_package, TakeHex(&*object, "model_package", sizeof(Digest)));
-  ASSIGN_OR_RETURN(header_.model_name, object->TakeText("model_name"));
-  ASSIGN_OR_RETURN(const int64_t dimension,
-                   object->TakeInteger("dimension", 1, limits::kMaxEmbeddingDimension));
-  header_.dimension = static_cast<uint32_t>(dimension);
-  ASSIGN_OR_RETURN(header_.node_id, TakeHex(&*object, "node_id", sizeof(Digest)));
-  ASSIGN_OR_RETURN(header_.exported_ms, object->TakeInteger("exported_ms", 0, kMaxInt64));
-  if (object->Has(kWithoutAdaptersKey)) {
-    ASSIGN_OR_RETURN(const int64_t without, object->TakeInteger(kWithoutAdaptersKey, 0, 1));
-    header_.without_adapters = without == 1;
-  }
-  RETURN_IF_ERROR(object->CheckAllTaken());
-  hash_.Add(*line);
+  ASSIGN_OR_RETURN(const PatternFileLine line, Parse(*text));
+  header_ = line.header();
+  RETURN_IF_ERROR(CheckHeader(&header_));
+  hash_.Add(*text);
   hash_.Add("\n");
   return absl::OkStatus();
 }
 
-absl::Status PatternFileReader::CheckEnd(uint64_t patterns, const std::string& sha256) {
-  if (patterns != patterns_) {
-    return Wrong("the file has {} patterns, but its last line counts {}", patterns_, patterns);
+absl::Status PatternFileReader::CheckEnd(PatternFileEnd end) {
+  RETURN_IF_ERROR(CheckHex("sha256", sizeof(Digest), end.mutable_sha256()));
+  if (end.patterns() != patterns_) {
+    return Wrong("the file has {} patterns, but its last line counts {}", patterns_,
+                 end.patterns());
   }
-  if (sha256 != ToHex(hash_.Current())) {
+  if (end.sha256() != ToHex(hash_.Current())) {
     return Wrong("the SHA-256 of the lines before does not match: the file was altered");
   }
   ASSIGN_OR_RETURN(const bool more, HasByte());
@@ -286,20 +262,21 @@ absl::Status PatternFileReader::CheckEnd(uint64_t patterns, const std::string& s
 
 absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
   const auto next = [this]() -> absl::StatusOr<std::optional<Pattern>> {
-    ASSIGN_OR_RETURN(const std::string line, ReadLine());
-    ASSIGN_OR_RETURN(FlatJson object, FlatJson::Parse(line));
-    if (object.Has(kCountKey)) {
-      ASSIGN_OR_RETURN(const int64_t count, object.TakeInteger(kCountKey, 0, kMaxInt64));
-      ASSIGN_OR_RETURN(const std::string sha256, TakeHex(&object, "sha256", sizeof(Digest)));
-      RETURN_IF_ERROR(object.CheckAllTaken());
-      RETURN_IF_ERROR(CheckEnd(static_cast<uint64_t>(count), sha256));
+    ASSIGN_OR_RETURN(const std::string text, ReadLine());
+    ASSIGN_OR_RETURN(PatternFileLine line, Parse(text));
+    if (line.has_end()) {
+      RETURN_IF_ERROR(CheckEnd(line.end()));
       return std::nullopt;
     }
-    ASSIGN_OR_RETURN(Pattern pattern, TakePattern(&object, header_.dimension));
-    hash_.Add(line);
+    if (!line.has_pattern()) {
+      return Wrong("the line has neither \"pattern\" nor \"end\"");
+    }
+    RETURN_IF_ERROR(CheckPattern(header_.dimension(), line.mutable_pattern()));
+    ClearLocalFields(line.mutable_pattern());
+    hash_.Add(text);
     hash_.Add("\n");
     ++patterns_;
-    return pattern;
+    return std::move(*line.mutable_pattern());
   };
   absl::StatusOr<std::optional<Pattern>> result = next();
   if (!result.ok()) {

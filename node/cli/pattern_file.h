@@ -14,23 +14,15 @@
 #include "absl/status/statusor.h"
 #include "base/sha256_stream.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/pattern/v1/pattern_file.pb.h"
 
-// Exports of patterns: lines of JSON in the format of docs/pattern-export.md. The first line names
-// the model and the node, one line follows for each pattern, and the last line holds the number of
-// patterns and the SHA-256 of all lines before it, so that a cut or altered file is noticed.
-// Nothing in the file is encrypted.
+// Exports of patterns: lines of protobuf JSON, each a PatternFileLine, in the format of
+// docs/pattern-export.md. The first line names the model and the node, one line follows for each
+// pattern, and the last line holds the number of patterns and the SHA-256 of all lines before it,
+// so that a cut or altered file is noticed. Nothing in the file is encrypted.
 namespace ruvd::cli {
 
-inline constexpr int kPatternFileVersion = 1;
-
-struct PatternFileHeader {
-  std::string model_package;  // id, 64 hexadecimal digits
-  std::string model_name;     // for people
-  uint32_t dimension = 0;
-  std::string node_id;  // node that wrote the file, 64 hexadecimal digits
-  int64_t exported_ms = 0;
-  bool without_adapters = false;  // adapters were left out, whether or not the patterns had any
-};
+inline constexpr uint32_t kPatternFileVersion = 1;
 
 // Writes a file piece by piece. Not thread-safe.
 class PatternFileWriter {
@@ -38,16 +30,17 @@ class PatternFileWriter {
   using Sink = std::function<absl::Status(std::string_view bytes)>;
   explicit PatternFileWriter(Sink sink) : sink_(std::move(sink)) {}
 
-  // Call these in this order; they return the errors of the sink. Each pattern must carry its
-  // embedding, and its adapter if it has one.
-  absl::Status Begin(const PatternFileHeader& header);
+  // Call these in this order; they return the errors of the sink. Begin sets the header's version.
+  // Each pattern must carry its embedding, and its adapter if it has one; Add leaves out the fields
+  // that an export does not carry.
+  absl::Status Begin(const pattern::v1::PatternFileHeader& header);
   absl::Status Add(const pattern::v1::Pattern& pattern);
   absl::Status End();
 
   uint64_t patterns() const { return patterns_; }
 
  private:
-  absl::Status WriteLine(const std::string& line);
+  absl::Status WriteLine(const pattern::v1::PatternFileLine& line);
 
   Sink sink_;
   Sha256Stream hash_;
@@ -61,10 +54,11 @@ class PatternFileReader {
   // Reads the first line. `in` must outlive the reader.
   static absl::StatusOr<PatternFileReader> Open(std::istream& in);
 
-  const PatternFileHeader& header() const { return header_; }
+  const pattern::v1::PatternFileHeader& header() const { return header_; }
 
   // Returns the next pattern. Its id, tier, bank, numbers and lengths are checked; its embedding is
-  // finite, not all zero and has the header's dimension. Returns nullopt at the end, after the last
+  // finite, not all zero and has the header's dimension; fields that an export does not carry are
+  // not set. Returns nullopt at the end, after the last
   // line was checked and nothing follows it.
   absl::StatusOr<std::optional<pattern::v1::Pattern>> Next();
 
@@ -78,12 +72,12 @@ class PatternFileReader {
   // be read.
   absl::StatusOr<bool> HasByte();
   absl::Status ReadHeader();
-  absl::Status CheckEnd(uint64_t patterns, const std::string& sha256);
+  absl::Status CheckEnd(pattern::v1::PatternFileEnd end);
 
   std::istream* in_;
   std::string buffer_;
   size_t at_ = 0;
-  PatternFileHeader header_;
+  pattern::v1::PatternFileHeader header_;
   Sha256Stream hash_;  // hash of the lines before the present one
   uint64_t line_ = 0;
   uint64_t patterns_ = 0;

@@ -28,6 +28,7 @@
 #include "node/terminal/terminal.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/pattern/v1/pattern_file.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
@@ -203,14 +204,14 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
   ASSIGN_OR_RETURN(const auto node,
                    client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  const PatternFileHeader& header = reader.header();
-  if (header.model_package != node.model_package() ||
-      header.dimension != node.embedding_dimension()) {
+  const pattern::v1::PatternFileHeader& header = reader.header();
+  if (header.model_package() != node.model_package() ||
+      header.dimension() != node.embedding_dimension()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
                  "the patterns belong to model {} (package {}, {} values), but the node at {} "
                  "serves {} (package {}, {} values); embeddings of different models cannot be "
                  "compared, so nothing was imported",
-                 header.model_name, header.model_package, header.dimension, client.server(),
+                 header.model_name(), header.model_package(), header.dimension(), client.server(),
                  node.model_name(), node.model_package(), node.embedding_dimension());
   }
   for (uint64_t patterns = 0;; ++patterns) {
@@ -275,12 +276,12 @@ absl::Status ImportAll(client::NodeClient& client, std::ifstream& in, ImportCoun
       ++counts->expired;
       continue;
     }
-    if (reader.header().without_adapters) {
+    if (reader.header().without_adapters()) {
       RETURN_IF_ERROR(KeepAdapter(client, &*pattern));
     }
     UpsertPatternRequest request;
     *request.mutable_pattern() = *std::move(pattern);
-    request.set_model_package(reader.header().model_package);
+    request.set_model_package(reader.header().model_package());
     request.set_only_if_newer(true);
     if (!uploader.Send(std::move(request), reader.line())) {
       break;

@@ -24,6 +24,7 @@
 #include "node/terminal/terminal.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/pattern/v1/pattern_file.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
@@ -49,12 +50,14 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
   request.set_with_embedding(true);
   ASSIGN_OR_RETURN(const auto node,
                    client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  RETURN_IF_ERROR(writer->Begin({.model_package = node.model_package(),
-                                 .model_name = node.model_name(),
-                                 .dimension = node.embedding_dimension(),
-                                 .node_id = node.node_id(),
-                                 .exported_ms = SystemClock().WallMillis(),
-                                 .without_adapters = flags.without_adapters}));
+  pattern::v1::PatternFileHeader header;
+  header.set_model_package(node.model_package());
+  header.set_model_name(node.model_name());
+  header.set_dimension(node.embedding_dimension());
+  header.set_node_id(node.node_id());
+  header.set_exported_ms(SystemClock().WallMillis());
+  header.set_without_adapters(flags.without_adapters);
+  RETURN_IF_ERROR(writer->Begin(header));
   const auto write = [&](Pattern& listed) -> absl::Status {
     // What is on trial or was refused is of no use to another node, which would not try it again.
     if (listed.standing() != pattern::v1::PATTERN_STANDING_OWN &&

@@ -24,7 +24,7 @@ using ruvd::cli::PatternFileWriter;
 constexpr uint32_t kDimension = 2;
 
 struct File {
-  ruvd::cli::PatternFileHeader header;
+  ruvd::pattern::v1::PatternFileHeader header;
   std::vector<ruvd::pattern::v1::Pattern> patterns;
 };
 
@@ -63,26 +63,30 @@ void ReadAndCompare(const std::string& bytes) {
   if (!Read(bytes, &file)) {
     return;
   }
+  // Protobuf writes -0 without a fraction and reads that as 0, so what was read from any other
+  // spelling is written twice before the bytes are compared.
   File again;
-  const std::string written = Write(file);
-  RUVD_CHECK(Read(written, &again));
+  RUVD_CHECK(Read(Write(file), &again));
   RUVD_CHECK(again.patterns.size() == file.patterns.size());
-  RUVD_CHECK(Write(again) == written);
+  const std::string written = Write(again);
+  File same;
+  RUVD_CHECK(Read(written, &same));
+  RUVD_CHECK(Write(same) == written);
 }
 
 // Uses the bytes as the lines of patterns of a whole file.
 std::string Between(const std::string& lines) {
   File empty;
-  empty.header = {.model_package = std::string(64, 'a'),
-                  .model_name = "fuzz",
-                  .dimension = kDimension,
-                  .node_id = std::string(64, 'b'),
-                  .exported_ms = 1};
+  empty.header.set_model_package(std::string(64, 'a'));
+  empty.header.set_model_name("fuzz");
+  empty.header.set_dimension(kDimension);
+  empty.header.set_node_id(std::string(64, 'b'));
+  empty.header.set_exported_ms(1);
   const std::string whole = Write(empty);
   const std::string before = whole.substr(0, whole.find('\n') + 1) + lines + "\n";
   const auto count = std::count(lines.begin(), lines.end(), '\n') + 1;
-  return before + "{\"patterns\":" + std::to_string(count) + ",\"sha256\":\"" +
-         ruvd::ToHex(ruvd::Sha256(before)) + "\"}\n";
+  return before + "{\"end\":{\"patterns\":" + std::to_string(count) + ",\"sha256\":\"" +
+         ruvd::ToHex(ruvd::Sha256(before)) + "\"}}\n";
 }
 
 }  // namespace

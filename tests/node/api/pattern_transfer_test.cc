@@ -122,11 +122,11 @@ class PatternTransferTest : public testing::Test {
       bytes += piece;
       return absl::OkStatus();
     });
-    ASSERT_TRUE(writer
-                    .Begin({.model_package = kTransferPackage,
-                            .dimension = 1,
-                            .node_id = std::string(64, 'b')})
-                    .ok());
+    pattern::v1::PatternFileHeader header;
+    header.set_model_package(kTransferPackage);
+    header.set_dimension(1);
+    header.set_node_id(std::string(64, 'b'));
+    ASSERT_TRUE(writer.Begin(header).ok());
     for (int n = 0; n < patterns; ++n) {
       pattern::v1::Pattern pattern;
       ReluctantPatterns::FillPattern(Id(n), &pattern);

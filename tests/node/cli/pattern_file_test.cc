@@ -12,24 +12,30 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/base64.h"
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "node/reasons.h"
+#include "tests/paths.h"
 
 namespace ruvd::cli {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
 using pattern::v1::Pattern;
+using pattern::v1::PatternFileHeader;
 using testing::HasSubstr;
+using testing::Not;
 
 PatternFileHeader TwoValues() {
-  return {.model_package = std::string(64, 'a'),
-          .model_name = "a model",
-          .dimension = 2,
-          .node_id = std::string(64, 'b'),
-          .exported_ms = 1'700'000'000'000};
+  PatternFileHeader header;
+  header.set_version(kPatternFileVersion);
+  header.set_model_package(std::string(64, 'a'));
+  header.set_model_name("a model");
+  header.set_dimension(2);
+  header.set_node_id(std::string(64, 'b'));
+  header.set_exported_ms(1'700'000'000'000);
+  return header;
 }
 
 Pattern SomePattern() {
@@ -86,10 +92,16 @@ std::string ErrorOf(const std::function<void(nlohmann::ordered_json*)>& change) 
   change(&line);
   const std::string body = whole.substr(0, first) + line.dump() + "\n";
   const absl::Status status =
-      ReadAll(body + "{\"patterns\":1,\"sha256\":\"" + ToHex(Sha256(body)) + "\"}\n").status();
+      ReadAll(body + R"({"end":{"patterns":"1","sha256":")" + ToHex(Sha256(body)) + "\"}}\n")
+          .status();
   EXPECT_EQ(ReasonOf(status), reasons::kExportInvalid);
-  EXPECT_THAT(MessageOf(status), HasSubstr("line 2: "));
+  EXPECT_THAT(MessageOf(status), testing::AllOf(HasSubstr("line 2: "), Not(HasSubstr("\n"))));
+  EXPECT_LT(MessageOf(status).size(), 400u);
   return MessageOf(status);
+}
+
+std::string ErrorOfField(const std::string& field, const nlohmann::ordered_json& value) {
+  return ErrorOf([&](nlohmann::ordered_json* line) { (*line)["pattern"][field] = value; });
 }
 
 TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
@@ -105,13 +117,10 @@ TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
   std::istringstream in(bytes);
   const auto reader = PatternFileReader::Open(in);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_EQ(reader->header().dimension, 2u);
-  EXPECT_EQ(reader->header().model_package, TwoValues().model_package);
-  EXPECT_EQ(reader->header().model_name, "a model");
+  EXPECT_TRUE(MessageDifferencer::Equals(reader->header(), TwoValues()));
 }
 
-// This is the example of docs/pattern-export.md.
-TEST(PatternFileTest, TheBytesAreThoseOfTheDocumentation) {
+TEST(PatternFileTest, TheDocumentationShowsTheBytesThatAreWritten) {
   Pattern pattern = SomePattern();
   pattern.set_task("");
   pattern.set_quality(0.5F);
@@ -120,18 +129,28 @@ TEST(PatternFileTest, TheBytesAreThoseOfTheDocumentation) {
   pattern.set_expires_ms(0);
   pattern.mutable_embedding()->set_values(1, -2.0F);
   pattern.set_adapter("abc");
-  EXPECT_EQ(Written(TwoValues(), {pattern}),
-            "{\"ruvd_patterns\":1,\"model_package\":\"" + std::string(64, 'a') +
-                "\",\"model_name\":\"a model\",\"dimension\":2,\"node_id\":\"" +
-                std::string(64, 'b') +
-                "\",\"exported_ms\":1700000000000}\n"
-                "{\"id\":\"000102030405060708090a0b0c0d0e0f\",\"origin\":\"" +
-                std::string(64, 'c') +
-                "\",\"task\":\"\",\"tier\":\"public\",\"bank\":2,\"quality\":0.5,\"uses\":7,"
-                "\"examples\":3,\"created_ms\":1,\"updated_ms\":2,\"expires_ms\":0,"
-                "\"embedding\":\"AACAPwAAAMA=\",\"adapter\":\"YWJj\"}\n"
-                "{\"patterns\":1,\"sha256\":"
-                "\"425e7b7948dc08572efb619dc0e5b4a569cde6990d14391697a7a7171af84095\"}\n");
+  const auto page = ReadFile(test::SourceDir() + "/docs/pattern-export.md", 1 << 20);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(*page, HasSubstr("```\n" + Written(TwoValues(), {pattern}) + "```\n"));
+}
+
+TEST(PatternFileTest, WhatIsTrueOnlyOnTheNodeIsNotExportedAndNotRead) {
+  Pattern local = SomePattern();
+  local.set_adapter_name("a name");
+  local.set_adapter_version(5);
+  local.set_dimension(2);
+  local.set_last_used_ms(6);
+  local.set_standing(pattern::v1::PATTERN_STANDING_SERVING);
+  const std::string bytes = Written(TwoValues(), {local});
+  EXPECT_EQ(bytes, Written(TwoValues(), {SomePattern()}));
+  std::string body = bytes.substr(0, bytes.find("{\"end\""));
+  const std::string name = "\"adapter_name\":\"";
+  ASSERT_NE(body.find(name), std::string::npos);
+  body.insert(body.find(name) + name.size(), "a name");
+  const auto patterns =
+      ReadAll(body + R"({"end":{"patterns":1,"sha256":")" + ToHex(Sha256(body)) + "\"}}\n");
+  ASSERT_TRUE(patterns.ok()) << patterns.status();
+  EXPECT_TRUE(MessageDifferencer::Equals(patterns->front(), SomePattern()));
 }
 
 TEST(PatternFileTest, AnEmptyExportIsOne) {
@@ -168,47 +187,80 @@ TEST(PatternFileTest, LinesThatAreMissingOrTooManyAreNoticed) {
 }
 
 TEST(PatternFileTest, ForeignFilesAreToldApart) {
-  EXPECT_THAT(MessageOf(ReadAll("PNG").status()), HasSubstr("not a file of `ruvd pattern export`"));
-  EXPECT_THAT(MessageOf(ReadAll("{}\n").status()), HasSubstr("not a file of"));
+  for (const std::string bytes : {"PNG", "{}\n", "7\n", "\n", "{\"ruvd_patterns\":1}\n",
+                                  "{\"header\":{}}\n", "{\"pattern\":{}}\n"}) {
+    EXPECT_THAT(MessageOf(ReadAll(bytes).status()),
+                HasSubstr("line 1: this is not a file of `ruvd pattern export`"))
+        << bytes;
+  }
   std::string newer = Written(TwoValues(), {});
-  newer.replace(newer.find(":1"), 2, ":2");
+  newer.replace(newer.find(":1,"), 3, ":2,\"colour\":{\"red\":[1]},");
   EXPECT_THAT(MessageOf(ReadAll(newer).status()), HasSubstr("has version 2"));
+}
+
+TEST(PatternFileTest, AHeaderSaysWhatIsWrongWithIt) {
+  const auto error_of = [](const std::function<void(PatternFileHeader*)>& change) {
+    PatternFileHeader header = TwoValues();
+    change(&header);
+    return MessageOf(ReadAll(Written(header, {})).status());
+  };
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_model_package("aa"); }),
+              HasSubstr("line 1: \"model_package\" is not 64 hexadecimal digits"));
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->clear_node_id(); }),
+              HasSubstr("\"node_id\" is not 64"));
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_dimension(0); }),
+              HasSubstr("\"dimension\" is 0, but must be from 1 to 16384"));
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_dimension(16385); }),
+              HasSubstr("\"dimension\" is 16385"));
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_exported_ms(-1); }),
+              HasSubstr("must not be negative"));
+  std::string unknown = Written(TwoValues(), {});
+  unknown.insert(unknown.find("\"version\""), "\"colour\":1,");
+  EXPECT_THAT(MessageOf(ReadAll(unknown).status()), HasSubstr("colour: Cannot find field"));
 }
 
 TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   using Json = nlohmann::ordered_json;
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPw=="; }),
-              HasSubstr("has 4 bytes, but the first line says 2 values"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAAM"; }), HasSubstr("not base64"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAwH8="; }),
-              HasSubstr("not finite"));
+  const auto embedding = [](const Json& values) {
+    return ErrorOfField("embedding", {{"values", values}});
+  };
+  EXPECT_THAT(embedding({1.0}), HasSubstr("has 1 values, but the first line says 2"));
+  EXPECT_THAT(embedding({1.0, "NaN"}), HasSubstr("not finite"));
+  EXPECT_THAT(embedding({1.0, "-Infinity"}), HasSubstr("not finite"));
+  EXPECT_THAT(embedding({1.0, 1e39}), HasSubstr("embedding.values[1]"));
   // No node stores such values, but `import --check` found nothing wrong with them.
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AAAAAAAAAIA="; }), HasSubstr("all zero"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 3; }), HasSubstr("from 0 to 2"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "dp"; }), HasSubstr("use private or public"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = 1.5; }), HasSubstr("\"quality\" is 1.5"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = "good"; }), HasSubstr("not a number"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["uses"] = -1; }), HasSubstr("\"uses\""));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 1.0; }), HasSubstr("not a whole number"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["id"] = "00"; }), HasSubstr("not 32 hexadecimal"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "secret"; }),
-              HasSubstr("is not private, masked"));
-  EXPECT_THAT(ErrorOf([](Json* j) { j->erase("origin"); }), HasSubstr("\"origin\" is missing"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["colour"] = 1; }), HasSubstr("\"colour\" is not a key"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = Json::array(); }), HasSubstr("is a list"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = Json::object(); }), HasSubstr("is an object"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = nullptr; }), HasSubstr("is null"));
-  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = std::string(257, 'x'); }),
-              HasSubstr("has 257 bytes"));
-  EXPECT_THAT(ErrorOf([](Json* j) { *j = 7; }), HasSubstr("not an object"));
+  EXPECT_THAT(embedding({0.0, -0.0}), HasSubstr("all zero"));
+  EXPECT_THAT(ErrorOfField("adapter", "YWJ!"), HasSubstr("pattern.adapter"));
+  EXPECT_THAT(ErrorOfField("adapter", std::string(1 << 20, '!')), HasSubstr("pattern.adapter"));
+  EXPECT_THAT(ErrorOfField("bank", 3), HasSubstr("from 0 to 2"));
+  EXPECT_THAT(ErrorOfField("tier", "SHARING_TIER_DP"), HasSubstr("nodes of this version store no"));
+  EXPECT_THAT(ErrorOfField("tier", "secret"), HasSubstr("pattern.tier"));
+  EXPECT_THAT(ErrorOfField("tier", 77), HasSubstr("\"tier\" is not"));
+  EXPECT_THAT(ErrorOfField("quality", 1.5), HasSubstr("\"quality\" is 1.5"));
+  EXPECT_THAT(ErrorOfField("quality", "NaN"), HasSubstr("\"quality\" is nan"));
+  EXPECT_THAT(ErrorOfField("quality", "good"), HasSubstr("pattern.quality"));
+  EXPECT_THAT(ErrorOfField("uses", -1), HasSubstr("pattern.uses"));
+  EXPECT_THAT(ErrorOfField("created_ms", -1), HasSubstr("must not be negative"));
+  EXPECT_THAT(ErrorOfField("id", "00"), HasSubstr("\"id\" is not 32 hexadecimal"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["pattern"].erase("origin"); }),
+              HasSubstr("\"origin\" is not 64"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["pattern"].erase("embedding"); }),
+              HasSubstr("has 0 values"));
+  EXPECT_THAT(ErrorOfField("colour", 1), HasSubstr("colour: Cannot find field"));
+  EXPECT_THAT(ErrorOfField("task", Json::array()), HasSubstr("task"));
+  EXPECT_THAT(ErrorOfField("task", Json::object()), HasSubstr("task"));
+  EXPECT_THAT(ErrorOfField("task", std::string(257, 'x')), HasSubstr("has 257 bytes"));
+  EXPECT_THAT(ErrorOf([](Json* j) { *j = 7; }), HasSubstr("must be a message"));
+  EXPECT_THAT(ErrorOf([](Json* j) { j->clear(); }), HasSubstr("neither \"pattern\" nor \"end\""));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["header"] = Json::object(); }), HasSubstr("already set"));
 }
 
 TEST(PatternFileTest, AFileSaysThatAdaptersWereLeftOut) {
   PatternFileHeader header = TwoValues();
   for (const bool without : {false, true}) {
-    header.without_adapters = without;
+    header.set_without_adapters(without);
     std::istringstream in(Written(header, {}));
-    EXPECT_EQ(PatternFileReader::Open(in)->header().without_adapters, without);
+    EXPECT_EQ(PatternFileReader::Open(in)->header().without_adapters(), without);
   }
 }
 
@@ -221,11 +273,11 @@ TEST(PatternFileTest, WhatCannotBeReadIsAnError) {
   EXPECT_THAT(MessageOf(reader.status()), HasSubstr("cannot be read"));
 }
 
-TEST(PatternFileTest, AKeyThatIsThereTwiceIsRefused) {
-  const std::string whole = Written(TwoValues(), {SomePattern()});
-  std::string twice = whole;
-  twice.replace(twice.find("{\"id\""), 1, "{\"bank\":0,");
-  EXPECT_THAT(MessageOf(ReadAll(twice).status()), HasSubstr("\"bank\" occurs twice"));
+TEST(PatternFileTest, ALineThatIsTooLongIsNotParsed) {
+  const std::string whole = Written(TwoValues(), {});
+  const std::string head = whole.substr(0, whole.find('\n') + 1);
+  EXPECT_THAT(MessageOf(ReadAll(head + std::string((12 << 20) + 1, ' ')).status()),
+              HasSubstr("line 2: the line has more than 12582912 bytes"));
 }
 
 }  // namespace

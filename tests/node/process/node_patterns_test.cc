@@ -256,12 +256,12 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
     return absl::OkStatus();
   });
   const auto status = Client().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
-  ASSERT_TRUE(writer
-                  .Begin({.model_package = std::string(64, '0'),
-                          .model_name = "another",
-                          .dimension = status->embedding_dimension(),
-                          .node_id = status->node_id()})
-                  .ok());
+  pattern::v1::PatternFileHeader header;
+  header.set_model_package(std::string(64, '0'));
+  header.set_model_name("another");
+  header.set_dimension(status->embedding_dimension());
+  header.set_node_id(status->node_id());
+  ASSERT_TRUE(writer.Begin(header).ok());
   ASSERT_TRUE(writer.End().ok());
   ASSERT_TRUE(WriteFileAtomically(file, other).ok());
   EXPECT_THAT(Run({"pattern", "import", file}),
@@ -282,12 +282,12 @@ TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
     bytes += piece;
     return absl::OkStatus();
   });
-  ASSERT_TRUE(writer
-                  .Begin({.model_package = status.model_package(),
-                          .model_name = status.model_name(),
-                          .dimension = status.embedding_dimension(),
-                          .node_id = status.node_id()})
-                  .ok());
+  pattern::v1::PatternFileHeader header;
+  header.set_model_package(status.model_package());
+  header.set_model_name(status.model_name());
+  header.set_dimension(status.embedding_dimension());
+  header.set_node_id(status.node_id());
+  ASSERT_TRUE(writer.Begin(header).ok());
   constexpr int kPatterns = 100;
   pattern::v1::Pattern pattern = Lesson(1).pattern();
   pattern.clear_adapter();
