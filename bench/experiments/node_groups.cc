@@ -265,7 +265,8 @@ absl::Status Group::Settle() {
   do {
     std::this_thread::sleep_for(kAskEvery);
     ASSIGN_OR_RETURN(rounds, Rounds());
-    result_.agreed = Agree(rounds);
+    // A question that meets the begin of a round sees two states.
+    result_.agreed = result_.agreed || Agree(rounds);
     settled = result_.agreed && AllJudged(rounds, result_.first_round + options_.rounds - 1);
   } while (!settled && Clock::now() - begin < seconds(kRounds * options_.round_seconds));
   for (size_t node = 0; node < size(); ++node) {

@@ -66,7 +66,7 @@ struct GroupResult {
   size_t members = 0;  // at the start
   uint64_t first_round = 0;
   uint64_t last_round = 0;   // that ran when learning paused
-  bool agreed = false;       // all nodes had one state then
+  bool agreed = false;       // all nodes had one state at a time since then
   double start_seconds = 0;  // until all nodes served and were linked
   double seconds = 0;        // until all had stopped
 };
