@@ -116,11 +116,12 @@ absl::Status Database::Impl::CheckSchema() {
   if (!stored) {
     ASSIGN_OR_RETURN(const auto old, GetRaw(ColumnFamily::kDefault, kSchemaRowOf01));
     if (old) {
-      return Error(absl::StatusCode::kFailedPrecondition, reasons::kSchemaTooOld,
-                   "the store in {} was written by ruvd 0.1, whose stores this ruvd does not read; "
-                   "export its patterns with ruvd 0.1 (`ruvd pattern export`), start this ruvd "
-                   "with an empty data folder and import them (`ruvd pattern import`)",
-                   options_.path);
+      return Error(
+          absl::StatusCode::kFailedPrecondition, reasons::kSchemaTooOld,
+          "the store in {} was written by ruvd 0.1, whose stores and exports this ruvd does "
+          "not read; keep ruvd 0.1 for it, or start this ruvd with an empty data folder "
+          "and teach it again (`ruvd learn add`)",
+          options_.path);
     }
     return WriteSchemaOfNewStore();
   }

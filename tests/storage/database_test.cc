@@ -196,7 +196,7 @@ TEST_F(DatabaseTest, RefusesAStoreOfVersion01AndSaysWhatToDo) {
   const auto refused = Database::Open(Options());
   EXPECT_EQ(ReasonOf(refused.status()), reasons::kSchemaTooOld);
   EXPECT_THAT(MessageOf(refused.status()), HasSubstr("was written by ruvd 0.1"));
-  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("`ruvd pattern export`"));
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("an empty data folder"));
 }
 
 TEST_F(DatabaseTest, RefusesADamagedOrMissingFormatRow) {
