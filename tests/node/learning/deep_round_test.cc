@@ -47,6 +47,21 @@ class DeepRoundTest : public DeepRoundFixture {
     const auto state = inference::train::DecodeRunState(AsBytes((*checkpoint)->run));
     return state.ok() ? state->step : 0;
   }
+  // What the process does that is killed: it trains in the folder of the test that kills it.
+  void TrainUntilKilled(const std::filesystem::path& folder) {
+    shared_folder_ = folder;
+    Open();
+    // Only one process at a time opens a store, so a file says how far this one is.
+    cancelled_ = [this, told = false]() mutable {
+      clock_.Advance(Duration(1));
+      if (!told && StepOfCheckpoint() >= 2) {
+        told = WriteFileAtomically((shared_folder_ / kToldFile).string(), "").ok();
+      }
+      return false;
+    };
+    const auto round = Begin(5);
+    EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  }
 };
 
 TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionForAllRequests) {
@@ -132,35 +147,20 @@ TEST_F(DeepRoundTest, ARoundThatWasInterruptedGoesOnBitForBit) {
   EXPECT_EQ(ServedId(), id);
 }
 
-// The child process of the test below, which kills it; it does nothing without that test.
-TEST_F(DeepRoundTest, DISABLED_TrainsUntilItIsKilled) {
-  const char* const folder = std::getenv(kFolderVariable);
-  ASSERT_NE(folder, nullptr);
-  Close();
-  shared_folder_ = folder;
-  Open();
-  options_.steps = kStepsOfChild;
-  // Only one process at a time opens a store, so a file says how far this one is.
-  cancelled_ = [this, told = false]() mutable {
-    clock_.Advance(Duration(1));
-    if (!told && StepOfCheckpoint() >= 2) {
-      told = WriteFileAtomically((shared_folder_ / kToldFile).string(), "").ok();
-    }
-    return false;
-  };
-  const auto round = Begin(5);
-  EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
-}
-
+// The test runs itself in a second process, whose environment names the folder of the first.
 TEST_F(DeepRoundTest, AProcessThatIsKilledCostsNothing) {
   options_.steps = kStepsOfChild;
   Close();
-  ASSERT_EQ(::setenv(kFolderVariable, folder_.c_str(), 1), 0);
+  if (const char* const folder = std::getenv(kFolderVariable); folder != nullptr) {
+    TrainUntilKilled(folder);
+    return;
+  }
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    ::execl("/proc/self/exe", "node_tests", "--gtest_also_run_disabled_tests",
-            "--gtest_filter=DeepRoundTest.DISABLED_TrainsUntilItIsKilled", nullptr);
+    ::setenv(kFolderVariable, folder_.c_str(), 1);
+    ::execl("/proc/self/exe", "learning_tests",
+            "--gtest_filter=DeepRoundTest.AProcessThatIsKilledCostsNothing", nullptr);
     ::_exit(1);
   }
   int status = 0;

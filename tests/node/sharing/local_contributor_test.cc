@@ -22,6 +22,7 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "storage/reasons.h"
+#include "storage/similarity/cosine.h"
 #include "tests/node/sharing/local_contributor_fixture.h"
 
 namespace ruvd::sharing {
@@ -53,19 +54,6 @@ TEST_F(LocalContributorTest, OpenDeltasAreTrainedOnWhatMayLeave) {
   EXPECT_NE(Made(ConsentTier::kPublic).contribution.floats, made.contribution.floats);
 }
 
-// Returns the cosine of the angle between two changes.
-double CosineOf(const Contribution& a, const Contribution& b) {
-  double dot = 0;
-  double squares_a = 0;
-  double squares_b = 0;
-  for (size_t i = 0; i < a.floats.size(); ++i) {
-    dot += double{a.floats[i]} * double{b.floats[i]};
-    squares_a += double{a.floats[i]} * double{a.floats[i]};
-    squares_b += double{b.floats[i]} * double{b.floats[i]};
-  }
-  return dot / std::sqrt(squares_a * squares_b);
-}
-
 TEST_F(LocalContributorTest, TrainingRoundsFactorsWhereThatIsFaster) {
   if (inference::Kernels().rounded == nullptr) {
     GTEST_SKIP() << "this machine has no fast products of bfloat16";
@@ -81,7 +69,7 @@ TEST_F(LocalContributorTest, TrainingRoundsFactorsWhereThatIsFaster) {
   }
   ASSERT_EQ(rounded.floats.size(), exact.floats.size());
   EXPECT_NE(rounded.floats, exact.floats);
-  EXPECT_GT(CosineOf(rounded, exact), 0.98);
+  EXPECT_GT(storage::CosineSimilarity(rounded.floats, exact.floats).value_or(0), 0.98F);
 }
 
 // Found by review: `ruvd learn pause` stopped this node's own training only.
