@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -17,6 +18,8 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/learner/cluster_rounds.h"
+#include "federation/learner/contribution.h"
 #include "node/client/client.h"
 #include "privacy/reasons.h"
 #include "ruvd/admin/v1/admin.pb.h"
@@ -111,6 +114,27 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   EXPECT_GT(RoundsOf(0).own_contributions(), 0U);
   EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
   EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
+}
+
+// Experiments with members that lie do this; the lie takes part as every contribution does.
+TEST_F(NodeRoundsTest, WhatAnEditMakesOfAContributionIsGiven) {
+  tuning_.edit_contribution = [](const federation::Contribution& own,
+                                 const federation::ClusterRounds&) {
+    federation::Contribution edited = own;
+    std::ranges::fill(edited.floats, 0.0F);
+    edited.floats.front() = 0.25F;
+    return edited;
+  };
+  Start();
+  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+  GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
+  admin::v1::RoundsStatus rounds;
+  ASSERT_TRUE(WaitUntil([&] {
+    rounds = RoundsOf(0);
+    return rounds.parts_size() == 1;
+  })) << rounds.DebugString();
+  EXPECT_EQ(rounds.parts(0).origin(), StatusOf(0).node_id());
+  EXPECT_FLOAT_EQ(rounds.parts(0).norm(), 0.25F);
 }
 
 // The noise would hide what two nodes with few lessons learn, so nothing is charged and nothing
