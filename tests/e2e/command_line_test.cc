@@ -13,7 +13,7 @@ using CommandLine = ClusterTest;
 using ::testing::HasSubstr;
 
 TEST_F(CommandLine, TalksToANodeUntilItStops) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const Output status = Ruvd(0, {"status"});
   EXPECT_EQ(status.code, 0) << status.errors;
   EXPECT_THAT(status.text, HasSubstr(node(0).id));
@@ -27,7 +27,7 @@ TEST_F(CommandLine, TalksToANodeUntilItStops) {
 }
 
 TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const Output verb = Ruvd(0, {"statsu"});
   EXPECT_EQ(verb.code, static_cast<int>(ExitCode::kUsage));
   EXPECT_THAT(verb.errors, HasSubstr("status"));  // the verb that was probably meant

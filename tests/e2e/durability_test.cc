@@ -13,7 +13,7 @@ namespace {
 using Durability = ClusterTest;
 
 TEST_F(Durability, AcknowledgedPatternsSurviveAKill) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const double before = Loss(0, TourLessons()[0]);
   std::vector<std::string> acknowledged;
   for (const TourLesson& lesson : TourLessons()) {
@@ -35,7 +35,7 @@ TEST_F(Durability, AcknowledgedPatternsSurviveAKill) {
 }
 
 TEST_F(Durability, AStreamEndsBeforeItsNodeStops) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   std::promise<void> started;
   inference::v1::Finished finished;
   absl::Status streamed;
@@ -65,7 +65,7 @@ TEST_F(Durability, AStreamEndsBeforeItsNodeStops) {
 }
 
 TEST_F(Durability, MembersNoticeAKillAndAReturn) {
-  StartCluster(2);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(2));
   AwaitMembers(0, 2);
   Stop(1, SIGKILL);
   AwaitMembers(0, 1);

@@ -11,7 +11,7 @@ namespace {
 using Learning = ClusterTest;
 
 TEST_F(Learning, OneCorrectionServesItsPrompt) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const TourLesson& lesson = TourLessons()[0];
   const double before = Loss(0, lesson);
   const std::string pattern = Teach(0, lesson);
@@ -25,7 +25,7 @@ TEST_F(Learning, OneCorrectionServesItsPrompt) {
 }
 
 TEST_F(Learning, UndoTakesACorrectionBack) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const TourLesson& lesson = TourLessons()[0];
   const double before = Loss(0, lesson);
   ASSERT_FALSE(Teach(0, lesson).empty());
@@ -36,7 +36,7 @@ TEST_F(Learning, UndoTakesACorrectionBack) {
 }
 
 TEST_F(Learning, PausedNodesLearnAfterTheyResume) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   ASSERT_EQ(Ruvd(0, {"learn", "pause"}).code, 0);
   const auto finished = Complete(client(0), TourLessons()[0].prompt, nullptr);
   ASSERT_TRUE(finished.ok()) << finished.status();

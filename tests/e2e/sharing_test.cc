@@ -15,7 +15,7 @@ namespace {
 using Sharing = ClusterTest;
 
 TEST_F(Sharing, NothingLeavesWithoutConsent) {
-  StartCluster(2);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(2));
   AwaitMembers(0, 2);
   ASSERT_FALSE(Teach(0, TourLessons()[0]).empty());
   const auto status = client(1).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
@@ -28,7 +28,7 @@ TEST_F(Sharing, NothingLeavesWithoutConsent) {
 }
 
 TEST_F(Sharing, APeerLearnsAfterConsentAndForgetsAfterIt) {
-  StartCluster(2);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(2));
   AwaitMembers(0, 2);
   const TourLesson& lesson = TourLessons()[0];
   const double before = Loss(1, lesson);
@@ -56,7 +56,7 @@ TEST_F(Sharing, APeerLearnsAfterConsentAndForgetsAfterIt) {
 }
 
 TEST_F(Sharing, ForgedAndReplayedEnvelopesAreCounted) {
-  StartCluster(1);
+  ASSERT_NO_FATAL_FAILURE(StartCluster(1));
   const auto probe = LinkProbe::Open(node(0).federation, cluster().authority(), Model());
   ASSERT_TRUE(probe.ok()) << probe.status();
   const auto expect_refusal = [&](const char* reason, const absl::Status& sent) {

@@ -18,7 +18,6 @@
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/config/config.h"
-#include "node/local/demo/ports.h"
 #include "node/local/limits.h"
 #include "node/terminal/limits.h"
 #include "privacy/sodium.h"
@@ -132,9 +131,9 @@ absl::Status DemoCluster::AddNode(int index) {
   config.node.data_dir = node.data_dir;
   config.model.path = options_.model;
   // Ports are chosen before the start, so that a node has the same addresses after a restart.
-  ASSIGN_OR_RETURN(const uint16_t api, FreePort(wanted(kUsualApiPort)));
-  ASSIGN_OR_RETURN(const uint16_t link, FreePort(wanted(kUsualApiPort + 1)));
-  ASSIGN_OR_RETURN(const uint16_t metrics, FreePort(wanted(kUsualMetricsPort)));
+  ASSIGN_OR_RETURN(const uint16_t api, ports_.Take(wanted(kUsualApiPort)));
+  ASSIGN_OR_RETURN(const uint16_t link, ports_.Take(wanted(kUsualApiPort + 1)));
+  ASSIGN_OR_RETURN(const uint16_t metrics, ports_.Take(wanted(kUsualMetricsPort)));
   config.api.listen = Loopback(api);
   config.federation.listen = Loopback(link);
   config.metrics.listen = Loopback(metrics);

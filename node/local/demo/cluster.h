@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/local/demo/child_process.h"
+#include "node/local/demo/ports.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd::cli {
@@ -81,6 +82,7 @@ class DemoCluster {
   Options options_;
   std::string folder_;
   privacy::ClusterAuthority authority_;
+  FreePorts ports_;
   std::vector<DemoNode> nodes_;
 };
 

@@ -123,7 +123,7 @@ TEST_F(CliCommandTest, UnknownVerbsAndMissingArgumentsAreUsageErrors) {
 }
 
 TEST_F(CliCommandTest, NobodyListeningIsNotReadyAndSaysWhatToStart) {
-  auto port = cli::FreePort(0);
+  auto port = cli::FreePorts().Take(0);
   ASSERT_TRUE(port.ok());
   const std::string server = "127.0.0.1:" + std::to_string(*port);
   EXPECT_EQ(Run({"run", "hello", "--server", server}), 3);

@@ -102,13 +102,20 @@ TEST_F(CliProcessTest, DestructionKills) {
   EXPECT_EQ(::kill(pid, 0), -1);
 }
 
-TEST_F(CliProcessTest, FreePortsAreFree) {
-  auto any = cli::FreePort(0);
-  ASSERT_TRUE(any.ok());
-  EXPECT_GT(*any, 1023);
-  auto same = cli::FreePort(*any);
-  ASSERT_TRUE(same.ok());
-  EXPECT_EQ(*same, *any);
+// A port of the range for outgoing connections could be taken by any other program before the
+// node binds it.
+TEST_F(CliProcessTest, FreePortsDifferAndAreNotThoseOfOutgoingConnections) {
+  cli::FreePorts ports;
+  auto first = ports.Take(0);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_GT(*first, 1023);
+  EXPECT_LT(*first, 32768);
+  auto second = ports.Take(0);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(*second, *first);
+  auto same = ports.Take(*first);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(*same, *first);
 }
 
 TEST_F(CliProcessTest, TheLastResponseIsRemembered) {
