@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,6 +49,7 @@ nlohmann::json KeyOf(const FederateWorld& world, const FederationRun& run,
                         {"honest", run.honest},
                         {"attack", run.attackers > 0 ? s.attack : "none"},
                         {"attackers", run.attackers},
+                        {"participation", s.participation},
                         {"tier", TierName(run.tier)},
                         {"products", ProductsName()},
                         {"seed", s.seed}};
@@ -208,21 +210,37 @@ class Federation {
     return Attack(attack, honest, run_.attackers, random);
   }
 
-  absl::StatusOr<std::vector<RoundContribution>> Separately() {
-    std::vector<Contribution> sent;
-    std::vector<std::vector<float>> honest;
+  // Returns the honest nodes that contribute to the round: at least one, because attackers make
+  // their lies of what the others give.
+  std::vector<size_t> Participants() const {
+    Random random(Random(run_.settings.seed).Next() + 2 * round() + 1);
+    std::vector<size_t> participants;
     for (size_t number = 0; number < run_.honest; ++number) {
+      if (random.Bernoulli(run_.settings.participation)) {
+        participants.push_back(number);
+      }
+    }
+    if (participants.empty()) {
+      participants.push_back(random.Below(run_.honest));
+    }
+    return participants;
+  }
+
+  absl::StatusOr<std::vector<RoundContribution>> Separately() {
+    std::map<size_t, Contribution> sent;  // by the number of the node
+    std::vector<std::vector<float>> honest;
+    for (const size_t number : Participants()) {
       ASSIGN_OR_RETURN(Contribution contribution, ContributionOf(number));
       honest.push_back(FlatValues(contribution, plan_));
-      sent.push_back(std::move(contribution));
+      sent.emplace(number, std::move(contribution));
     }
     ASSIGN_OR_RETURN(const auto lies, Lies(honest));
-    for (const std::vector<float>& lie : lies) {
-      sent.push_back(LieLike(sent.front(), lie, plan_));
+    for (size_t i = 0; i < lies.size(); ++i) {
+      sent.emplace(run_.honest + i, LieLike(sent.begin()->second, lies[i], plan_));
     }
     std::vector<RoundContribution> received;
-    for (size_t number = 0; number < sent.size(); ++number) {
-      const std::string bytes = EncodeContribution(sent[number], plan_);
+    for (const auto& [number, contribution] : sent) {
+      const std::string bytes = EncodeContribution(contribution, plan_);
       const privacy::NodeId& origin = nodes_[number]->id();
       RoundContribution& one = received.emplace_back();
       one.id = Sha256({origin, AsBytes(bytes)});

@@ -63,6 +63,15 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
                   "none, sign-flip, alie, min-max, gaussian, free-rider, ipm, ... (bench/robust)")
       ->capture_default_str();
   app->add_option("--attackers", s->attackers, "the last nodes")->capture_default_str();
+  app->add_option("--participation", s->participation,
+                  "the chance that an honest node contributes to a round; attackers always do")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  app->add_option(
+         "--quorum", s->quorum,
+         "of the nodes of the last rounds: a round of fewer makes a shorter step; 0: every "
+         "round makes a whole one; default: that of a node")
+      ->check(CLI::Range(0.0, 1.0));
   app->add_option("--strategy", s->strategy)
       ->check(CLI::IsMember({"timestep", "schedule", "hybrid"}))
       ->capture_default_str();
@@ -187,6 +196,11 @@ void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
 
 absl::Status CheckSettings(const FederateSettings& settings) {
   RETURN_IF_ERROR(CheckAttackers(settings));
+  if (settings.participation < 1 && settings.tier == "masked") {
+    return Invalid(
+        "--participation is for the tiers public and dp, because all nodes of a masked sum give "
+        "their shares; leave it out");
+  }
   return CheckTier(settings);
 }
 
@@ -208,6 +222,7 @@ absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
   config.federation.strategy = settings.strategy;
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, node::LearnerPlanOf(config, shape));
   plan.rule = settings.rule;
+  plan.quorum = settings.quorum.value_or(plan.quorum);
   plan.outer = OuterOf(settings, plan.outer);
   const auto given = [](auto value, auto* to) { *to = value > 0 ? value : *to; };
   given(static_cast<uint32_t>(settings.steps), &plan.local.steps);

@@ -39,6 +39,8 @@ struct FederateSettings {
 
   std::string attack = "none";
   size_t attackers = 1;
+  double participation = 1;      // the chance that an honest node contributes to a round
+  std::optional<double> quorum;  // of the nodes of the last rounds; nullopt: that of a node
 
   std::string strategy = "timestep";
   std::string rule = "default";

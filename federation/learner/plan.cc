@@ -78,6 +78,9 @@ absl::Status CheckAggregation(const LearnerPlan& plan) {
   if (RuleByName(plan.rule, plan.faulty) == nullptr) {
     return Invalid(fmt::format("there is no rule \"{}\"", plan.rule));
   }
+  if (!(plan.quorum >= 0) || !(plan.quorum <= 1)) {
+    return Invalid(fmt::format("quorum is {}, not 0 to 1", plan.quorum));
+  }
   if (!(plan.max_norm > 0) || !(plan.max_norm <= limits::kMaxContributionNorm)) {
     return Invalid(fmt::format("max_norm is {}, not above 0 and at most {}", plan.max_norm,
                                limits::kMaxContributionNorm));
@@ -171,6 +174,7 @@ Digest LearnerPlan::Id() const {
   writer.Write(static_cast<uint8_t>(kind)).Write(round_ms).Write(window);
   WriteStrategy(strategy, writer);
   writer.Write(static_cast<uint8_t>(rule.size())).WriteText(rule).Write(faulty);
+  writer.Write(quorum);
   WriteOuter(outer, writer);
   writer.Write(max_norm);
   for (const uint16_t share : schedule) {

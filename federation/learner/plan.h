@@ -50,8 +50,11 @@ struct LearnerPlan {
   StrategyOptions strategy;
   std::string rule = "default";  // RuleByName; there is never an own update
   double faulty = 0.25;          // share of contributions against which the rule defends
-  OuterOptions outer;            // kPlain is the mean; kMomentum; kAdam is FedAdam
-  double max_norm = 16;          // of one contribution; longer ones are scaled down
+  // The share of the nodes with a part in the last `window` rounds that must contribute. A round of
+  // fewer makes a step that is shorter in proportion; 0: every round makes a whole step
+  double quorum = 0.5;
+  OuterOptions outer;    // kPlain is the mean; kMomentum; kAdam is FedAdam
+  double max_norm = 16;  // of one contribution; longer ones are scaled down
   // What contributions of private tiers say that they trained on: it depends on no lesson
   TimestepHistogram schedule = EvenHistogram();
 

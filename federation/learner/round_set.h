@@ -62,6 +62,7 @@ struct RoundReport {
   std::vector<Part> parts;           // by origin
   std::vector<size_t> contributors;  // by bank: contributions with a weight
   size_t verdicts = 0;               // that counted: one of each judge
+  double step = 1;  // the share of a whole step that it made: below 1 without a quorum
 };
 
 }  // namespace ruvd::federation

@@ -223,6 +223,7 @@ class Step {
       Add(*one, std::move(refused));
     }
     CompareSchedules();
+    step_ = ShareOfStep();
   }
 
   void Apply() {
@@ -236,6 +237,7 @@ class Step {
       part.cosine = square * length > 0 ? product / std::sqrt(square * length) : 0;
     }
     report_.verdicts = judges_.size();
+    report_.step = step_;
     RecordParticipants();
     state_.round = round_;
   }
@@ -332,6 +334,27 @@ class Step {
     }
   }
 
+  // Returns how much of a whole step the round makes. The contributions of few say little about
+  // what the others would have given, and no rule can tell a lie among them.
+  double ShareOfStep() const {
+    std::set<privacy::NodeId> active;
+    for (const auto& [node, newest] : state_.last_part) {
+      if (newest + plan_.window >= round_) {
+        active.insert(node);
+      }
+    }
+    size_t given = 0;
+    for (const Counted& one : counted_) {
+      const std::vector<privacy::NodeId> single = {one.source->origin};
+      const std::vector<privacy::NodeId>& nodes =
+          one.source->members.empty() ? single : one.source->members;
+      active.insert(nodes.begin(), nodes.end());
+      given += nodes.size();
+    }
+    const double quorum = plan_.quorum * static_cast<double>(active.size());
+    return quorum > static_cast<double>(given) ? static_cast<double>(given) / quorum : 1;
+  }
+
   uint64_t StalenessOf(const Counted& one) const {
     return round_ - 1 - one.contribution().base_round;
   }
@@ -374,7 +397,8 @@ class Step {
     CombineByStrategy(plan_.strategy, *rule_, {.updates = updates, .weights = weights}, schedules,
                       delta);
     for (float& value : delta) {
-      value = value == 0 ? 0.0F : value;  // minima and maxima of 0 and -0 depend on the machine
+      // Minima and maxima of 0 and -0 depend on the machine.
+      value = value == 0 ? 0.0F : static_cast<float>(step_ * value);
     }
     Move(bank, delta, VarianceOf(counted, weights));
     for (size_t i = 0; i < counted.size(); ++i) {
@@ -400,10 +424,12 @@ class Step {
     auto optimizer = OuterOptimizer::Restore(plan_.values_per_bank, plan_.outer,
                                              std::move(state_.optimizers[bank]));
     RUVD_CHECK(optimizer.ok());
-    OuterOptimizer::Proposal proposal = optimizer->Propose(delta, variance);
+    OuterOptimizer::Proposal proposal = optimizer->Propose(delta, variance * step_ * step_);
+    // The length of Adam's moves does not follow from that of the delta.
+    const double share = plan_.outer.kind == OuterOptions::Kind::kAdam ? step_ : 1;
     std::vector<float>& values = state_.values[bank];
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] += proposal.move[i];
+      values[i] += static_cast<float>(share * proposal.move[i]);
     }
     state_.optimizers[bank] = std::move(proposal.state);
   }
@@ -447,6 +473,7 @@ class Step {
   std::map<privacy::NodeId, std::set<Digest>> drawn_;
   std::set<privacy::NodeId> judges_;  // of contributions that count
   std::vector<Counted> counted_;      // by origin
+  double step_ = 1;                   // as RoundReport::step
   // By part: squared norm, product with the result, and squared norm of the result
   std::map<size_t, std::tuple<double, double, double>> results_;
 };

@@ -81,6 +81,7 @@ void RoundLearning::WriteVerdicts(admin::v1::RoundsStatus* view) {
   if (const federation::RoundReport* const report = rounds_->NewestReport()) {
     view->set_combined_round(report->round);
     view->set_verdicts(static_cast<uint32_t>(report->verdicts));
+    view->set_combined_step(report->step);
     for (const federation::RoundReport::Part& part : report->parts) {
       admin::v1::RoundPart& shown = *view->add_parts();
       shown.set_origin(ToHex(part.origin));

@@ -65,10 +65,18 @@ std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
 }
 
 std::string Combined(const admin::v1::RoundsStatus& rounds) {
-  return rounds.combined_round() == 0
-             ? "no round that is not settled"
-             : fmt::format("round {}, of {} contribution(s) and {} verdict(s)",
-                           rounds.combined_round(), rounds.parts_size(), rounds.verdicts());
+  if (rounds.combined_round() == 0) {
+    return "no round that is not settled";
+  }
+  const std::string line =
+      fmt::format("round {}, of {} contribution(s) and {} verdict(s)", rounds.combined_round(),
+                  rounds.parts_size(), rounds.verdicts());
+  return rounds.combined_step() < 1
+             ? line + fmt::format(
+                          "; {:.0f} % of a whole step, because fewer than half of the "
+                          "active nodes contributed",
+                          100 * rounds.combined_step())
+             : line;
 }
 
 // Describes what one contribution counted in the newest round.

@@ -200,6 +200,86 @@ TEST(RoundWeights, TheDefaultRuleOutvotesALiar) {
   EXPECT_NEAR(After(plan, 1, set).values[0][0], 0.5, 1e-6);
 }
 
+// One contribution says little about what the others would have given, and if it is a lie, no rule
+// finds that out.
+TEST(RoundWeights, ARoundWithoutAQuorumMakesAShorterStep) {
+  LearnerPlan plan = DeltaPlan();
+  Contributions set;
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  set.push_back(Filled(plan, 2, 5, 0.6F));
+  std::vector<RoundReport> reports;
+  EXPECT_NEAR(After(plan, 2, set, {}, &reports).values[0][0], 0.5 + 0.6 / 3, 1e-6);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].step, 1) << "all of six";
+  EXPECT_NEAR(reports[1].step, 1.0 / 3, 1e-12) << "one of six, of which three are a quorum";
+  plan.quorum = 0;
+  set.clear();
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  set.push_back(Filled(plan, 2, 5, 0.6F));
+  EXPECT_NEAR(After(plan, 2, set).values[0][0], 0.5 + 0.6, 1e-6) << "each round is a whole step";
+}
+
+TEST(RoundWeights, AQuorumIsOfTheNodesOfTheWindow) {
+  const LearnerPlan plan = DeltaPlan();
+  const uint64_t later = 1 + plan.window;
+  const auto moved_at = [&plan](uint64_t round) {
+    Contributions set;
+    for (size_t node = 0; node < 4; ++node) {
+      set.push_back(Filled(plan, 1, node, 0.5F));
+    }
+    set.push_back(Filled(plan, round, 3, 0.6F));
+    return After(plan, round, set).values[0][0] - 0.5;
+  };
+  EXPECT_NEAR(moved_at(later), 0.6 / 2, 1e-6) << "four had a part within the window";
+  EXPECT_NEAR(moved_at(later + 1), 0.6, 1e-6) << "those who left long ago do not count";
+}
+
+// Half of six are enough, and a sum counts as all of its members.
+TEST(RoundWeights, AQuorumMakesAWholeStep) {
+  const LearnerPlan plan = DeltaPlan();
+  Contributions set;
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  for (size_t node = 0; node < 3; ++node) {
+    set.push_back(Filled(plan, 2, node, 0.5F));
+  }
+  EXPECT_NEAR(After(plan, 2, set).values[0][0], 1, 1e-6);
+}
+
+// The length of Adam's moves does not follow from that of the delta.
+TEST(RoundWeights, AdamAlsoMovesLessWithoutAQuorum) {
+  LearnerPlan plan = GradientPlan();
+  ASSERT_EQ(plan.outer.kind, federation::OuterOptions::Kind::kAdam);
+  plan.rule = "mean";
+  Random random(4);
+  Contributions set;
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(SomeContribution(plan, 1, node, "some", random));
+  }
+  set.push_back(SomeContribution(plan, 2, 5, "one", random));
+  const auto second_move = [&](double quorum) {
+    plan.quorum = quorum;
+    Contributions same = set;
+    for (RoundContribution& one : same) {
+      one.contribution.plan = plan.Id();
+    }
+    const Contributions first(same.begin(), same.end() - 1);
+    const auto before = After(plan, 1, first).values[0];
+    const auto after = After(plan, 2, same).values[0];
+    double square = 0;
+    for (size_t i = 0; i < after.size(); ++i) {
+      square += (double{after[i]} - before[i]) * (double{after[i]} - before[i]);
+    }
+    return std::sqrt(square);
+  };
+  EXPECT_LT(second_move(0.5), 0.5 * second_move(0));
+}
+
 // FedAdam subtracts the variance of the noise that contributions name.
 TEST(RoundWeights, NoiseIsTakenOffTheSecondMoment) {
   const LearnerPlan plan = GradientPlan();
