@@ -351,7 +351,9 @@ class Step {
       active.insert(nodes.begin(), nodes.end());
       given += nodes.size();
     }
-    const double quorum = plan_.quorum * static_cast<double>(active.size());
+    // More than the limit never count, however many contribute.
+    const double quorum = std::min(plan_.quorum * static_cast<double>(active.size()),
+                                   static_cast<double>(limits::kMaxContributions));
     return quorum > static_cast<double>(given) ? static_cast<double>(given) / quorum : 1;
   }
 

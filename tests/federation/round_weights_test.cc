@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "federation/learner/rounds.h"
+#include "federation/limits.h"
 #include "tests/federation/learner_fixture.h"
 
 namespace ruvd::test {
@@ -249,6 +250,25 @@ TEST(RoundWeights, AQuorumMakesAWholeStep) {
     set.push_back(Filled(plan, 2, node, 0.5F));
   }
   EXPECT_NEAR(After(plan, 2, set).values[0][0], 1, 1e-6);
+}
+
+// Of a crowd only kMaxContributions count in a round, and they are enough.
+TEST(RoundWeights, ACrowdAlwaysHasAQuorum) {
+  LearnerPlan plan = DeltaPlan();
+  plan.boundaries = {};
+  plan.values_per_bank = 1;
+  plan.rule = "mean";
+  constexpr uint64_t kRounds = 5;
+  Contributions set;
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    for (size_t node = 0; node < 600; ++node) {
+      set.push_back(Filled(plan, round, node, 0.5F));
+    }
+  }
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, kRounds, set, {}, &reports);
+  ASSERT_GT(state.last_part.size(), 2 * federation::limits::kMaxContributions);
+  EXPECT_EQ(reports.back().step, 1);
 }
 
 // The length of Adam's moves does not follow from that of the delta.
