@@ -32,14 +32,14 @@ constexpr uint64_t kAnyRound = std::numeric_limits<uint64_t>::max();
 
 // The worked examples of docs/wire-format.md; the bytes and the ids come from Python's struct.
 constexpr char kDeltaExample[] =
-    "0100010100692ebfd36a5b00905fd66195b516e817e3b54bfbf1ef8d38a5b1fa"
-    "8cc26509e2090000000000000008000000000000003333333333333333333333"
+    "0100010100b09923a0b3af90388c741d4836e5b0eb709930450c95f810778be0"
+    "19b2667743090000000000000008000000000000003333333333333333333333"
     "3333333333333333333333333333333333333333339a199a199a199a199a1999"
     "19991999199919991901000100000001010000803f00000000000000bf000080"
     "3e";
 constexpr char kSumExample[] =
-    "0100020302cfe3e7fdf2aed53ffd6208314c56b0c3b25862717d48d47fcb0555"
-    "b6523b8c5c090000000000000008000000000000000000000000000000000000"
+    "01000203022ebc196c6c9e0a3597e299449bc8fcee080e8f1d7d7b2a6fc18738"
+    "1c5ffb438f090000000000000008000000000000000000000000000000000000"
     "0000000000000000000000000000000000000000009a199a199a199a199a1999"
     "19991999199919991904f70002000002000105000000fbffffff00000000409c"
     "0000010000000200000003000000fcffffff";
@@ -66,7 +66,7 @@ LearnerPlan ExamplePlan(ContributionKind kind) {
 
 TEST(Contribution, OfADeltaIsTheWorkedExample) {
   const LearnerPlan plan = ExamplePlan(ContributionKind::kDelta);
-  EXPECT_EQ(ToHex(plan.Id()), "692ebfd36a5b00905fd66195b516e817e3b54bfbf1ef8d38a5b1fa8cc26509e2");
+  EXPECT_EQ(ToHex(plan.Id()), "b09923a0b3af90388c741d4836e5b0eb709930450c95f810778be019b2667743");
   Contribution delta{.plan = plan.Id(),
                      .round = 9,
                      .base_round = 8,
@@ -84,7 +84,7 @@ TEST(Contribution, OfADeltaIsTheWorkedExample) {
 
 TEST(Contribution, OfASumIsTheWorkedExample) {
   const LearnerPlan plan = ExamplePlan(ContributionKind::kGradient);
-  EXPECT_EQ(ToHex(plan.Id()), "cfe3e7fdf2aed53ffd6208314c56b0c3b25862717d48d47fcb0555b6523b8c5c");
+  EXPECT_EQ(ToHex(plan.Id()), "2ebc196c6c9e0a3597e299449bc8fcee080e8f1d7d7b2a6fc187381c5ffb438f");
   const std::vector<int32_t> units = {5, -5, 0, 40'000, 1, 2, 3, -4};
   const auto sum = ContributionOfSum(plan, 9, units, 4);
   ASSERT_TRUE(sum.ok()) << sum.status();

@@ -267,7 +267,7 @@ TEST(RoundWeights, ACrowdAlwaysHasAQuorum) {
   }
   std::vector<RoundReport> reports;
   const GlobalState state = After(plan, kRounds, set, {}, &reports);
-  ASSERT_GT(state.last_part.size(), 2 * federation::limits::kMaxContributions);
+  ASSERT_GT(state.last_part.size(), 2 * limits::kMaxContributions);
   EXPECT_EQ(reports.back().step, 1);
 }
 
