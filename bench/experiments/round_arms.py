@@ -30,11 +30,13 @@ from round_model import LENGTH, Network, corrupt
 
 GIVEN, CLAMP = 32, 4.0
 MAX_NORM = 16.0  # of one contribution
+WINDOW = 16  # rounds of which a node has to have a part in one to count for the quorum
+FADES = (0.7, 0.85)  # of the running means of the rounds' cores, which variants are
 
 GROUP = dict(name="", kind="delta", rounds=20, steps=12, batch=8, nodes=6, lessons=2000, given=0, seed=1,
              frame="",  # or public, domains: a frame made of such texts instead of the shipped one
              replay=0, pool=256,  # delta: public pieces in every batch, out of so many
-             variants=False,  # whether shrunk cores and the mean of the last half of rounds are scored
+             variants=False,  # whether shrunk cores and means of the rounds' cores are scored
              rate=0.0,  # gradient: probability with which a lesson is in a sample
              checks=[])  # rounds after which the global core is scored
 ARM = dict(
@@ -47,7 +49,9 @@ ARM = dict(
     ewc=0.0,  # weight of the Fisher information of public text (of whole sequences) around the frozen model
     outer="plain", step=1.0, momentum=0.9, beta1=0.9, beta2=0.99, epsilon=1e-3,
     tier="masked", privacy=8.0, clip=2.0,  # gradient; privacy 0: no noise
-    nominal=0.0)  # divisor of a node's sum; 0: its expected sample
+    nominal=0.0,  # divisor of a node's sum; 0: its expected sample
+    participation=1.0,  # the chance that a node contributes to a round; the same coins in all arms
+    quorum=0.0)  # of the nodes with a part in the last WINDOW rounds; fewer make a shorter step
 
 
 # ---------------------------------------------------------------------------------------------- scores
@@ -202,10 +206,22 @@ class Group:
         for i, a in enumerate(self.arms):
             self.used[i, :, :a["rank"], :a["rank"]] = 1
         self.outers = [Outer(a) for a in self.arms]
+        self.coins = np.random.default_rng(g["seed"])
+        # The newest round to which each node contributed
+        self.newest = np.full((len(self.arms), g["nodes"]), -WINDOW - 1)
         self.results = [dict(group=g["name"], arm=a, checks={}) for a in self.arms]
 
     def column(self, key):
         return torch.tensor([float(a[key]) for a in self.arms], device=self.net.device).view(-1, 1, 1, 1, 1)
+
+    def contributors(self, round_):
+        """By arm, which nodes contribute to a round, at least one, and its share of a whole step."""
+        coins = self.coins.random(self.g["nodes"])
+        given = np.array([coins <= max(a["participation"], coins.min()) for a in self.arms])
+        self.newest[given] = round_
+        active = (self.newest + WINDOW >= round_).sum(1)
+        quorum = np.array([a["quorum"] for a in self.arms]) * active
+        return given, np.minimum(1, given.sum(1) / np.maximum(1e-9, quorum))
 
     def run(self):
         begun = time.time()
@@ -222,8 +238,10 @@ class Group:
         for r, s in zip(self.results, self.scores.federated(cores, draws)):
             r["checks"][round_] = s
         if last and self.g["variants"]:
-            for name, other in (("x0.7", 0.7 * cores), ("x0.5", 0.5 * cores), ("mean", self.tail / self.tails)):
-                for r, s in zip(self.results, self.scores.federated(other, 1)):
+            others = [("x0.7", 0.7 * cores), ("x0.5", 0.5 * cores), ("mean", self.tail / self.tails)]
+            others += [(f"fade {f}", mean / (1 - f ** round_)) for f, mean in self.running.items()]
+            for name, other in others:
+                for r, s in zip(self.results, self.scores.federated(other, draws)):
                     r["checks"][name] = s
         for i, s in zip(local, self.scores.local(self.theta.detach()[list(local)], draws) if local else ()):
             self.results[i]["checks"][round_] = s
@@ -263,6 +281,7 @@ class Group:
         local = [i for i, a in enumerate(self.arms) if a["mode"] == "local"]
         alone = [i for i, a in enumerate(self.arms) if a["mode"] != "federated"]
         self.tail, self.tails = torch.zeros_like(self.cores), (g["rounds"] + 1) // 2
+        self.running = {f: torch.zeros_like(self.cores) for f in FADES}
         self.find_fisher()
         shares = torch.full((arms, nodes, g["batch"] + g["replay"]), 1 / g["batch"], device=self.net.device)
         for i, a in enumerate(self.arms):
@@ -296,6 +315,8 @@ class Group:
                 self.meet(round_, alone)
                 if 2 * (round_ + 1) > g["rounds"]:
                     self.tail += self.cores
+                for fade, mean in self.running.items():
+                    mean.mul_(fade).add_(self.cores, alpha=1 - fade)
             self.check(round_ + 1, self.cores, local)
 
     @torch.no_grad()
@@ -328,7 +349,8 @@ class Group:
         change = self.theta - self.cores[:, None]
         norm = change.flatten(2).norm(dim=2)
         change *= (MAX_NORM / norm.clamp(min=MAX_NORM)).view(*norm.shape, 1, 1, 1)
-        mean = change.mean(1)
+        given, shares = self.contributors(round_)
+        mean = torch.stack([change[i, given[i]].mean(0) * shares[i] for i in range(len(self.arms))])
         for i, arm in enumerate(self.arms):
             if i in alone:
                 self.cores[i] = self.theta[i].mean(0)  # central: they are all the same
@@ -353,13 +375,15 @@ class Group:
             whole = sigma * math.sqrt(nodes / honest if arm["tier"] == "masked" else nodes)
             told = sigma if arm["tier"] == "masked" else sigma * math.sqrt(nodes)
             divisor = nodes * (arm["nominal"] or expected)
-            noises.append((whole * arm["clip"] / divisor, (told * arm["clip"] / divisor) ** 2, divisor))
+            noises.append((whole * arm["clip"] / divisor, told * arm["clip"] / divisor, divisor))
             result.update(sigma=round(sigma, 3), expected=expected)
         self.find_fisher()
         clips = self.column("clip").view(-1, 1) * (1 - 1 / 64)
         noise_random = torch.Generator(dev).manual_seed(g["seed"] + 77)
         for round_ in range(g["rounds"]):
             chosen = (torch.rand(nodes, g["lessons"], generator=self.random, device=dev) < g["rate"]).nonzero()
+            given, shares = self.contributors(round_)
+            counts = torch.tensor(given, device=dev).float()  # arms x nodes
             sums = torch.zeros_like(self.cores)
             norms = []
             for at in range(0, len(chosen), max(8, 640 // len(self.arms))):
@@ -367,11 +391,16 @@ class Group:
                 clean = self.lessons[part[:, 0], part[:, 1]]
                 grad = self.example_gradients(clean, False)
                 norm = grad.flatten(2).norm(dim=2)
-                sums += (grad * (clips / norm.clamp(min=clips)).view(*norm.shape, 1, 1, 1)).sum(1)
+                scale = clips / norm.clamp(min=clips) * counts[:, part[:, 0]]
+                sums += (grad * scale.view(*norm.shape, 1, 1, 1)).sum(1)
                 norms.append(norm)
             norms = torch.cat(norms, dim=1)
             for i, arm in enumerate(self.arms):
-                deviation, variance, divisor = noises[i]
+                # Fewer nodes divide the sum by less. The noise of a masked sum stays whole.
+                present, share = given[i].mean(), shares[i]
+                deviation, told = (n / (present if arm["tier"] == "masked" else present ** 0.5)
+                                   for n in noises[i][:2])
+                divisor = noises[i][2] * present
                 noise = torch.randn(self.cores[i].shape, generator=noise_random, device=dev) * self.used[i]
                 delta = -sums[i] / divisor
                 if arm["ewc"]:
@@ -380,7 +409,8 @@ class Group:
                 r.setdefault("snr", []).append(round(float(delta.norm() / max(1e-12, deviation * math.sqrt(
                     float(self.used[i].sum()) * self.net.modules))), 2))
                 r.setdefault("norms", []).append(round(float(norms[i].median()), 3))
-                self.cores[i] += self.outers[i].move(delta + deviation * noise, variance) * self.used[i]
+                moved = self.outers[i].move(share * (delta + deviation * noise), (share * told) ** 2)
+                self.cores[i] += (share if arm["outer"] == "adam" else 1) * moved * self.used[i]
                 r["size"] = round(float(self.cores[i].norm()), 3)
             self.check(round_ + 1, self.cores)
 

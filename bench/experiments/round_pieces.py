@@ -79,7 +79,8 @@ def crops_of(path, tokenizer):
     """(document, tokens) of all pieces of a file."""
     lines = subprocess.run(["zstd", "-dc", str(path)], check=True, capture_output=True).stdout
     crops = []
-    for number, line in enumerate(lines.decode().splitlines()):
+    # Not splitlines(): texts hold line separators that JSON leaves as they are.
+    for number, line in enumerate(lines.decode().removesuffix("\n").split("\n")):
         tokens = tokenizer.encode(json.loads(line)["text"])
         crops += [(number, tokens[k:k + LENGTH]) for k in range(0, len(tokens) - LENGTH + 1, LENGTH)]
     return crops

@@ -115,6 +115,13 @@ absl::Status CheckGradients(const LearnerPlan& plan) {
     return Invalid(fmt::format("clip_norm must be above 0 and nominal_batch 1 to {}",
                                limits::kMaxNominalBatch));
   }
+  const size_t known = plan.fisher != nullptr ? plan.fisher->size() : 0;
+  if (plan.local.hold > 0 && known != plan.banks() * plan.values_per_bank) {
+    return Invalid(fmt::format(
+        "its hold is {}, but the Fisher information of {} of {} values is known; take a frame that "
+        "`ruvd model frame` made of text, or no hold",
+        plan.local.hold, known, plan.banks() * plan.values_per_bank));
+  }
   const privacy::dp::NoiseGrid& grid = plan.grid;
   if (grid.exponent < -limits::kMaxGridExponent || grid.exponent > limits::kMaxGridExponent ||
       grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||

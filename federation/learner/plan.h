@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ struct LearnerPlan {
   uint32_t rank = 8;              // of the cores in the frame
   std::vector<float> boundaries;  // of t, ascending within (0, 1); empty: one bank for all t
   uint32_t values_per_bank = 0;   // follows from frame and rank, and is not hashed
+  // The frame's Fisher information of each value, all banks one after the other, each with its
+  // share of t. It follows from frame, rank and boundaries, and is not hashed; null: unknown
+  std::shared_ptr<const std::vector<float>> fisher;
   ContributionKind kind = ContributionKind::kDelta;
   int64_t round_ms = 600'000;  // round k lasts from k * round_ms on, in Unix time
   uint32_t window = 16;        // rounds after which a contribution is too late
@@ -61,7 +65,9 @@ struct LearnerPlan {
   // kDelta: what a node does in a round. FedProx (Li et al. 2020, "Federated optimization in
   // heterogeneous networks") is prox above 0: it adds prox * (w - w_begin) to the gradient. Elastic
   // weight consolidation (arXiv 1612.00796) is hold above 0: it adds hold * F * w, where F is the
-  // frame's Fisher information, and needs a frame that has it.
+  // frame's Fisher information, and needs a frame that has it. A plan of kGradient uses the hold
+  // alone: each round adds it to the mean of the gradients, so that it depends on no lesson
+  // and no node can leave it out.
   struct Local {
     double learning_rate = 3e-3;
     uint32_t steps = 12;

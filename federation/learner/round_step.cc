@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "federation/daf/distances.h"
 #include "federation/daf/robust_rules.h"
+#include "federation/learner/outer_step.h"
 #include "federation/learner/verdict.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
@@ -398,13 +399,14 @@ class Step {
     std::vector<float> delta(plan_.values_per_bank);
     CombineByStrategy(plan_.strategy, *rule_, {.updates = updates, .weights = weights}, schedules,
                       delta);
-    for (float& value : delta) {
-      // Minima and maxima of 0 and -0 depend on the machine.
-      value = value == 0 ? 0.0F : static_cast<float>(step_ * value);
-    }
-    Move(bank, delta, VarianceOf(counted, weights));
+    const std::vector<float> moved = TakeOuterStep(plan_,
+                                                   {.bank = bank,
+                                                    .values = std::move(delta),
+                                                    .variance = VarianceOf(counted, weights),
+                                                    .share = step_},
+                                                   &state_);
     for (size_t i = 0; i < counted.size(); ++i) {
-      Describe(*counted[i], updates[i], weights[i], delta);
+      Describe(*counted[i], updates[i], weights[i], moved);
     }
   }
 
@@ -420,20 +422,6 @@ class Step {
       variance += factor * factor * NoiseVarianceOf(counted[i]->contribution(), plan_);
     }
     return variance / (whole * whole);
-  }
-
-  void Move(size_t bank, std::span<const float> delta, double variance) {
-    auto optimizer = OuterOptimizer::Restore(plan_.values_per_bank, plan_.outer,
-                                             std::move(state_.optimizers[bank]));
-    RUVD_CHECK(optimizer.ok());
-    OuterOptimizer::Proposal proposal = optimizer->Propose(delta, variance * step_ * step_);
-    // The length of Adam's moves does not follow from that of the delta.
-    const double share = plan_.outer.kind == OuterOptions::Kind::kAdam ? step_ : 1;
-    std::vector<float>& values = state_.values[bank];
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] += static_cast<float>(share * proposal.move[i]);
-    }
-    state_.optimizers[bank] = std::move(proposal.state);
   }
 
   void Describe(const Counted& one, std::span<const float> values, double weight,

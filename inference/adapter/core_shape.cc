@@ -82,12 +82,30 @@ absl::StatusOr<CoreShape> CoreShapeOf(const FrameSet& frame, int rank,
                   .model_hash = frame.model_hash,
                   .boundaries = std::move(boundaries),
                   .modules = {},
-                  .has_fisher = frame.has_fisher()};
+                  .fisher = {}};
   for (const auto& [target, module] : frame.modules) {
     shape.modules.push_back({.target = target, .rank = std::min(rank, module.rank)});
   }
   RETURN_IF_ERROR(CheckCoreShape(shape, frame));
+  shape.fisher = FisherOf(shape, frame);
   return shape;
+}
+
+std::vector<float> FisherOf(const CoreShape& shape, const FrameSet& frame) {
+  std::vector<float> fisher;
+  for (size_t bank = 0; bank < shape.banks() && frame.has_fisher(); ++bank) {
+    const float begin = bank == 0 ? 0.0F : shape.boundaries[bank - 1];
+    const float end = bank + 1 == shape.banks() ? 1.0F : shape.boundaries[bank];
+    for (const CoreShape::Module& module : shape.modules) {
+      const ModuleFrame& own = frame.modules.at(module.target);
+      const auto stride = static_cast<size_t>(own.rank);
+      const auto rank = static_cast<size_t>(module.rank);
+      for (size_t i = 0; i < module.values(); ++i) {
+        fisher.push_back((end - begin) * own.fisher[i / rank * stride + i % rank]);
+      }
+    }
+  }
+  return fisher;
 }
 
 absl::Status CheckCoreShape(const CoreShape& shape, const FrameSet& frame) {

@@ -33,7 +33,7 @@ struct CoreShape {
   Digest model_hash{};            // as in the frame
   std::vector<float> boundaries;  // of the banks (BankSchedule); empty: one bank for all t
   std::vector<Module> modules;    // in ascending order of targets, which is the order of values
-  bool has_fisher = false;        // as in the frame
+  std::vector<float> fisher;      // as FisherOf says
 
   size_t banks() const { return boundaries.size() + 1; }
   size_t values_per_bank() const;
@@ -48,6 +48,11 @@ struct CoreShape {
 // limits::kMaxAdapterRank, a frame without modules, or boundaries that CheckSchedule refuses.
 absl::StatusOr<CoreShape> CoreShapeOf(const FrameSet& frame, int rank,
                                       std::vector<float> boundaries = {});
+
+// Returns the frame's Fisher information of each value of a shape that CheckCoreShape accepts, all
+// banks one after the other; nothing if the frame has none. A bank has the maskings of its share of
+// t only, so its information is the mean over all t times that share.
+std::vector<float> FisherOf(const CoreShape& shape, const FrameSet& frame);
 
 // Returns FRAME_MISMATCH for a shape of another frame or model, or with a target or rank that the
 // frame does not have; INVALID_ARGUMENT for no modules, modules out of order, or boundaries that

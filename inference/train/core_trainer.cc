@@ -109,26 +109,8 @@ absl::StatusOr<std::unique_ptr<CoreTrainer>> CoreTrainer::Create(const Parts& pa
     ASSIGN_OR_RETURN(trainer->sites_.emplace_back(), SiteOf(parts.model->config(), module.target));
   }
   RETURN_IF_ERROR(trainer->AddCoresTo(&trainer->cores_));
-  trainer->fisher_ = trainer->FisherOfShape();
+  trainer->fisher_ = FisherOf(shape, *parts.frame);
   return trainer;
-}
-
-std::vector<float> CoreTrainer::FisherOfShape() const {
-  std::vector<float> fisher;
-  for (size_t bank = 0; bank < shape_.banks() && parts_.frame->has_fisher(); ++bank) {
-    // A bank has the maskings of its share of t only, so that its mean over all t is smaller.
-    const float begin = bank == 0 ? 0.0F : shape_.boundaries[bank - 1];
-    const float end = bank + 1 == shape_.banks() ? 1.0F : shape_.boundaries[bank];
-    for (const CoreShape::Module& module : shape_.modules) {
-      const ModuleFrame& frame = parts_.frame->modules.at(module.target);
-      const auto stride = static_cast<size_t>(frame.rank);
-      for (size_t i = 0; i < module.values(); ++i) {
-        const auto rank = static_cast<size_t>(module.rank);
-        fisher.push_back((end - begin) * frame.fisher[i / rank * stride + i % rank]);
-      }
-    }
-  }
-  return fisher;
 }
 
 absl::Status CoreTrainer::AddCoresTo(ChangeSet<float>* changes) const {

@@ -144,8 +144,6 @@ class CoreTrainer {
   absl::Status SetCores(std::span<const std::vector<float>> values,
                         ChangeSet<float>* changes) const;
   std::vector<std::vector<float>> Cores() const;
-  // Returns the Fisher information of all values, each bank's share of it; empty: unknown.
-  std::vector<float> FisherOfShape() const;
   absl::StatusOr<Progress> TakeSteps(const Objective& objective, const CoreSteps& steps,
                                      const BetweenSlices& between_slices, const Trainee& trainee);
   absl::Status RunPass(std::span<const TrainingSequence> batch, std::span<float> gradient,

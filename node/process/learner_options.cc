@@ -4,6 +4,8 @@
 #include "node/process/learner_options.h"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -19,13 +21,17 @@ using federation::ContributionKind;
 
 // Measured on both shipped models (bench/experiments/round_arms.py): larger cores need smaller
 // steps, and the hold takes away most of the harm to general text for a tenth of the gain.
-// Without it, few steps keep the harm small.
-void SetLocalSteps(int rank, bool has_fisher, federation::LearnerPlan* plan) {
+// Without it, few steps keep the harm small. Rounds of gradients, which are fewer steps, need less.
+void SetLocalSteps(int rank, const std::vector<float>& fisher, federation::LearnerPlan* plan) {
   constexpr int kSmallRank = 16;
   constexpr double kHold = 100;
-  plan->local.steps = has_fisher ? 48 : 12;
+  constexpr double kHoldOfGradients = 30;
+  plan->local.steps = fisher.empty() ? 12 : 48;
   plan->local.learning_rate = rank <= kSmallRank ? 1e-3 : 7.5e-4;
-  plan->local.hold = has_fisher ? kHold : 0;
+  if (!fisher.empty()) {
+    plan->local.hold = plan->kind == ContributionKind::kGradient ? kHoldOfGradients : kHold;
+    plan->fisher = std::make_shared<const std::vector<float>>(fisher);
+  }
 }
 
 // Sets the length of a round, and a window so short that contributions and checkpoints, which live
@@ -46,12 +52,16 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
 
 // Adam brings noised gradients, whose size says little, to a step that is known; deltas are added
 // as they are.
-federation::OuterOptions OuterOf(const config::NodeConfig& config, ContributionKind kind) {
+federation::OuterOptions OuterOf(const config::NodeConfig& config,
+                                 const federation::LearnerPlan& plan) {
   using Kind = federation::OuterOptions::Kind;
   const std::string& name = config.experimental.outer;
-  if (name == "adam" || (name == "auto" && kind == ContributionKind::kGradient)) {
-    return {
-        .kind = Kind::kAdam, .step = limits::kGradientStep, .epsilon = limits::kGradientEpsilon};
+  const bool gradients = plan.kind == ContributionKind::kGradient;
+  if (name == "adam" || (name == "auto" && gradients)) {
+    return {.kind = Kind::kAdam,
+            .step = gradients && plan.local.hold > 0 ? limits::kHeldGradientStep
+                                                     : limits::kGradientStep,
+            .epsilon = limits::kGradientEpsilon};
   }
   return {.kind = name == "momentum" ? Kind::kMomentum : Kind::kPlain};
 }
@@ -95,8 +105,8 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
                       plan.strategy.strategy == federation::Strategy::kHybrid;
   plan.strategy.quality_weight = judged ? 1 : 0;
   plan.rule = config.experimental.aggregation;
-  plan.outer = OuterOf(config, plan.kind);
-  SetLocalSteps(RankOf(config), shape.has_fisher, &plan);
+  SetLocalSteps(RankOf(config), shape.fisher, &plan);
+  plan.outer = OuterOf(config, plan);
   plan.local.prox = double{config.experimental.prox};
   if (plan.kind == ContributionKind::kGradient) {
     RETURN_IF_ERROR(SetGradients(config, &plan));

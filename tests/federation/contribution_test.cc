@@ -337,6 +337,7 @@ TEST(LearnerPlan, CheckNamesTheFieldThatIsOutOfRange) {
       {"outer step", [](auto* p) { p->outer.step = 2; }},
       {"clip_norm", [](auto* p) { p->clip_norm = 0; }},
       {"nominal_batch", [](auto* p) { p->nominal_batch = 0; }},
+      {"Fisher information of 0 of 74 values", [](auto* p) { p->local.hold = 2; }},
       {"grid", [](auto* p) { p->grid.clip_units = 1; }},
       {"grid", [](auto* p) { p->grid.exponent = 65; }}};
   ASSERT_TRUE(GradientPlan().Check().ok()) << GradientPlan().Check();

@@ -252,7 +252,7 @@ TEST(RoundWeights, AQuorumMakesAWholeStep) {
   EXPECT_NEAR(After(plan, 2, set).values[0][0], 1, 1e-6);
 }
 
-// Of a crowd only kMaxContributions count in a round, and they are enough.
+// In a crowd only kMaxContributions count in a round, and they are enough.
 TEST(RoundWeights, ACrowdAlwaysHasAQuorum) {
   LearnerPlan plan = DeltaPlan();
   plan.boundaries = {};

@@ -63,6 +63,23 @@ TEST(CoreShapeTest, RanksEndWhereTheFramesDo) {
   EXPECT_EQ(shape.values_per_bank(), 32U * 32 + 36 * 36);
 }
 
+TEST(CoreShapeTest, KnowsTheFishersInformationOfItsValues) {
+  EXPECT_TRUE(CoreShapeOf(TestFrame(), 3)->fisher.empty());
+  FrameSet frame = TestFrame();
+  for (auto& [target, module] : frame.modules) {
+    for (int i = 0; i < module.rank * module.rank; ++i) {
+      module.fisher.push_back(static_cast<float>(i));
+    }
+  }
+  const CoreShape shape = CoreShapeOf(frame, 2, {0.25F}).value();
+  ASSERT_EQ(shape.fisher.size(), shape.values());
+  // The leading rows and columns of a module of rank 5, with a quarter of t in the lower bank
+  for (const auto& [place, whole] : {std::pair<size_t, float>{1, 1}, {2, 5}, {3, 6}, {7, 6}}) {
+    EXPECT_EQ(shape.fisher[place], 0.25F * whole) << place;
+    EXPECT_EQ(shape.fisher[shape.values_per_bank() + place], 0.75F * whole) << place;
+  }
+}
+
 TEST(CoreShapeTest, WhatHasNoShapeIsRefused) {
   const auto reason = [](int rank, std::vector<float> boundaries) {
     return ReasonOf(CoreShapeOf(TestFrame(), rank, std::move(boundaries)).status());

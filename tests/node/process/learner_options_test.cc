@@ -6,11 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/learner/outer_step.h"
 #include "federation/limits.h"
 
 namespace ruvd::node {
@@ -98,13 +101,29 @@ TEST(LearnerPlanOf, LargeCoresTakeSmallStepsAndFisherInformationHoldsThem) {
   const auto local = [&](int rank, bool has_fisher) {
     config.federation.rank = rank;
     inference::CoreShape shape = SomeShape();
-    shape.has_fisher = has_fisher;
+    shape.fisher.assign(has_fisher ? shape.values() : 0, 0.5F);
     return LearnerPlanOf(config, shape).value().local;
   };
   EXPECT_EQ(local(16, false).hold, 0);
   EXPECT_GT(local(16, true).hold, 0);
   EXPECT_LT(local(17, true).learning_rate, local(16, true).learning_rate);
   EXPECT_GT(local(32, true).steps, local(32, false).steps) << "what is not held harms with many";
+}
+
+TEST(LearnerPlanOf, TheRoundsOfGradientsAreHeldAndTakeLongerStepsThen) {
+  inference::CoreShape shape = SomeShape();
+  const federation::LearnerPlan free = LearnerPlanOf(Config("gradient"), shape).value();
+  shape.fisher.assign(shape.values(), 0.5F);
+  const federation::LearnerPlan held = LearnerPlanOf(Config("gradient"), shape).value();
+  EXPECT_EQ(free.local.hold, 0);
+  EXPECT_GT(held.local.hold, 0);
+  EXPECT_LT(held.local.hold, LearnerPlanOf(Config("delta"), shape).value().local.hold);
+  EXPECT_GT(held.outer.step, free.outer.step);
+  // The step of a round, which every node takes, uses them.
+  federation::GlobalState state = EmptyState(held, 1);
+  std::ranges::fill(state.values[0], 1.0F);
+  TakeOuterStep(held, {.bank = 0, .values = std::vector<float>(held.values_per_bank)}, &state);
+  EXPECT_LT(state.values[0][0], 1);
 }
 
 // Contributions live for two windows and three rounds, and gossip keeps items for a week.
