@@ -353,6 +353,9 @@ inline constexpr size_t kMaxCores = 4096;
 // Contributions that are combined together. The time for pairwise distances grows with the square:
 // 256 contributions of 131,072 values take about a second.
 inline constexpr size_t kMaxContributions = 256;
+// Nodes that are a quorum of a round, however many are active: the noise of so many averages out,
+// and a rule can tell the lies of a quarter of them.
+inline constexpr size_t kLargestQuorum = 16;
 // Distances from which a clip radius is learned
 inline constexpr size_t kMaxClipDistances = 64;
 

@@ -230,6 +230,7 @@ nlohmann::json PlanJson(const federation::LearnerPlan& plan) {
                          {"strategy", static_cast<int>(plan.strategy.strategy)},
                          {"rule", plan.rule},
                          {"quorum", plan.quorum},
+                         {"hold", plan.local.hold},
                          {"outer",
                           {{"kind", static_cast<int>(plan.outer.kind)},
                            {"step", plan.outer.step},
@@ -238,8 +239,7 @@ nlohmann::json PlanJson(const federation::LearnerPlan& plan) {
     json["local"] = {{"learning_rate", plan.local.learning_rate},
                      {"steps", plan.local.steps},
                      {"batch", plan.local.batch},
-                     {"prox", plan.local.prox},
-                     {"hold", plan.local.hold}};
+                     {"prox", plan.local.prox}};
   } else {
     json["clip_norm"] = plan.clip_norm;
     json["noise_multiplier"] = plan.grid.NoiseMultiplier();

@@ -107,7 +107,8 @@ void AddTraining(CLI::App* app, FederateSettings* s) {
   app->add_option("--learning-rate", s->learning_rate, "of steps without noise; 0: that of a node")
       ->check(CLI::Range(0.0, 100.0));
   app->add_option("--hold", s->hold,
-                  "of general text, in steps without noise; default: that of a node")
+                  "of general text, in local steps, or in the rounds of a private tier under adam; "
+                  "default: that of a node")
       ->check(CLI::Range(0.0, 1e6));
   app->add_option("--overlay-rank", s->overlay_rank, "of the private LoRA on top")
       ->check(CLI::Range(1, 32))
@@ -155,10 +156,10 @@ federation::OuterOptions OuterOf(const FederateSettings& settings,
                                  const federation::OuterOptions& usual) {
   using Kind = federation::OuterOptions::Kind;
   federation::OuterOptions outer = usual;
-  if (settings.outer == "adam") {
+  if (settings.outer == "adam" && usual.kind != Kind::kAdam) {
     outer = {
         .kind = Kind::kAdam, .step = limits::kGradientStep, .epsilon = limits::kGradientEpsilon};
-  } else if (!settings.outer.empty()) {
+  } else if (!settings.outer.empty() && settings.outer != "adam") {
     outer = {.kind = settings.outer == "momentum" ? Kind::kMomentum : Kind::kPlain,
              .momentum = settings.outer_momentum};
   }
@@ -227,6 +228,9 @@ absl::StatusOr<federation::LearnerPlan> PlanOf(const FederateSettings& settings,
   const auto given = [](auto value, auto* to) { *to = value > 0 ? value : *to; };
   given(static_cast<uint32_t>(settings.steps), &plan.local.steps);
   given(settings.learning_rate, &plan.local.learning_rate);
+  if (!open && plan.outer.kind != federation::OuterOptions::Kind::kAdam) {
+    plan.local.hold = 0;
+  }
   plan.local.hold = settings.hold.value_or(plan.local.hold);
   if (settings.tier == "public") {
     given(static_cast<uint32_t>(settings.batch), &plan.local.batch);

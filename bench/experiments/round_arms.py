@@ -30,8 +30,8 @@ from round_model import LENGTH, Network, corrupt
 
 GIVEN, CLAMP = 32, 4.0
 MAX_NORM = 16.0  # of one contribution
-WINDOW = 16  # rounds of which a node has to have a part in one to count for the quorum
-FADES = (0.7, 0.85)  # of the running means of the rounds' cores, which variants are
+WINDOW = 16  # rounds; a node that gave to one of the last WINDOW counts for the quorum
+FADES = (0.7, 0.85)  # what a running mean of the rounds' cores keeps of itself in each round
 
 GROUP = dict(name="", kind="delta", rounds=20, steps=12, batch=8, nodes=6, lessons=2000, given=0, seed=1,
              frame="",  # or public, domains: a frame made of such texts instead of the shipped one
@@ -51,7 +51,7 @@ ARM = dict(
     tier="masked", privacy=8.0, clip=2.0,  # gradient; privacy 0: no noise
     nominal=0.0,  # divisor of a node's sum; 0: its expected sample
     participation=1.0,  # the chance that a node contributes to a round; the same coins in all arms
-    quorum=0.0)  # of the nodes with a part in the last WINDOW rounds; fewer make a shorter step
+    quorum=0.0)  # the share of the nodes of the last WINDOW rounds below which a step is shorter
 
 
 # ---------------------------------------------------------------------------------------------- scores
@@ -355,7 +355,8 @@ class Group:
             if i in alone:
                 self.cores[i] = self.theta[i].mean(0)  # central: they are all the same
                 continue
-            self.cores[i] += self.outers[i].move(mean[i])
+            length = shares[i] if arm["outer"] == "adam" else 1
+            self.cores[i] += length * self.outers[i].move(mean[i])
             self.theta[i] = self.cores[i]
         for i, r in enumerate(self.results):
             r.setdefault("norms", []).append(round(float(norm[i].mean()), 3))

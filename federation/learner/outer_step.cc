@@ -14,7 +14,7 @@ namespace {
 
 // Deltas were held where they were trained.
 void Hold(const LearnerPlan& plan, size_t bank, std::span<const float> at, std::span<float> delta) {
-  if (plan.kind != ContributionKind::kGradient || plan.local.hold == 0) {
+  if (plan.kind != ContributionKind::kGradient || !(plan.local.hold > 0)) {
     return;
   }
   const auto fisher = std::span(*plan.fisher).subspan(bank * delta.size(), delta.size());
@@ -25,8 +25,7 @@ void Hold(const LearnerPlan& plan, size_t bank, std::span<const float> at, std::
 
 }  // namespace
 
-std::vector<float> TakeOuterStep(const LearnerPlan& plan, CombinedBank combined,
-                                 GlobalState* state) {
+void TakeOuterStep(const LearnerPlan& plan, CombinedBank combined, GlobalState* state) {
   std::vector<float>& values = state->values[combined.bank];
   std::vector<float>& delta = combined.values;
   const double share = combined.share;
@@ -45,7 +44,6 @@ std::vector<float> TakeOuterStep(const LearnerPlan& plan, CombinedBank combined,
     values[i] += static_cast<float>(length * proposal.move[i]);
   }
   state->optimizers[combined.bank] = std::move(proposal.state);
-  return std::move(delta);
 }
 
 }  // namespace ruvd::federation

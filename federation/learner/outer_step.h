@@ -19,11 +19,9 @@ struct CombinedBank {
   double share = 1;           // of a whole step, above 0 and at most 1 (RoundReport::step)
 };
 
-// Moves the bank of a state, which must pass CheckState, by one step of the plan's optimiser. Adds
+// Moves the bank of a state by one step of the plan's optimiser. `state` must pass CheckState. Adds
 // the plan's hold to a gradient: the derivative of hold/2 sum F w^2 (arXiv 1612.00796), where w are
-// the values of the bank. Returns what the optimiser was given, held and shortened. The result is
-// the same on all machines, bit for bit.
-std::vector<float> TakeOuterStep(const LearnerPlan& plan, CombinedBank combined,
-                                 GlobalState* state);
+// the values of the bank. The result is the same on all machines, bit for bit.
+void TakeOuterStep(const LearnerPlan& plan, CombinedBank combined, GlobalState* state);
 
 }  // namespace ruvd::federation

@@ -102,25 +102,40 @@ absl::Status CheckRounds(const LearnerPlan& plan) {
 absl::Status CheckLocal(const LearnerPlan::Local& local) {
   if (!IsPositive(local.learning_rate) || !IsIn(local.steps, 1, limits::kMaxLocalSteps) ||
       !IsIn(local.batch, 1, limits::kMaxNominalBatch) || !(local.prox >= 0) ||
-      !std::isfinite(local.prox) || !(local.hold >= 0) || !std::isfinite(local.hold)) {
+      !std::isfinite(local.prox)) {
     return Invalid(
-        "local steps need a learning rate above 0, at least one step and text, and prox and hold "
-        "of at least 0");
+        "local steps need a learning rate above 0, at least one step and text, and prox of at "
+        "least 0");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckHold(const LearnerPlan& plan) {
+  const double hold = plan.local.hold;
+  if (!(hold >= 0) || !std::isfinite(hold)) {
+    return Invalid(fmt::format("hold is {}, not at least 0", hold));
+  }
+  if (plan.kind == ContributionKind::kDelta || hold == 0) {
+    return absl::OkStatus();
+  }
+  if (plan.outer.kind != OuterOptions::Kind::kAdam) {
+    return Invalid(
+        "gradients have a hold, and only Adam bounds the steps of values that are held strongly; "
+        "set `experimental.outer` to \"adam\" or \"auto\"");
+  }
+  const size_t known = plan.fisher != nullptr ? plan.fisher->size() : 0;
+  const size_t values = plan.banks() * plan.values_per_bank;
+  return known == values
+             ? absl::OkStatus()
+             : Invalid(fmt::format("hold is {}, but the Fisher information of {} of {} values is "
+                                   "known; use a frame that `ruvd model frame` made of text",
+                                   hold, known, values));
 }
 
 absl::Status CheckGradients(const LearnerPlan& plan) {
   if (!IsPositive(plan.clip_norm) || !IsIn(plan.nominal_batch, 1, limits::kMaxNominalBatch)) {
     return Invalid(fmt::format("clip_norm must be above 0 and nominal_batch 1 to {}",
                                limits::kMaxNominalBatch));
-  }
-  const size_t known = plan.fisher != nullptr ? plan.fisher->size() : 0;
-  if (plan.local.hold > 0 && known != plan.banks() * plan.values_per_bank) {
-    return Invalid(fmt::format(
-        "its hold is {}, but the Fisher information of {} of {} values is known; take a frame that "
-        "`ruvd model frame` made of text, or no hold",
-        plan.local.hold, known, plan.banks() * plan.values_per_bank));
   }
   const privacy::dp::NoiseGrid& grid = plan.grid;
   if (grid.exponent < -limits::kMaxGridExponent || grid.exponent > limits::kMaxGridExponent ||
@@ -168,6 +183,7 @@ absl::Status LearnerPlan::Check() const {
   RETURN_IF_ERROR(CheckShape(*this));
   RETURN_IF_ERROR(CheckRounds(*this));
   RETURN_IF_ERROR(CheckAggregation(*this));
+  RETURN_IF_ERROR(CheckHold(*this));
   return kind == ContributionKind::kDelta ? CheckLocal(local) : CheckGradients(*this);
 }
 

@@ -54,8 +54,9 @@ struct LearnerPlan {
   StrategyOptions strategy;
   std::string rule = "default";  // RuleByName; there is never an own update
   double faulty = 0.25;          // share of contributions against which the rule defends
-  // The share of the nodes with a part in the last `window` rounds that must contribute. A round of
-  // fewer makes a step that is shorter in proportion; 0: every round makes a whole step
+  // The share of the nodes with a part in the last `window` rounds that must contribute, up to
+  // limits::kLargestQuorum of them. A round of fewer makes a step that is shorter in proportion; 0:
+  // every round makes a whole step
   double quorum = 0.5;
   OuterOptions outer;    // kPlain is the mean; kMomentum; kAdam is FedAdam
   double max_norm = 16;  // of one contribution; longer ones are scaled down

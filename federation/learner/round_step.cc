@@ -352,9 +352,8 @@ class Step {
       active.insert(nodes.begin(), nodes.end());
       given += nodes.size();
     }
-    // More than the limit never count, however many contribute.
     const double quorum = std::min(plan_.quorum * static_cast<double>(active.size()),
-                                   static_cast<double>(limits::kMaxContributions));
+                                   static_cast<double>(limits::kLargestQuorum));
     return quorum > static_cast<double>(given) ? static_cast<double>(given) / quorum : 1;
   }
 
@@ -399,15 +398,15 @@ class Step {
     std::vector<float> delta(plan_.values_per_bank);
     CombineByStrategy(plan_.strategy, *rule_, {.updates = updates, .weights = weights}, schedules,
                       delta);
-    const std::vector<float> moved = TakeOuterStep(plan_,
-                                                   {.bank = bank,
-                                                    .values = std::move(delta),
-                                                    .variance = VarianceOf(counted, weights),
-                                                    .share = step_},
-                                                   &state_);
     for (size_t i = 0; i < counted.size(); ++i) {
-      Describe(*counted[i], updates[i], weights[i], moved);
+      Describe(*counted[i], updates[i], weights[i], delta);
     }
+    TakeOuterStep(plan_,
+                  {.bank = bank,
+                   .values = std::move(delta),
+                   .variance = VarianceOf(counted, weights),
+                   .share = step_},
+                  &state_);
   }
 
   // The variance of the noise in each value of the weighted mean. A robust rule, which keeps fewer

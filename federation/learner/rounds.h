@@ -24,8 +24,10 @@ namespace ruvd::federation {
 // Each is scaled to plan.max_norm and has the weight of the plan's strategy times its members. But
 // robust rules count vectors: for them a sum is one of n, whatever its members. A bank without
 // contributions is not moved, not even by momentum.
-// A round of fewer nodes than plan.quorum of those that had a part in the plan.window rounds before
-// it makes a step that is shorter in proportion.
+// A round has a quorum if the share plan.quorum of the nodes with a part in the plan.window rounds
+// before it contributed to it, or limits::kLargestQuorum of them. With fewer it makes a step that
+// is shorter in proportion, in all banks. A verdict is a part, too, but only those who contribute
+// make the quorum, whatever their weights.
 //
 // A member is left out by removing its contributions, the sums with it, and its verdicts from the
 // set. Returns INVALID_ARGUMENT for a plan or a checkpoint that is not valid, or an `until` before

@@ -73,9 +73,8 @@ std::string Combined(const admin::v1::RoundsStatus& rounds) {
                   rounds.parts_size(), rounds.verdicts());
   return rounds.combined_step() < 1
              ? line + fmt::format(
-                          "; {:.0f} % of a whole step, because fewer than half of the "
-                          "active nodes contributed",
-                          100 * rounds.combined_step())
+                          "; {:.2f} of a whole step, because few of the active nodes contributed",
+                          rounds.combined_step())
              : line;
 }
 

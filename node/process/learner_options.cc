@@ -21,17 +21,13 @@ using federation::ContributionKind;
 
 // Measured on both shipped models (bench/experiments/round_arms.py): larger cores need smaller
 // steps, and the hold takes away most of the harm to general text for a tenth of the gain.
-// Without it, few steps keep the harm small. Rounds of gradients, which are fewer steps, need less.
-void SetLocalSteps(int rank, const std::vector<float>& fisher, federation::LearnerPlan* plan) {
+// Without it, few steps keep the harm small.
+void SetLocalSteps(int rank, bool has_fisher, federation::LearnerPlan* plan) {
   constexpr int kSmallRank = 16;
   constexpr double kHold = 100;
-  constexpr double kHoldOfGradients = 30;
-  plan->local.steps = fisher.empty() ? 12 : 48;
+  plan->local.steps = has_fisher ? 48 : 12;
   plan->local.learning_rate = rank <= kSmallRank ? 1e-3 : 7.5e-4;
-  if (!fisher.empty()) {
-    plan->local.hold = plan->kind == ContributionKind::kGradient ? kHoldOfGradients : kHold;
-    plan->fisher = std::make_shared<const std::vector<float>>(fisher);
-  }
+  plan->local.hold = has_fisher ? kHold : 0;
 }
 
 // Sets the length of a round, and a window so short that contributions and checkpoints, which live
@@ -50,20 +46,28 @@ absl::Status SetRounds(int round_seconds, federation::LearnerPlan* plan) {
   return absl::OkStatus();
 }
 
-// Adam brings noised gradients, whose size says little, to a step that is known; deltas are added
-// as they are.
-federation::OuterOptions OuterOf(const config::NodeConfig& config,
-                                 const federation::LearnerPlan& plan) {
+federation::OuterOptions OuterOf(const config::NodeConfig& config, ContributionKind kind) {
   using Kind = federation::OuterOptions::Kind;
   const std::string& name = config.experimental.outer;
-  const bool gradients = plan.kind == ContributionKind::kGradient;
-  if (name == "adam" || (name == "auto" && gradients)) {
-    return {.kind = Kind::kAdam,
-            .step = gradients && plan.local.hold > 0 ? limits::kHeldGradientStep
-                                                     : limits::kGradientStep,
-            .epsilon = limits::kGradientEpsilon};
+  // Adam brings noised gradients, whose size says little, to a step that is known; deltas are added
+  // as they are.
+  if (name == "adam" || (name == "auto" && kind == ContributionKind::kGradient)) {
+    return {
+        .kind = Kind::kAdam, .step = limits::kGradientStep, .epsilon = limits::kGradientEpsilon};
   }
   return {.kind = name == "momentum" ? Kind::kMomentum : Kind::kPlain};
+}
+
+// Rounds of gradients are fewer steps than those of deltas, so a weaker hold is enough. Adam alone
+// bounds the steps of values that are held strongly.
+void HoldGradients(const std::vector<float>& fisher, federation::LearnerPlan* plan) {
+  constexpr double kHold = 30;
+  plan->local.hold = 0;
+  if (!fisher.empty() && plan->outer.kind == federation::OuterOptions::Kind::kAdam) {
+    plan->local.hold = kHold;
+    plan->fisher = std::make_shared<const std::vector<float>>(fisher);
+    plan->outer.step = limits::kHeldGradientStep;
+  }
 }
 
 absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerPlan* plan) {
@@ -105,10 +109,11 @@ absl::StatusOr<federation::LearnerPlan> LearnerPlanOf(const config::NodeConfig& 
                       plan.strategy.strategy == federation::Strategy::kHybrid;
   plan.strategy.quality_weight = judged ? 1 : 0;
   plan.rule = config.experimental.aggregation;
-  SetLocalSteps(RankOf(config), shape.fisher, &plan);
-  plan.outer = OuterOf(config, plan);
+  plan.outer = OuterOf(config, plan.kind);
+  SetLocalSteps(RankOf(config), !shape.fisher.empty(), &plan);
   plan.local.prox = double{config.experimental.prox};
   if (plan.kind == ContributionKind::kGradient) {
+    HoldGradients(shape.fisher, &plan);
     RETURN_IF_ERROR(SetGradients(config, &plan));
   }
   RETURN_IF_ERROR(plan.Check());

@@ -337,7 +337,19 @@ TEST(LearnerPlan, CheckNamesTheFieldThatIsOutOfRange) {
       {"outer step", [](auto* p) { p->outer.step = 2; }},
       {"clip_norm", [](auto* p) { p->clip_norm = 0; }},
       {"nominal_batch", [](auto* p) { p->nominal_batch = 0; }},
+      {"hold is -1", [](auto* p) { p->local.hold = -1; }},
+      {"hold is nan", [](auto* p) { p->local.hold = NAN; }},
       {"Fisher information of 0 of 74 values", [](auto* p) { p->local.hold = 2; }},
+      {"Fisher information of 73 of 74 values",
+       [](auto* p) {
+         p->local.hold = 2;
+         p->fisher = std::make_shared<const std::vector<float>>(73, 0.5F);
+       }},
+      {"only Adam",
+       [](auto* p) {
+         p->local.hold = 2;
+         p->outer = {};
+       }},
       {"grid", [](auto* p) { p->grid.clip_units = 1; }},
       {"grid", [](auto* p) { p->grid.exponent = 65; }}};
   ASSERT_TRUE(GradientPlan().Check().ok()) << GradientPlan().Check();

@@ -60,10 +60,24 @@ TEST(TakeOuterStepTest, AHoldPullsWhatMattersToGeneralTextTowardsTheFrozenModel)
 TEST(TakeOuterStepTest, ASmallerShareShortensTheHoldToo) {
   const LearnerPlan plan = HeldPlan({.kind = federation::OuterOptions::Kind::kPlain});
   GlobalState state = Filled(plan, 4);
-  const std::vector<float> moved = TakeOuterStep(
-      plan, {.bank = 0, .values = std::vector<float>(kLearnerValues, 1.0F), .share = 0.5}, &state);
-  EXPECT_EQ(moved[1], (1 - 4 * kHold) / 2);
-  EXPECT_EQ(state.values[0][1], 4 + moved[1]);
+  TakeOuterStep(plan, {.bank = 0, .values = std::vector<float>(kLearnerValues, 1.0F), .share = 0.5},
+                &state);
+  EXPECT_EQ(state.values[0][1], 4 + (1 - 4 * kHold) / 2);
+}
+
+// The length of Adam's moves does not follow from that of the delta.
+TEST(TakeOuterStepTest, ASmallerShareShortensTheMovesOfAdam) {
+  const LearnerPlan plan =
+      HeldPlan({.kind = federation::OuterOptions::Kind::kAdam, .step = 0.25, .epsilon = 1e-6});
+  const auto moved = [&plan](double share) {
+    GlobalState state = Filled(plan, 4);
+    TakeOuterStep(plan,
+                  {.bank = 0, .values = std::vector<float>(kLearnerValues, 1.0F), .share = share},
+                  &state);
+    return state.values[0][0] - 4;
+  };
+  EXPECT_NEAR(moved(1), 0.25, 1e-3);
+  EXPECT_NEAR(moved(0.5), 0.125, 1e-3);
 }
 
 TEST(TakeOuterStepTest, DeltasAreNotHeldASecondTime) {

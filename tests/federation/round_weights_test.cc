@@ -239,8 +239,21 @@ TEST(RoundWeights, AQuorumIsOfTheNodesOfTheWindow) {
   EXPECT_NEAR(moved_at(later + 1), 0.6, 1e-6) << "those who left long ago do not count";
 }
 
-// Half of six are enough, and a sum counts as all of its members.
-TEST(RoundWeights, AQuorumMakesAWholeStep) {
+TEST(RoundWeights, ASumCountsAsAllOfItsMembersForAQuorum) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(8);
+  Contributions set;
+  for (size_t node = 0; node < 8; ++node) {
+    set.push_back(SomeContribution(plan, 1, node, "single", random));
+  }
+  set.push_back(SomeSum(plan, 2, 0, 3, 0, random));
+  std::vector<RoundReport> reports;
+  After(plan, 2, set, {}, &reports);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[1].step, 1) << "four of eight";
+}
+
+TEST(RoundWeights, HalfOfTheNodesAreAQuorum) {
   const LearnerPlan plan = DeltaPlan();
   Contributions set;
   for (size_t node = 0; node < 6; ++node) {
@@ -252,23 +265,26 @@ TEST(RoundWeights, AQuorumMakesAWholeStep) {
   EXPECT_NEAR(After(plan, 2, set).values[0][0], 1, 1e-6);
 }
 
-// In a crowd only kMaxContributions count in a round, and they are enough.
-TEST(RoundWeights, ACrowdAlwaysHasAQuorum) {
+TEST(RoundWeights, AQuorumOfACrowdIsALimitedNumber) {
   LearnerPlan plan = DeltaPlan();
   plan.boundaries = {};
   plan.values_per_bank = 1;
-  plan.rule = "mean";
-  constexpr uint64_t kRounds = 5;
+  constexpr size_t kCrowd = 4 * limits::kLargestQuorum;
   Contributions set;
-  for (uint64_t round = 1; round <= kRounds; ++round) {
-    for (size_t node = 0; node < 600; ++node) {
+  for (size_t node = 0; node < kCrowd; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  for (uint64_t round = 2; round <= 3; ++round) {
+    const size_t given = round == 2 ? limits::kLargestQuorum : limits::kLargestQuorum / 2;
+    for (size_t node = 0; node < given; ++node) {
       set.push_back(Filled(plan, round, node, 0.5F));
     }
   }
   std::vector<RoundReport> reports;
-  const GlobalState state = After(plan, kRounds, set, {}, &reports);
-  ASSERT_GT(state.last_part.size(), 2 * limits::kMaxContributions);
-  EXPECT_EQ(reports.back().step, 1);
+  After(plan, 3, set, {}, &reports);
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_EQ(reports[1].step, 1);
+  EXPECT_EQ(reports[2].step, 0.5);
 }
 
 // The length of Adam's moves does not follow from that of the delta.

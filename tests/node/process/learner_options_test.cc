@@ -119,6 +119,13 @@ TEST(LearnerPlanOf, TheRoundsOfGradientsAreHeldAndTakeLongerStepsThen) {
   EXPECT_GT(held.local.hold, 0);
   EXPECT_LT(held.local.hold, LearnerPlanOf(Config("delta"), shape).value().local.hold);
   EXPECT_GT(held.outer.step, free.outer.step);
+  for (const char* outer : {"plain", "momentum"}) {
+    config::NodeConfig other = Config("gradient");
+    other.experimental.outer = outer;
+    const auto plan = LearnerPlanOf(other, shape);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->local.hold, 0) << outer << " does not bound the steps of what is held";
+  }
   // The step of a round, which every node takes, uses them.
   federation::GlobalState state = EmptyState(held, 1);
   std::ranges::fill(state.values[0], 1.0F);

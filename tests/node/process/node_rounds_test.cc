@@ -225,6 +225,7 @@ TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   }
   EXPECT_EQ(rounds.verdicts(), 4U);
   EXPECT_GE(rounds.last_verdict_round(), rounds.combined_round());
+  EXPECT_EQ(rounds.combined_step(), 1) << "all four contributed, so there was a quorum";
   EXPECT_GT(rounds.last_judged(), 0U);
   EXPECT_GE(rounds.last_verdict_lessons(), 5U);
   // All members agree on what the verdicts made of the rounds.
