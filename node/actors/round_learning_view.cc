@@ -21,7 +21,8 @@ void RoundLearning::Preview(const federation::GossipCore& core, privacy::Consent
                             Context& context) {
   const uint64_t round = rounds_->now_round();
   auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(round));
-  auto made = std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(preview);
+  auto made =
+      std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(std::move(preview));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
       [contributor = options_.contributor, services = options_.learning,
@@ -34,7 +35,7 @@ void RoundLearning::Preview(const federation::GossipCore& core, privacy::Consent
             &**made);
       },
       [reply, made](Context&) {
-        reply.Send(*std::move(made));
+        reply.Send(std::move(*made));
         return absl::OkStatus();
       });
   if (!started.ok()) {

@@ -232,6 +232,7 @@ TEST(Contribution, OfAGradientSaysWhatNoiseAndMembersItHas) {
   EXPECT_EQ(NoiseVarianceOf(one, plan), 0);
   one.noise = Contribution::Noise::kShares;
   EXPECT_FALSE(CheckContribution(one, plan, 5).ok()) << "of one member";
+  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): a peer may send any byte
   one.noise = static_cast<Contribution::Noise>(3);
   EXPECT_FALSE(CheckContribution(one, plan, 5).ok());
   one.noise = Contribution::Noise::kWhole;

@@ -136,12 +136,11 @@ TEST(RoundWeights, QualityIsTheMedianOfOtherMembersVerdicts) {
     EXPECT_EQ(part.judges, 3u);
     EXPECT_EQ(part.weight, part.origin == LearnerNode(0) ? 1 : 0);
   }
-  const GlobalState before = judged;
   std::ranges::reverse(verdicts);
   RoundVerdict again = SomeVerdict(plan, set[0], 12, -9);
   again.id.fill(0xff);  // a higher id of a judge does not count
   verdicts.push_back(again);
-  EXPECT_EQ(After(plan, 1, set, verdicts), before);
+  EXPECT_EQ(After(plan, 1, set, verdicts), judged);
   RoundVerdict bad = verdicts[0];
   bad.verdict.gains.begin()->second.pop_back();
   EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 1), SetOf(set, {bad}), 1).ok());
