@@ -142,6 +142,9 @@ class Federation {
     nlohmann::json& log = outcome_.rounds.emplace_back(nlohmann::json::array());
     for (const federation::RoundReport::Part& part : reports.front().parts) {
       log.push_back({{"norm", part.norm}, {"weight", part.weight}, {"cosine", part.cosine}});
+      if (part.left_out) {
+        log.back()["left_out"] = true;
+      }
       if (!part.refused.ok()) {
         log.back()["refused"] = MessageOf(part.refused);
       }

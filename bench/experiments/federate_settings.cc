@@ -78,7 +78,7 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
   app->add_option(
          "--rule", s->rule,
          "default: that of a node; mean, median, trimmed_mean, multi_krum, geometric_median, "
-         "nearest_neighbour_trimmed, self_clip")
+         "nearest_neighbour_trimmed, filtered_mean, self_clip")
       ->capture_default_str();
   app->add_option("--outer", s->outer,
                   "optimiser of the global adapter; default: adam for gradients, else plain")

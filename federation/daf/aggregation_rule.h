@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace ruvd::federation {
 
@@ -19,6 +20,9 @@ struct RuleInput {
   std::span<const double> weights = {};
   // The index of this node's own update; absent if it has none
   std::optional<size_t> own = std::nullopt;
+  // What is known of the senders from earlier rounds, with this one: n vectors of equal length, for
+  // rules that use them; empty: the updates themselves
+  std::span<const std::span<const float>> past = {};
 
   double WeightOf(size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
 };
@@ -31,6 +35,10 @@ class AggregationRule {
   virtual std::string_view name() const = 0;
   // Writes the result to `out`, which has the length of the vectors.
   virtual void Combine(const RuleInput& input, std::span<float> out) const = 0;
+  // Returns which updates have no share in the result, whatever their weights.
+  virtual std::vector<size_t> LeftOut(const RuleInput& /*input*/) const { return {}; }
+  // Whether the rule uses RuleInput::past.
+  virtual bool uses_past() const { return false; }
 };
 
 }  // namespace ruvd::federation

@@ -40,6 +40,12 @@ double Dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
+double LowerMedian(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 PairDistances::PairDistances(std::span<const std::span<const float>> vectors)
     : count_(vectors.size()), squares_(count_ * count_) {
   const size_t length = vectors.front().size();

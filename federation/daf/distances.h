@@ -15,6 +15,10 @@ double SquaredDistance(std::span<const float> a, std::span<const float> b);
 double SquaredNorm(std::span<const float> a);
 double Dot(std::span<const float> a, std::span<const float> b);
 
+// Returns the median; of an even number of values the lower one of the middle. There must be a
+// value.
+double LowerMedian(std::vector<double> values);
+
 // The squared distances between all pairs of n vectors, n x n.
 class PairDistances {
  public:

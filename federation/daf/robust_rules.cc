@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "federation/daf/distances.h"
+#include "federation/daf/outliers.h"
 #include "federation/daf/sorted_coordinates.h"
 #include "federation/daf/vector_kernels.h"
 #include "federation/limits.h"
@@ -56,12 +57,6 @@ std::vector<size_t> AllOf(const RuleInput& input) {
   std::vector<size_t> all(input.updates.size());
   std::iota(all.begin(), all.end(), size_t{0});
   return all;
-}
-
-double LowerMedian(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 bool EqualWeights(const RuleInput& input) {
@@ -293,6 +288,27 @@ void NearestNeighbourRule::Combine(const RuleInput& input, std::span<float> out)
       out);
 }
 
+std::vector<size_t> FilteredMeanRule::LeftOut(const RuleInput& input) const {
+  const size_t n = input.updates.size();
+  if (n < kLeastForMajority) {
+    return {};
+  }
+  return Outliers(input.updates, input.past.empty() ? input.updates : input.past,
+                  ToleratedFaults(n, faulty_));
+}
+
+void FilteredMeanRule::Combine(const RuleInput& input, std::span<float> out) const {
+  if (input.updates.size() < kLeastForMajority) {
+    SelfClipRule().Combine(input, out);
+    return;
+  }
+  std::vector<size_t> kept = AllOf(input);
+  for (const size_t outlier : LeftOut(input)) {
+    std::erase(kept, outlier);
+  }
+  WeightedMean(input, kept, out);
+}
+
 void SelfClipRule::Combine(const RuleInput& input, std::span<float> out) const {
   std::vector<float> centre(out.size());
   if (input.own) {
@@ -353,7 +369,7 @@ double ClipRadius::For(double own_norm) const {
 }
 
 const AggregationRule& DefaultRule() {
-  static const NearestNeighbourRule rule;  // it uses SelfClipRule below five updates
+  static const FilteredMeanRule rule;
   return rule;
 }
 
@@ -364,6 +380,7 @@ std::unique_ptr<const AggregationRule> RuleByName(std::string_view name, double 
                                                     std::make_unique<MultiKrumRule>(faulty),
                                                     std::make_unique<GeometricMedianRule>(),
                                                     std::make_unique<NearestNeighbourRule>(faulty),
+                                                    std::make_unique<FilteredMeanRule>(faulty),
                                                     std::make_unique<SelfClipRule>()};
   const std::string_view wanted = name == "default" ? DefaultRule().name() : name;
   for (auto& rule : rules) {

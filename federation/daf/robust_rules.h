@@ -14,7 +14,8 @@
 // Rules that combine n updates, f of which may be arbitrary. All of them scale with the updates,
 // except TrimmedMean for fewer than three updates, which has its own clip norm. Rules that clip by
 // norms (SelfClipRule, the rules that use it below five updates, and the start of
-// GeometricMedianRule) do not follow a common translation of all updates. bench/robust measures the
+// GeometricMedianRule) or judge by angles (FilteredMeanRule) do not follow a common translation of
+// all updates. bench/robust measures the
 // rules against attacks.
 namespace ruvd::federation {
 
@@ -98,6 +99,21 @@ class NearestNeighbourRule final : public AggregationRule {
   double faulty_;
 };
 
+// The weighted mean without updates that stand apart (Outliers), at most ToleratedFaults of them.
+// Without lies it keeps what nodes of an unusual domain give, which nearest-neighbour mixing loses
+// in the noise of private tiers. Below five updates SelfClipRule is used.
+class FilteredMeanRule final : public AggregationRule {
+ public:
+  explicit FilteredMeanRule(double faulty = kFaultyShare) : faulty_(faulty) {}
+  std::string_view name() const override { return "filtered_mean"; }
+  void Combine(const RuleInput& input, std::span<float> out) const override;
+  std::vector<size_t> LeftOut(const RuleInput& input) const override;
+  bool uses_past() const override { return true; }
+
+ private:
+  double faulty_;
+};
+
 // Self-centred clipping (He, Karimireddy and Jaggi 2022, "Byzantine-robust decentralized learning
 // via ClippedGossip", arXiv 2202.01545): own + sum over peers of w clip(x - own, radius) / sum of
 // all w. The radius adapts: it is the lower median of the peers' distances, at most twice the norm
@@ -127,7 +143,7 @@ class ClipRadius {
   size_t next_ = 0;
 };
 
-// Returns the default rule: NearestNeighbourRule from five updates on, otherwise SelfClipRule.
+// Returns the default rule: FilteredMeanRule, which is SelfClipRule below five updates.
 const AggregationRule& DefaultRule();
 
 // Makes the rule with this name(), or the default rule for "default". Rules that defend against a

@@ -46,6 +46,7 @@ double MeanDistance(std::span<const TimestepHistogram> schedules, const Cluster&
 void CombineSome(const AggregationRule& rule, const RuleInput& input, const Cluster& members,
                  std::span<float> out) {
   std::vector<std::span<const float>> updates;
+  std::vector<std::span<const float>> past;
   std::vector<double> weights;
   std::optional<size_t> own;
   for (const size_t i : members) {
@@ -54,8 +55,11 @@ void CombineSome(const AggregationRule& rule, const RuleInput& input, const Clus
     }
     updates.push_back(input.updates[i]);
     weights.push_back(input.WeightOf(i));
+    if (!input.past.empty()) {
+      past.push_back(input.past[i]);
+    }
   }
-  rule.Combine({.updates = updates, .weights = weights, .own = own}, out);
+  rule.Combine({.updates = updates, .weights = weights, .own = own, .past = past}, out);
 }
 
 void CombineClusters(const StrategyOptions& options, const AggregationRule& rule,

@@ -63,6 +63,12 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
   return absl::OkStatus();
 }
 
+// Returns the bytes of all running means of a bank.
+uint64_t MaxRememberedBytes(const LearnerPlan& plan) {
+  const uint64_t values = std::min<uint64_t>(plan.values_per_bank, limits::kMaxRememberedValues);
+  return 1 + limits::kMaxRemembered * (uint64_t{40} + values * sizeof(float));
+}
+
 }  // namespace
 
 uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
@@ -74,11 +80,11 @@ uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
            limits::kMaxContributions * plan->banks() * sizeof(float);
   }
   const uint64_t values = uint64_t{plan->banks()} * plan->values_per_bank;
-  const uint64_t most = kind == ItemKind::kContribution
-                            ? limits::kMaxContributionHeaderBytes + values * sizeof(float)
-                            : limits::kMaxStateHeaderBytes +
-                                  values * (sizeof(float) + 2 * sizeof(double)) +
-                                  limits::kMaxParticipants * uint64_t{40};
+  const uint64_t most =
+      kind == ItemKind::kContribution
+          ? limits::kMaxContributionHeaderBytes + values * sizeof(float)
+          : limits::kMaxStateHeaderBytes + values * (sizeof(float) + 2 * sizeof(double)) +
+                limits::kMaxParticipants * uint64_t{40} + plan->banks() * MaxRememberedBytes(*plan);
   return std::min(most, limits::kMaxPayloadBytes);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
 
@@ -73,6 +74,48 @@ absl::Status ReadParticipants(ByteReader& reader, GlobalState* state) {
   return absl::OkStatus();
 }
 
+size_t RememberedValues(const LearnerPlan& plan) {
+  return std::min<size_t>(plan.values_per_bank, limits::kMaxRememberedValues);
+}
+
+absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalState* state) {
+  auto& nodes = state->remembered.emplace_back();
+  const auto count = reader.Read<uint8_t>();
+  if (!count || *count > limits::kMaxRemembered) {
+    return Damaged("is truncated or remembers too many nodes");
+  }
+  for (uint8_t i = 0; i < *count; ++i) {
+    const auto id = reader.ReadArray<32>();
+    RunningMean mean{.weight = reader.Read<double>().value_or(0), .weighted = {}};
+    ReadAll(RememberedValues(plan), reader, &mean.weighted);
+    if (reader.failed() || (!nodes.empty() && *id <= nodes.rbegin()->first)) {
+      return Damaged("is truncated or remembers nodes twice or out of order");
+    }
+    nodes.emplace_hint(nodes.end(), *id, std::move(mean));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRemembered(const GlobalState& state, const LearnerPlan& plan) {
+  const bool used = RuleByName(plan.rule, plan.faulty)->uses_past();
+  for (const auto& nodes : state.remembered) {
+    if (nodes.size() > (used ? limits::kMaxRemembered : 0)) {
+      return Damaged("remembers more nodes than its rule uses");
+    }
+    for (const auto& [node, mean] : nodes) {
+      const bool possible = mean.weight > 0 && mean.weight <= 1 &&
+                            mean.weighted.size() == RememberedValues(plan) &&
+                            std::ranges::all_of(mean.weighted, [](float v) {
+                              return std::abs(v) <= static_cast<float>(limits::kMaxRememberedValue);
+                            });
+      if (!possible || !state.last_part.contains(node)) {
+        return Damaged("remembers a node without a part, or what no node gives");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Digest GlobalState::DigestOf(const LearnerPlan& plan) const {
@@ -81,9 +124,11 @@ Digest GlobalState::DigestOf(const LearnerPlan& plan) const {
 
 GlobalState EmptyState(const LearnerPlan& plan, uint64_t before_round) {
   RUVD_CHECK(before_round >= 1);
-  GlobalState state{.round = before_round - 1, .values = {}, .optimizers = {}, .last_part = {}};
+  GlobalState state{
+      .round = before_round - 1, .values = {}, .optimizers = {}, .last_part = {}, .remembered = {}};
   const auto optimizer = OuterOptimizer::Create(plan.values_per_bank, plan.outer);
   RUVD_CHECK(optimizer.ok());
+  state.remembered.resize(plan.banks());
   for (size_t bank = 0; bank < plan.banks(); ++bank) {
     state.values.emplace_back(plan.values_per_bank);
     state.optimizers.push_back(optimizer->state());
@@ -93,6 +138,7 @@ GlobalState EmptyState(const LearnerPlan& plan, uint64_t before_round) {
 
 absl::Status CheckState(const GlobalState& state, const LearnerPlan& plan) {
   if (state.values.size() != plan.banks() || state.optimizers.size() != plan.banks() ||
+      state.remembered.size() != plan.banks() ||
       state.last_part.size() > limits::kMaxParticipants) {
     return Damaged("has other banks than the plan, or too many participants");
   }
@@ -110,6 +156,7 @@ absl::Status CheckState(const GlobalState& state, const LearnerPlan& plan) {
     RETURN_IF_ERROR(
         OuterOptimizer::Restore(values.size(), plan.outer, state.optimizers[bank]).status());
   }
+  RETURN_IF_ERROR(CheckRemembered(state, plan));
   return std::ranges::all_of(state.last_part,
                              [&](const auto& part) { return part.second <= state.round; })
              ? absl::OkStatus()
@@ -130,6 +177,13 @@ std::string EncodeState(const GlobalState& state, const LearnerPlan& plan) {
   writer.Write(static_cast<uint32_t>(state.last_part.size()));
   for (const auto& [member, round] : state.last_part) {
     writer.WriteBytes(member).Write(round);
+  }
+  for (const auto& nodes : state.remembered) {
+    writer.Write(static_cast<uint8_t>(nodes.size()));
+    for (const auto& [node, mean] : nodes) {
+      writer.WriteBytes(node).Write(mean.weight);
+      WriteAll<float>(mean.weighted, writer);
+    }
   }
   return writer.Take();
 }
@@ -152,6 +206,9 @@ absl::StatusOr<GlobalState> DecodeState(std::span<const uint8_t> bytes, const Le
     ReadBank(plan, reader, &state);
   }
   RETURN_IF_ERROR(ReadParticipants(reader, &state));
+  for (size_t bank = 0; bank < plan.banks(); ++bank) {
+    RETURN_IF_ERROR(ReadRemembered(plan, reader, &state));
+  }
   if (reader.failed() || reader.remaining() != 0) {
     return Damaged("has another length than its plan gives it");
   }

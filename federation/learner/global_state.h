@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "federation/daf/banked_values.h"
 #include "federation/daf/outer_optimizer.h"
+#include "federation/daf/running_mean.h"
 #include "federation/learner/plan.h"
 #include "privacy/identity/node_key.h"
 
@@ -28,6 +29,11 @@ struct GlobalState {
   // The newest round in which a node had a part, by itself, in a sum or as a judge. It holds the
   // kMaxParticipants that took part last, so that a node knows which states a member is part of.
   std::map<privacy::NodeId, uint64_t> last_part;
+
+  // By bank: what nodes gave in the rounds before, for a rule that uses it (uses_past), folded to
+  // kMaxRememberedValues. A sum tells nothing of a single node. It holds those of the
+  // kMaxRemembered nodes that took part last, and none that had no part for a window.
+  std::vector<std::map<privacy::NodeId, RunningMean>> remembered;
 
   // Returns the SHA-256 over "RUVDLLM-STATE-v1\0" and EncodeState.
   Digest DigestOf(const LearnerPlan& plan) const;

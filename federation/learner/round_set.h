@@ -51,11 +51,12 @@ struct RoundReport {
   struct Part {
     privacy::NodeId origin{};
     size_t members = 1;
-    double norm = 0;      // over all banks, as sent
-    double weight = 0;    // the largest in any bank, times the members
-    double distance = 0;  // to the rule's result, over the banks in which it has a weight
-    double cosine = 0;    // with that result
-    size_t judges = 0;    // other members whose verdicts name it
+    double norm = 0;        // over all banks, as sent
+    double weight = 0;      // the largest in any bank, times the members
+    double distance = 0;    // to the rule's result, over the banks in which it has a weight
+    double cosine = 0;      // with that result
+    size_t judges = 0;      // other members whose verdicts name it
+    bool left_out = false;  // by the rule in a bank, because it stands apart from the others
     absl::Status refused;
   };
   uint64_t round = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -18,7 +19,9 @@
 #include "base/status.h"
 #include "federation/daf/distances.h"
 #include "federation/daf/robust_rules.h"
+#include "federation/daf/running_mean.h"
 #include "federation/learner/outer_step.h"
+#include "federation/learner/round_selection.h"
 #include "federation/learner/verdict.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
@@ -37,96 +40,6 @@ struct Counted {
   double similarity = 1;
 
   const Contribution& contribution() const { return source->contribution; }
-};
-
-absl::Status CountedOnce(std::string_view what) {
-  return Error(absl::StatusCode::kAlreadyExists, reasons::kCountedOnce,
-               "a node counts once in a round: {}", what);
-}
-
-// Decides which contributions of a round count. The report gets a part for each of them.
-class Selection {
- public:
-  Selection(const RoundSet& set, uint64_t round) : round_(round) {
-    std::map<Digest, const RoundContribution*> by_id;  // an item may be listed twice
-    for (const RoundContribution* one : set.contributions) {
-      by_id.emplace(one->id, one);
-    }
-    for (const auto& [id, one] : by_id) {
-      (one->members.empty() ? single_ : sums_).push_back(one);
-    }
-  }
-
-  std::vector<std::pair<const RoundContribution*, absl::Status>> Choose() {
-    ChooseSums();
-    ChooseSingle();
-    KeepToTheLimit();
-    std::ranges::sort(chosen_, [](const auto& a, const auto& b) {
-      return std::tie(a.first->origin, a.first->id) < std::tie(b.first->origin, b.first->id);
-    });
-    return std::move(chosen_);
-  }
-
- private:
-  void ChooseSums() {
-    std::ranges::sort(sums_, [](const auto* a, const auto* b) {
-      return std::tie(a->attempt, a->origin, a->id) < std::tie(b->attempt, b->origin, b->id);
-    });
-    for (const RoundContribution* sum : sums_) {
-      const bool shares_member = std::ranges::any_of(
-          sum->members, [&](const privacy::NodeId& member) { return in_sums_.contains(member); });
-      chosen_.emplace_back(sum, shares_member ? CountedOnce("an earlier sum has one of its members")
-                                              : absl::OkStatus());
-      if (!shares_member) {
-        in_sums_.insert(sum->members.begin(), sum->members.end());
-      }
-    }
-  }
-
-  void ChooseSingle() {
-    std::ranges::sort(single_, [](const auto* a, const auto* b) {
-      return std::tie(a->origin, a->id) < std::tie(b->origin, b->id);
-    });
-    const privacy::NodeId* last = nullptr;
-    for (const RoundContribution* one : single_) {
-      absl::Status refused;
-      if (in_sums_.contains(one->origin)) {
-        refused = Error(absl::StatusCode::kAlreadyExists, reasons::kInMaskedSum,
-                        "a masked sum of round {} contains this node already", round_);
-      } else if (last != nullptr && *last == one->origin) {
-        refused = CountedOnce("its contribution with the lowest id was taken");
-      }
-      last = &one->origin;
-      chosen_.emplace_back(one, std::move(refused));
-    }
-  }
-
-  // Keeps those with the lowest hashes of round and origin, so that no node is left out always.
-  void KeepToTheLimit() {
-    std::vector<std::pair<Digest, absl::Status*>> order;
-    for (auto& [one, refused] : chosen_) {
-      if (refused.ok()) {
-        ByteWriter writer;
-        writer.Write(round_).WriteBytes(one->origin);
-        order.emplace_back(Sha256(writer.str()), &refused);
-      }
-    }
-    if (order.size() <= limits::kMaxContributions) {
-      return;
-    }
-    std::ranges::sort(order, {}, &std::pair<Digest, absl::Status*>::first);
-    for (auto& [hash, refused] : std::span(order).subspan(limits::kMaxContributions)) {
-      *refused = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                       "round {} has {} contributions; {} of them count, drawn by hash", round_,
-                       order.size(), limits::kMaxContributions);
-    }
-  }
-
-  uint64_t round_;
-  std::vector<const RoundContribution*> sums_;
-  std::vector<const RoundContribution*> single_;
-  std::set<privacy::NodeId> in_sums_;
-  std::vector<std::pair<const RoundContribution*, absl::Status>> chosen_;
 };
 
 // A contribution that covers a smaller share of a bank is ignored there. Otherwise a tiny overlap,
@@ -218,7 +131,7 @@ class Step {
     if (CountsQuality(plan.strategy)) {
       SortVerdicts(set);
     }
-    auto chosen = Selection(set, round).Choose();
+    auto chosen = ChosenOf(set, round);
     DrawJudged(chosen);
     for (auto& [one, refused] : chosen) {
       Add(*one, std::move(refused));
@@ -240,6 +153,7 @@ class Step {
     report_.verdicts = judges_.size();
     report_.step = step_;
     RecordParticipants();
+    ForgetOldNodes();
     state_.round = round_;
   }
 
@@ -395,11 +309,18 @@ class Step {
     if (counted.empty()) {
       return;  // not even momentum moves it
     }
+    const std::vector<std::vector<float>> past = PastOf(bank, counted);
+    const std::vector<std::span<const float>> past_spans(past.begin(), past.end());
+    const RuleInput input{.updates = updates, .weights = weights, .past = past_spans};
     std::vector<float> delta(plan_.values_per_bank);
-    CombineByStrategy(plan_.strategy, *rule_, {.updates = updates, .weights = weights}, schedules,
-                      delta);
+    CombineByStrategy(plan_.strategy, *rule_, input, schedules, delta);
     for (size_t i = 0; i < counted.size(); ++i) {
       Describe(*counted[i], updates[i], weights[i], delta);
+    }
+    if (plan_.strategy.strategy != Strategy::kScheduleSimilarity) {
+      for (const size_t i : rule_->LeftOut(input)) {
+        report_.parts[counted[i]->part].left_out = true;
+      }
     }
     TakeOuterStep(plan_,
                   {.bank = bank,
@@ -407,6 +328,42 @@ class Step {
                    .variance = VarianceOf(counted, weights),
                    .share = step_},
                   &state_);
+  }
+
+  // Remembers what single nodes give to a bank. Returns what is known of each of `counted`, with
+  // this round, if the rule uses it; of a sum that is the sum alone.
+  std::vector<std::vector<float>> PastOf(size_t bank, std::span<const Counted* const> counted) {
+    std::vector<std::vector<float>> past;
+    if (!rule_->uses_past()) {
+      return past;
+    }
+    for (const Counted* one : counted) {
+      std::vector<float> values = Folded(one->values[bank], limits::kMaxRememberedValues);
+      if (one->source->members.empty()) {
+        RunningMean& mean = state_.remembered[bank][one->source->origin];
+        mean.Add(values);
+        values = mean.Mean();
+      }
+      past.push_back(std::move(values));
+    }
+    return past;
+  }
+
+  // Forgets nodes that had no part for a window, and then those whose part is oldest.
+  void ForgetOldNodes() {
+    for (auto& nodes : state_.remembered) {
+      std::vector<std::pair<uint64_t, privacy::NodeId>> by_part;
+      for (const auto& [node, mean] : nodes) {
+        const auto part = state_.last_part.find(node);
+        by_part.emplace_back(part == state_.last_part.end() ? 0 : part->second, node);
+      }
+      std::ranges::sort(by_part, std::greater{});
+      for (size_t i = 0; i < by_part.size(); ++i) {
+        if (i >= limits::kMaxRemembered || by_part[i].first + plan_.window < round_) {
+          nodes.erase(by_part[i].second);
+        }
+      }
+    }
   }
 
   // The variance of the noise in each value of the weighted mean. A robust rule, which keeps fewer

@@ -158,7 +158,7 @@ struct NodeConfig {
     // All nodes of a cluster need equal values.
     int banks = 1;
     // How the contributions of a round become a step of the global adapter; all nodes of a cluster
-    // need equal values. The rule that combines them: default (nearest_neighbour_trimmed from five
+    // need equal values. The rule that combines them: default (filtered_mean from five
     // contributions on, otherwise self_clip) or the name of a rule in federation/daf/robust_rules.h
     std::string aggregation = "default";
     // The optimiser that takes the step: auto (plain for deltas, adam for gradients), plain,

@@ -35,6 +35,7 @@ constexpr std::string_view kAggregations[] = {"default",
                                               "multi_krum",
                                               "geometric_median",
                                               "nearest_neighbour_trimmed",
+                                              "filtered_mean",
                                               "self_clip"};
 constexpr std::string_view kOuterOptimizers[] = {"auto", "plain", "momentum", "adam"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};

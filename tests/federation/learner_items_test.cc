@@ -106,6 +106,11 @@ TEST(LearnerItems, ThereIsRoomForTheLargestPayloads) {
   for (size_t i = 0; i < limits::kMaxParticipants; ++i) {
     state.last_part[LearnerNode(i)] = 1;
   }
+  for (auto& nodes : state.remembered) {
+    for (size_t i = 0; i < limits::kMaxRemembered; ++i) {
+      nodes[LearnerNode(i)].Add(std::vector<float>(plan.values_per_bank, 1));
+    }
+  }
   EXPECT_LE(EncodeState(state, plan).size(), MaxLearnerPayloadBytes(ItemKind::kCheckpoint, &plan));
 }
 

@@ -43,6 +43,7 @@ std::vector<std::unique_ptr<federation::AggregationRule>> AllRules() {
   rules.push_back(std::make_unique<federation::MultiKrumRule>());
   rules.push_back(std::make_unique<federation::GeometricMedianRule>());
   rules.push_back(std::make_unique<federation::NearestNeighbourRule>());
+  rules.push_back(std::make_unique<federation::FilteredMeanRule>());
   rules.push_back(std::make_unique<federation::SelfClipRule>());
   return rules;
 }
@@ -134,8 +135,9 @@ RC_GTEST_PROP(RobustRules, MoveWithATranslation, (uint64_t seed)) {
     }
   }
   for (const auto& rule : AllRules()) {
-    if (rule->name() == "self_clip" || rule->name() == "geometric_median" || count < 5) {
-      continue;  // their scale is that of the vectors' norms
+    if (rule->name() == "self_clip" || rule->name() == "geometric_median" ||
+        rule->name() == "filtered_mean" || count < 5) {
+      continue;  // they use the vectors' norms or the angles between them
     }
     std::vector<float> expected = Combined(*rule, vectors);
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -319,7 +321,7 @@ TEST(RobustRules, WhoHasNoWeightHasNoSay) {
   weights[4] = 0;
   for (const auto& rule : AllRules()) {
     if (rule->name() == "multi_krum" || rule->name() == "nearest_neighbour_trimmed" ||
-        rule->name() == "trimmed_mean") {
+        rule->name() == "trimmed_mean" || rule->name() == "filtered_mean") {
       continue;  // whose distances still choose, or which drop by number
     }
     const auto before = Combined(*rule, vectors, 0, weights);
@@ -417,7 +419,7 @@ TEST(VectorKernels, RoundEachProductBeforeTheSum) {
 TEST(RuleByName, KnowsEveryRuleByItsOwnName) {
   for (const std::string_view name :
        {"mean", "median", "trimmed_mean", "multi_krum", "geometric_median",
-        "nearest_neighbour_trimmed", "self_clip"}) {
+        "nearest_neighbour_trimmed", "filtered_mean", "self_clip"}) {
     const auto rule = federation::RuleByName(name, federation::kFaultyShare);
     ASSERT_NE(rule, nullptr) << name;
     EXPECT_EQ(rule->name(), name);

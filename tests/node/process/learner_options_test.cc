@@ -76,7 +76,7 @@ TEST(LearnerPlanOf, EachKeyOfHowRoundsAreCombinedMakesAnotherPlan) {
     EXPECT_TRUE(ids.insert(plan->Id()).second);
   };
   for (const char* rule : {"mean", "median", "trimmed_mean", "multi_krum", "geometric_median",
-                           "nearest_neighbour_trimmed", "self_clip"}) {
+                           "nearest_neighbour_trimmed", "filtered_mean", "self_clip"}) {
     add([&](config::NodeConfig& c) { c.experimental.aggregation = rule; });
   }
   for (const char* outer : {"momentum", "adam"}) {

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace ruvd::federation {
+
+// A running mean of the vectors that one node gave, in which each counts 0.9 of the one after it.
+// It shows a lie that hides in the noise of single vectors but points the same way in all of them
+// (Karimireddy, He and Jaggi 2021, "Learning from history for Byzantine robust optimization").
+struct RunningMean {
+  double weight = 0;            // of all vectors: 1 - 0.9^n after n of them
+  std::vector<float> weighted;  // the mean times its weight; empty before the first vector
+
+  // Adds a vector; all must have equal length.
+  void Add(std::span<const float> values);
+  // Returns the mean. There must be a vector.
+  std::vector<float> Mean() const;
+  bool operator==(const RunningMean&) const = default;
+};
+
+// Returns `values` in at most `most` numbers, so that a running mean of long vectors stays small:
+// value i is added to place i mod `most`, with a sign that depends on i alone (count sketch,
+// Charikar, Chen and Farach-Colton 2002). Scalar products keep their expected values. Vectors of at
+// most `most` values stay as they are. The signs are public: who knows them can hide from this sum
+// what SquaredDistance of the vectors themselves still shows.
+std::vector<float> Folded(std::span<const float> values, size_t most);
+
+}  // namespace ruvd::federation

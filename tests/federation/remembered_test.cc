@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a state knows of single nodes from the rounds before, and what the default rule makes of it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "federation/learner/rounds.h"
+#include "federation/limits.h"
+#include "tests/federation/learner_fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::CheckState;
+using federation::DecodeState;
+using federation::EmptyState;
+using federation::GlobalState;
+using federation::LearnerPlan;
+using federation::RoundContribution;
+using federation::RoundReport;
+
+// The digests come from a program in Python that follows docs/wire-format.md and outliers.h.
+TEST(Remembered, TwoFilteredRoundsHaveTheDigestOfAnotherProgram) {
+  LearnerPlan plan;
+  plan.frame_id.fill(0x22);
+  plan.rank = 2;
+  plan.values_per_bank = 4;
+  plan.rule = "filtered_mean";
+  plan.outer.step = 0.5;
+  const std::vector<std::vector<std::vector<float>>> rounds = {{{1, 0, 0.5F, 0.25F},
+                                                                {0.5F, 0.5F, 0.5F, 0.5F},
+                                                                {1, 0.25F, 0.25F, 0},
+                                                                {0.75F, 0.5F, 0, 0.25F},
+                                                                {-4, 8, 2, -6}},
+                                                               {{1, 0.5F, 0, 0},
+                                                                {0.5F, 1, 0.25F, 0.25F},
+                                                                {1, 1, 0, 0.5F},
+                                                                {0.5F, 0.25F, 0.25F, 0},
+                                                                {0, 0.5F, 0.5F, -0.25F}}};
+  Contributions set;
+  Random random(1);
+  for (uint64_t round = 1; round <= 2; ++round) {
+    for (size_t node = 0; node < 5; ++node) {
+      set.push_back(SomeContribution(plan, round, node, "golden", random));
+      set.back().contribution.floats = rounds[round - 1][node];
+    }
+  }
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, 2, set, {}, &reports);
+  EXPECT_EQ(ToHex(plan.Id()), "92191894f0178621f8f0c15d39c88a55614554a2837c11459101564951b5e11b");
+  EXPECT_EQ(ToHex(state.DigestOf(plan)),
+            "76afe4dbd28c12ba15088cbf6df051fa989ee563a09cd2f483fac194df54f67b");
+  for (const RoundReport& report : reports) {
+    for (const RoundReport::Part& part : report.parts) {
+      EXPECT_EQ(part.left_out, part.origin == LearnerNode(4)) << report.round;
+    }
+  }
+}
+
+// Gradients of six nodes with a common signal and as much noise as a private tier adds. The last
+// node is as far from their mean as noise is, but on the same side in each round.
+Contributions HiddenLie(const LearnerPlan& plan, uint64_t rounds) {
+  constexpr int32_t kNoise = 1000;
+  Random random(5);
+  Contributions set;
+  for (uint64_t round = 1; round <= rounds; ++round) {
+    for (size_t node = 0; node < 6; ++node) {
+      set.push_back(SomeContribution(plan, round, node, "hidden", random));
+      std::vector<int32_t>& units = set.back().contribution.units;
+      for (size_t i = 0; i < units.size(); ++i) {
+        units[i] = node == 5 ? -kNoise / 2 : units[i];
+        units[i] += i % 2 == 0 ? kNoise / 4 : -kNoise / 4;
+      }
+    }
+  }
+  return set;
+}
+
+TEST(Remembered, ALieThatHidesInTheNoiseIsLeftOutAfterSomeRounds) {
+  LearnerPlan plan = GradientPlan();
+  plan.values_per_bank = 1792;
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, 12, HiddenLie(plan, 12), {}, &reports);
+  ASSERT_EQ(reports.size(), 12U);
+  for (const RoundReport& report : reports) {
+    for (const RoundReport::Part& part : report.parts) {
+      EXPECT_FALSE(part.left_out && part.origin != LearnerNode(5)) << report.round;
+      if (part.origin == LearnerNode(5) && (report.round == 1 || report.round > 6)) {
+        EXPECT_EQ(part.left_out, report.round > 6) << report.round;
+      }
+    }
+  }
+  EXPECT_EQ(*DecodeState(AsBytes(EncodeState(state, plan)), plan), state);
+  // A node that begins at a later state decides as the others do.
+  const Contributions all = HiddenLie(plan, 12);
+  Contributions later;
+  std::ranges::copy_if(all, std::back_inserter(later),
+                       [](const RoundContribution& one) { return one.contribution.round > 4; });
+  const GlobalState half = After(plan, 4, all);
+  EXPECT_EQ(*ApplyRounds(plan, half, SetOf(later), 12), state);
+}
+
+TEST(Remembered, OnlyWhatTheRuleUses) {
+  LearnerPlan plan = DeltaPlan();
+  Contributions set;
+  for (size_t node = 0; node < 6; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  const GlobalState state = After(plan, 1, set);
+  ASSERT_EQ(state.remembered.size(), plan.banks());
+  EXPECT_EQ(state.remembered[1].size(), 6U);
+  plan.rule = "median";
+  for (RoundContribution& one : set) {
+    one.contribution.plan = plan.Id();
+  }
+  EXPECT_TRUE(After(plan, 1, set).remembered[1].empty());
+  EXPECT_FALSE(CheckState(state, plan).ok()) << "this rule uses none";
+}
+
+TEST(Remembered, OfASumNothingIsKnown) {
+  const LearnerPlan plan = GradientPlan();
+  Random random(2);
+  const GlobalState state = After(plan, 1, {SomeSum(plan, 1, 0, 3, 0, random)});
+  EXPECT_TRUE(state.remembered[0].empty());
+}
+
+TEST(Remembered, NodesThatDoNotTakePartAreForgotten) {
+  const LearnerPlan plan = DeltaPlan();
+  Contributions set = {Filled(plan, 1, 0, 0.5F)};
+  for (uint64_t round = 2; round <= 2 + plan.window; ++round) {
+    set.push_back(Filled(plan, round, 1, 0.5F));
+  }
+  EXPECT_EQ(After(plan, 1 + plan.window, set).remembered[0].size(), 2U);
+  const GlobalState state = After(plan, 2 + plan.window, set);
+  EXPECT_EQ(state.remembered[0].size(), 1U);
+  EXPECT_TRUE(state.remembered[0].contains(LearnerNode(1)));
+}
+
+TEST(Remembered, AreTheNodesThatTookPartLast) {
+  const LearnerPlan plan = DeltaPlan();
+  Contributions set;
+  for (size_t node = 0; node < limits::kMaxRemembered; ++node) {
+    set.push_back(Filled(plan, 1, node, 0.5F));
+  }
+  const size_t newcomer = limits::kMaxRemembered;
+  set.push_back(Filled(plan, 2, newcomer, 0.5F));
+  const GlobalState state = After(plan, 2, set);
+  EXPECT_EQ(state.remembered[0].size(), limits::kMaxRemembered);
+  EXPECT_TRUE(state.remembered[0].contains(LearnerNode(newcomer)));
+  EXPECT_TRUE(CheckState(state, plan).ok());
+}
+
+TEST(Remembered, WhatNoNodeGivesIsRefused) {
+  const LearnerPlan plan = DeltaPlan();
+  const GlobalState state = After(plan, 1, {Filled(plan, 1, 0, 0.5F)});
+  const auto changed = [&](auto change) {
+    GlobalState other = state;
+    change(other.remembered[0].at(LearnerNode(0)));
+    return CheckState(other, plan).ok();
+  };
+  EXPECT_TRUE(changed([](auto&) {}));
+  EXPECT_FALSE(changed([](auto& mean) { mean.weight = 0; }));
+  EXPECT_FALSE(changed([](auto& mean) { mean.weight = 2; }));
+  EXPECT_FALSE(changed([](auto& mean) { mean.weighted.pop_back(); }));
+  EXPECT_FALSE(changed([](auto& mean) { mean.weighted[0] = 1e20F; }));
+  GlobalState other = state;
+  other.remembered[0][LearnerNode(7)] = state.remembered[0].at(LearnerNode(0));
+  EXPECT_FALSE(CheckState(other, plan).ok()) << "it had no part";
+  other = EmptyState(plan, 2);
+  other.remembered.pop_back();
+  EXPECT_FALSE(CheckState(other, plan).ok());
+}
+
+}  // namespace
+}  // namespace ruvd::test
