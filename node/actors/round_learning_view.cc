@@ -91,6 +91,7 @@ void RoundLearning::WriteVerdicts(admin::v1::RoundsStatus* view) {
       shown.set_norm(part.norm);
       shown.set_cosine(part.cosine);
       shown.set_judges(static_cast<uint32_t>(part.judges));
+      shown.set_left_out(part.left_out);
       shown.set_refusal(part.refused.ok() ? "" : MessageOf(part.refused));
     }
   }

@@ -89,6 +89,9 @@ std::string Part(const admin::v1::RoundPart& part) {
   if (part.judges() > 0) {
     line += fmt::format(", {} judge(s)", part.judges());
   }
+  if (part.left_out()) {
+    line += "; left out, because it stands apart from the others";
+  }
   return part.refusal().empty() ? line : line + "; " + PrintableLine(part.refusal());
 }
 

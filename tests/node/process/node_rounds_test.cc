@@ -189,6 +189,37 @@ Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
   return parts;
 }
 
+// The default rule finds the node whose contributions point against those of the others, and the
+// status of every node names it.
+TEST_F(NodeRoundsTest, AMemberThatGivesTheOppositeIsLeftOutAndNamed) {
+  tuning_.edit_contribution = [](const federation::Contribution& own,
+                                 const federation::ClusterRounds&) {
+    federation::Contribution lie = own;
+    std::ranges::transform(lie.floats, lie.floats.begin(), [](float value) { return -3 * value; });
+    return lie;
+  };
+  config_.federation.round_seconds = 12;  // five nodes train at a time
+  Start();
+  tuning_.edit_contribution = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    StartOther();
+  }
+  for (size_t node = 0; node < 5; ++node) {
+    AddText(node, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+    GrantOn(node, pattern::v1::SHARING_TIER_PUBLIC);
+  }
+  const std::string liar = StatusOf(0).node_id();
+  admin::v1::RoundsStatus rounds;
+  EXPECT_TRUE(WaitUntil([&] {
+    rounds = RoundsOf(1);
+    return rounds.parts_size() == 5 &&
+           std::ranges::any_of(rounds.parts(), [&](const admin::v1::RoundPart& part) {
+             return part.origin() == liar && part.left_out();
+           });
+  })) << rounds.DebugString();
+  EXPECT_EQ(std::ranges::count_if(rounds.parts(), &admin::v1::RoundPart::left_out), 1);
+}
+
 // Under the other strategies all nodes would have the weight 1, whatever they learned from.
 TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   config_.federation.strategy = "quality";
