@@ -26,6 +26,7 @@ import time
 import numpy as np
 import torch
 
+from round_liars import Rule, lie
 from round_model import LENGTH, Network, corrupt
 
 GIVEN, CLAMP = 32, 4.0
@@ -51,7 +52,10 @@ ARM = dict(
     tier="masked", privacy=8.0, clip=2.0,  # gradient; privacy 0: no noise
     nominal=0.0,  # divisor of a node's sum; 0: its expected sample
     participation=1.0,  # the chance that a node contributes to a round; the same coins in all arms
-    quorum=0.0)  # the share of the nodes of the last WINDOW rounds below which a step is shorter
+    quorum=0.0,  # the share of the nodes of the last WINDOW rounds below which a step is shorter
+    # What the last node gives: round_liars.ATTACKS; absent: nothing. Gradients of tier dp or without noise only
+    attack="none",
+    rule="mean")  # or nearest, filtered: round_liars.Rule
 
 
 # ---------------------------------------------------------------------------------------------- scores
@@ -206,6 +210,7 @@ class Group:
         for i, a in enumerate(self.arms):
             self.used[i, :, :a["rank"], :a["rank"]] = 1
         self.outers = [Outer(a) for a in self.arms]
+        self.rules = [Rule(a["rule"]) for a in self.arms]
         self.coins = np.random.default_rng(g["seed"])
         # The newest round to which each node contributed
         self.newest = np.full((len(self.arms), g["nodes"]), -WINDOW - 1)
@@ -218,15 +223,28 @@ class Group:
         """By arm, which nodes contribute to a round, at least one, and its share of a whole step."""
         coins = self.coins.random(self.g["nodes"])
         given = np.array([coins <= max(a["participation"], coins.min()) for a in self.arms])
+        given[[a["attack"] == "absent" for a in self.arms], -1] = False
         self.newest[given] = round_
         active = (self.newest + WINDOW >= round_).sum(1)
         quorum = np.array([a["quorum"] for a in self.arms]) * active
         return given, np.minimum(1, given.sum(1) / np.maximum(1e-9, quorum))
 
+    def combined(self, i, values, given, round_):
+        """values: nodes x modules x rank x rank. Returns what the rule makes of those that are given."""
+        arm = self.arms[i]
+        if arm["attack"] not in ("none", "absent"):
+            values = values.clone()
+            values[-1] = lie(arm["attack"], values[:-1].flatten(1), values[-1].flatten(), round_).view_as(values[-1])
+        values = values.flatten(1)
+        values = values * (MAX_NORM / values.norm(dim=1, keepdim=True).clamp(min=MAX_NORM))
+        return self.rules[i].combine(values, given).view(self.cores.shape[1:])
+
     def run(self):
         begun = time.time()
         self.delta() if self.g["kind"] == "delta" else self.gradient()
         torch.cuda.synchronize()
+        for r, rule in zip(self.results, self.rules):
+            r["left_out"] = rule.left_out
         print(f"{self.g['name']}: {len(self.arms)} arms, {time.time() - begun:.1f} s", flush=True)
         return self.results
 
@@ -348,9 +366,8 @@ class Group:
     def meet(self, round_, alone):
         change = self.theta - self.cores[:, None]
         norm = change.flatten(2).norm(dim=2)
-        change *= (MAX_NORM / norm.clamp(min=MAX_NORM)).view(*norm.shape, 1, 1, 1)
         given, shares = self.contributors(round_)
-        mean = torch.stack([change[i, given[i]].mean(0) * shares[i] for i in range(len(self.arms))])
+        mean = torch.stack([self.combined(i, change[i], given[i], round_) * shares[i] for i in range(len(self.arms))])
         for i, arm in enumerate(self.arms):
             if i in alone:
                 self.cores[i] = self.theta[i].mean(0)  # central: they are all the same
@@ -385,7 +402,7 @@ class Group:
             chosen = (torch.rand(nodes, g["lessons"], generator=self.random, device=dev) < g["rate"]).nonzero()
             given, shares = self.contributors(round_)
             counts = torch.tensor(given, device=dev).float()  # arms x nodes
-            sums = torch.zeros_like(self.cores)
+            sums = torch.zeros(len(self.arms), nodes, *self.cores.shape[1:], device=dev)
             norms = []
             for at in range(0, len(chosen), max(8, 640 // len(self.arms))):
                 part = chosen[at:at + max(8, 640 // len(self.arms))]
@@ -393,7 +410,7 @@ class Group:
                 grad = self.example_gradients(clean, False)
                 norm = grad.flatten(2).norm(dim=2)
                 scale = clips / norm.clamp(min=clips) * counts[:, part[:, 0]]
-                sums += (grad * scale.view(*norm.shape, 1, 1, 1)).sum(1)
+                sums.index_add_(1, part[:, 0], grad * scale.view(*norm.shape, 1, 1, 1))
                 norms.append(norm)
             norms = torch.cat(norms, dim=1)
             for i, arm in enumerate(self.arms):
@@ -403,7 +420,9 @@ class Group:
                                    for n in noises[i][:2])
                 divisor = noises[i][2] * present
                 noise = torch.randn(self.cores[i].shape, generator=noise_random, device=dev) * self.used[i]
-                delta = -sums[i] / divisor
+                delta = -sums[i].sum(0) / divisor
+                if arm["rule"] != "mean" or arm["attack"] != "none":
+                    delta, noise = self.with_liars(i, sums[i], noises[i][0], given[i], round_), 0.0
                 if arm["ewc"]:
                     delta -= arm["ewc"] * self.fisher[i] * self.cores[i]
                 r = self.results[i]
@@ -414,6 +433,15 @@ class Group:
                 self.cores[i] += (share if arm["outer"] == "adam" else 1) * moved * self.used[i]
                 r["size"] = round(float(self.cores[i].norm()), 3)
             self.check(round_ + 1, self.cores)
+
+    def with_liars(self, i, sums, deviation, given, round_):
+        """Each node adds noise of its own (tier dp); it is the same in all arms of a group."""
+        nodes = self.g["nodes"]
+        nominal = self.arms[i]["nominal"] or self.g["rate"] * self.g["lessons"]
+        random = torch.Generator(sums.device).manual_seed(1000 * self.g["seed"] + round_)
+        noise = torch.randn(sums.shape, generator=random, device=sums.device) * self.used[i]
+        # The noise of a mean of n nodes is 1/sqrt(n) of that of each.
+        return self.combined(i, -sums / nominal + deviation * math.sqrt(nodes) * noise, given, round_)
 
 
 def main():
