@@ -127,6 +127,7 @@ absl::StatusOr<GroupPlan> Federation(const FederateNodesSettings& settings, cons
                                      const std::string& kind) {
   GroupPlan plan{.name = name, .names = {}, .lessons = {}, .tier = *cli::ParseTier(tier)};
   ASSIGN_OR_RETURN(plan.settings, NodeSettingsOf(settings, kind));
+  plan.users = settings.users;
   for (const LessonTexts& lessons : texts.lessons) {
     plan.names.push_back(lessons.name);
     plan.lessons.push_back({&lessons});
@@ -229,6 +230,7 @@ nlohmann::json SettingsJson(const FederateNodesSettings& s) {
           {"rounds", s.rounds},
           {"round_seconds", s.round_seconds},
           {"lessons", s.lessons},
+          {"users", s.users},
           {"documents", s.pieces},
           {"samples", s.samples},
           {"threads", s.threads},

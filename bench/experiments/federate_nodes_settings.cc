@@ -99,6 +99,10 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
       ->check(CLI::Range(1, 86'400));
   app->add_option("--lessons", s->lessons, "of a node, of 112 tokens")
       ->check(CLI::Range(8, 100'000));
+  app->add_option("--users", s->users,
+                  "users among whom a node's documents are shared out, and who are the unit of "
+                  "privacy; 0: lessons are")
+      ->check(CLI::Range(0, 100'000));
   app->add_option("--compare", s->compare,
                   "arms beside the federation: local-only, centralised and, under a private tier, "
                   "a federation without noise; with --attack only the federation without the liar")
@@ -169,6 +173,9 @@ absl::StatusOr<NodeSettings> NodeSettingsOf(const FederateNodesSettings& setting
     all.emplace_back("privacy.epsilon", fmt::format("{:g}", settings.epsilon));
     all.emplace_back("privacy.delta", fmt::format("{:g}", settings.delta));
     all.emplace_back("privacy.rounds", std::to_string(settings.rounds));
+  }
+  if (settings.users > 0) {
+    all.emplace_back("privacy.unit", "user");
   }
   for (const std::string& setting : settings.set) {
     const size_t equals = setting.find('=');

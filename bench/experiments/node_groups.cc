@@ -151,14 +151,18 @@ absl::StatusOr<ArmScores> ScoreNode(client::NodeClient& client, const NodeTexts&
 }
 
 absl::Status TeachNode(client::NodeClient& client, const std::vector<const LessonTexts*>& lessons,
-                       pattern::v1::SharingTier tier, uint64_t* stored) {
+                       const GroupPlan& plan, uint64_t* stored) {
+  size_t files = 0;
   for (const LessonTexts* texts : lessons) {
     for (const LessonUpload& upload : texts->files) {
       learning::v1::LessonFile file;
       file.set_name(upload.name);
       file.set_format(learning::v1::LessonFile::FORMAT_JSON_LINES);
       file.set_bytes(upload.lines.size());
-      file.set_tier(tier);
+      file.set_tier(plan.tier);
+      if (plan.users > 0) {
+        file.set_user_id(fmt::format("user-{}", files++ % plan.users));
+      }
       ASSIGN_OR_RETURN(const auto response, client.AddLessons(file, upload.lines));
       *stored = response.stored();
     }
@@ -226,7 +230,7 @@ absl::Status Group::Start() {
 
 absl::Status Group::Teach() {
   return AtTheSameTime(size(), [&](size_t node) {
-    return TeachNode(client(node), plan_.lessons[node], plan_.tier, &result_.nodes[node].lessons);
+    return TeachNode(client(node), plan_.lessons[node], plan_, &result_.nodes[node].lessons);
   });
 }
 

@@ -50,6 +50,7 @@ struct GroupPlan {
   pattern::v1::SharingTier tier = pattern::v1::SHARING_TIER_PUBLIC;
   NodeSettings settings;
   std::vector<std::string> liar;  // NodeProcesses::Options::liar
+  size_t users = 0;               // of a node; 0: its texts have no user
 };
 
 struct NodeResult {

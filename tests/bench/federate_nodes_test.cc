@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/reasons.h"
@@ -118,6 +119,9 @@ TEST_F(NodesFlagsTest, NodesGetTheRoundsAndWhatIsSet) {
   const NodeSettings privacy = {
       {"privacy.epsilon", "8"}, {"privacy.delta", "1e-05"}, {"privacy.rounds", "12"}};
   EXPECT_EQ(NodeSettings(noised->end() - 3, noised->end()), privacy);
+  settings_.users = 200;
+  EXPECT_EQ(NodeSettingsOf(settings_, "gradient")->back(),
+            (std::pair<std::string, std::string>("privacy.unit", "user")));
   settings_.set = {"privacy.clip_norm"};
   EXPECT_EQ(ReasonOf(NodeSettingsOf(settings_, "delta").status()), reasons::kInvalidArgument);
 }
