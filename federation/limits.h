@@ -391,10 +391,12 @@ inline constexpr size_t kMaxVerdictsOfJudge = 4;
 inline constexpr uint64_t kMaxVerdictHeaderBytes = 64 + kMaxContributions * uint64_t{32};
 // Members of which a state says when they last took part, 40 B each; the oldest are forgotten
 inline constexpr size_t kMaxParticipants = 4096;
-// Nodes of which a state has a running mean of their contributions, and the values of one in each
-// bank: 16 KiB. A rank of 8 has 1,792 to 3,584 values; longer contributions are folded.
-inline constexpr size_t kMaxRemembered = 64;
+// Nodes of which a state has a running mean of their contributions, and the values of one in all
+// banks together: half a megabyte in a state, so that the checkpoints of 64 members fit into
+// kMaxPayloadMemory. A rank of 8 has 1,792 to 3,584 values; longer contributions are folded.
+inline constexpr size_t kMaxRemembered = 32;
 inline constexpr size_t kMaxRememberedValues = 4096;
+inline constexpr size_t kFoldedValues = 1024;
 // The largest value of a running mean: no folded contribution reaches it, and its square is finite
 inline constexpr double kMaxRememberedValue = 1e12;
 

@@ -10,7 +10,8 @@ import torch
 
 ATTACKS = ("none", "absent", "sign-flip-3", "alie", "inner-product", "min-max", "min-sum")
 FAR_NOW, FAR_PAST, AGAINST = 1.4, 1.6, 0.5  # federation/daf/outliers.cc
-KEPT, FOLDED = 0.9, 4096  # federation/daf/running_mean.cc
+KEPT, LONGEST, FOLDED = 0.9, 4096, 1024  # federation/daf/running_mean.cc
+KNOWN = 0.4  # weight of five contributions: 1 - 0.9 ** 5
 
 
 def lie(attack, honest, own, round_):
@@ -63,8 +64,12 @@ class Rule:
         kept = torch.ones(len(at), dtype=torch.bool, device=at.device)
         past = self.remember(updates, at)
         for _ in range(self.tolerated(len(at))):
-            apart = torch.stack((distances(now[kept]) / FAR_NOW, distances(past[kept]) / FAR_PAST,
-                                 disagreements(past[kept]) / AGAINST)).max(0).values
+            apart = torch.maximum(distances(now[kept]) / FAR_NOW, disagreements(now[kept]) / AGAINST)
+            known = self.weights[at, 0][kept] > KNOWN
+            if int(known.sum()) >= 5:
+                old = past[kept][known]
+                apart[known] = torch.stack((apart[known], distances(old) / FAR_PAST,
+                                            disagreements(old) / AGAINST)).max(0).values
             if float(apart.max()) <= 1:
                 break
             kept[kept.nonzero()[:, 0][apart.argmax()]] = False
@@ -91,7 +96,7 @@ class Rule:
 def fold(updates):
     """With other signs than the node has."""
     length = updates.shape[1]
-    if length <= FOLDED:
+    if length <= LONGEST:
         return updates
     signs = torch.randint(0, 2, (length,), generator=torch.Generator().manual_seed(5)) * 2 - 1
     at = (torch.arange(length) % FOLDED).to(updates.device)

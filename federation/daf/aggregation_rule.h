@@ -20,9 +20,11 @@ struct RuleInput {
   std::span<const double> weights = {};
   // The index of this node's own update; absent if it has none
   std::optional<size_t> own = std::nullopt;
-  // What is known of the senders from earlier rounds, with this one: n vectors of equal length, for
-  // rules that use them; empty: the updates themselves
+  // What is known of the senders from several rounds, for rules that use it: n vectors of equal
+  // length, or an empty one for a sender of whom too little is known; empty: nothing is known
   std::span<const std::span<const float>> past = {};
+  // What LeftOut returns for this input, if the caller has it already
+  std::optional<std::span<const size_t>> left_out = std::nullopt;
 
   double WeightOf(size_t i) const { return weights.empty() ? 1.0 : weights[i]; }
 };

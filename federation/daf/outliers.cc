@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <optional>
 
 #include "federation/daf/distances.h"
 
@@ -15,6 +17,7 @@ namespace {
 constexpr double kFarNow = 1.4;
 constexpr double kFarPast = 1.6;
 constexpr double kAgainst = 0.5;
+constexpr size_t kLeastKnown = 5;
 // Vectors with larger squares stand apart, because their distances may overflow. No contribution
 // has such a one (kMaxContributionNorm).
 constexpr double kLargestSquare = 1e30;
@@ -92,38 +95,87 @@ std::vector<double> Disagreements(const Products& products, std::span<const size
   return cosines;
 }
 
+// Vectors that are judged together.
+class Judged {
+ public:
+  // `far` is by how many medians a vector may be away. Empty vectors are left out of all.
+  Judged(std::span<const std::span<const float>> vectors, double far)
+      : vectors_(vectors.begin(), vectors.end()),
+        far_(far),
+        squares_(vectors_),
+        products_(vectors_) {}
+
+  // Raises apart[i] to how far `kept[i]` stands apart; above 1 is too far.
+  void Raise(std::span<const size_t> kept, std::vector<double>* apart) const {
+    const std::vector<double> distances = Distances(squares_, kept);
+    const std::vector<double> disagreements = Disagreements(products_, kept);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      (*apart)[kept[i]] =
+          std::max({(*apart)[kept[i]], distances[i] / far_, disagreements[i] / kAgainst});
+    }
+  }
+  double SquareOf(size_t i) const { return products_(i, i); }
+
+ private:
+  std::vector<std::span<const float>> vectors_;
+  double far_;
+  PairDistances squares_;
+  Products products_;
+};
+
+// Returns those of `kept` whose past is known.
+std::vector<size_t> KnownOf(std::span<const size_t> kept,
+                            std::span<const std::span<const float>> past) {
+  std::vector<size_t> known;
+  std::ranges::copy_if(kept, std::back_inserter(known), [&](size_t i) { return !past[i].empty(); });
+  return known;
+}
+
+// Returns the past with zeros for what is not known, so that all vectors have equal length.
+std::vector<std::span<const float>> Filled(std::span<const std::span<const float>> past,
+                                           std::span<const float> zeros) {
+  std::vector<std::span<const float>> filled(past.begin(), past.end());
+  std::ranges::replace_if(filled, [](const auto& vector) { return vector.empty(); }, zeros);
+  return filled;
+}
+
+size_t LongestOf(std::span<const std::span<const float>> vectors) {
+  size_t longest = 0;
+  for (const auto& vector : vectors) {
+    longest = std::max(longest, vector.size());
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::vector<size_t> Outliers(std::span<const std::span<const float>> now,
                              std::span<const std::span<const float>> past, size_t most) {
-  const PairDistances squares_now(now);
-  const PairDistances squares_past(past);
-  const Products products(past);
+  const Judged of_now(now, kFarNow);
+  const std::vector<float> zeros(LongestOf(past));
+  std::optional<Judged> of_past;
+  if (!zeros.empty()) {
+    of_past.emplace(Filled(past, zeros), kFarPast);
+  }
   std::vector<size_t> kept;
   std::vector<size_t> outliers;
   for (size_t i = 0; i < now.size(); ++i) {
-    const bool is_huge = !(std::max(SquaredNorm(now[i]), products(i, i)) <= kLargestSquare);
-    (is_huge && outliers.size() < most ? outliers : kept).push_back(i);
+    const double square = std::max(of_now.SquareOf(i), of_past ? of_past->SquareOf(i) : 0.0);
+    (!(square <= kLargestSquare) && outliers.size() < most ? outliers : kept).push_back(i);
   }
   while (outliers.size() < most) {
-    const std::vector<double> far_now = Distances(squares_now, kept);
-    const std::vector<double> far_past = Distances(squares_past, kept);
-    const std::vector<double> against = Disagreements(products, kept);
-    double worst = 1;
-    size_t which = kept.size();
-    for (size_t i = 0; i < kept.size(); ++i) {
-      const double apart =
-          std::max({far_now[i] / kFarNow, far_past[i] / kFarPast, against[i] / kAgainst});
-      if (apart > worst) {
-        worst = apart;
-        which = i;
-      }
+    std::vector<double> apart(now.size());
+    of_now.Raise(kept, &apart);
+    if (const auto known = of_past ? KnownOf(kept, past) : std::vector<size_t>();
+        known.size() >= kLeastKnown) {
+      of_past->Raise(known, &apart);
     }
-    if (which == kept.size()) {
+    const auto worst = std::ranges::max_element(kept, {}, [&](size_t i) { return apart[i]; });
+    if (worst == kept.end() || !(apart[*worst] > 1)) {
       break;
     }
-    outliers.push_back(kept[which]);
-    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(which));
+    outliers.push_back(*worst);
+    kept.erase(worst);
   }
   return outliers;
 }

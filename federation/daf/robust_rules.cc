@@ -293,8 +293,7 @@ std::vector<size_t> FilteredMeanRule::LeftOut(const RuleInput& input) const {
   if (n < kLeastForMajority) {
     return {};
   }
-  return Outliers(input.updates, input.past.empty() ? input.updates : input.past,
-                  ToleratedFaults(n, faulty_));
+  return Outliers(input.updates, input.past, ToleratedFaults(n, faulty_));
 }
 
 void FilteredMeanRule::Combine(const RuleInput& input, std::span<float> out) const {
@@ -303,7 +302,10 @@ void FilteredMeanRule::Combine(const RuleInput& input, std::span<float> out) con
     return;
   }
   std::vector<size_t> kept = AllOf(input);
-  for (const size_t outlier : LeftOut(input)) {
+  const std::vector<size_t> left_out =
+      input.left_out ? std::vector<size_t>(input.left_out->begin(), input.left_out->end())
+                     : LeftOut(input);
+  for (const size_t outlier : left_out) {
     std::erase(kept, outlier);
   }
   WeightedMean(input, kept, out);

@@ -100,8 +100,8 @@ class NearestNeighbourRule final : public AggregationRule {
 };
 
 // The weighted mean without updates that stand apart (Outliers), at most ToleratedFaults of them.
-// Without lies it keeps what nodes of an unusual domain give, which nearest-neighbour mixing loses
-// in the noise of private tiers. Below five updates SelfClipRule is used.
+// Below five updates SelfClipRule is used. Nearest-neighbour mixing loses more of what a node of an
+// unusual domain gives under the noise of private tiers.
 class FilteredMeanRule final : public AggregationRule {
  public:
   explicit FilteredMeanRule(double faulty = kFaultyShare) : faulty_(faulty) {}

@@ -22,7 +22,8 @@ bool IsNegative(uint64_t index) {
 
 }  // namespace
 
-void RunningMean::Add(std::span<const float> values) {
+void RunningMean::Add(uint64_t in_round, std::span<const float> values) {
+  round = in_round;
   weighted.resize(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     weighted[i] = static_cast<float>(kKept * double{weighted[i]} + (1 - kKept) * double{values[i]});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,11 +14,15 @@ namespace ruvd::federation {
 // It shows a lie that hides in the noise of single vectors but points the same way in all of them
 // (Karimireddy, He and Jaggi 2021, "Learning from history for Byzantine robust optimization").
 struct RunningMean {
+  uint64_t round = 0;           // of the newest vector
   double weight = 0;            // of all vectors: 1 - 0.9^n after n of them
   std::vector<float> weighted;  // the mean times its weight; empty before the first vector
 
-  // Adds a vector; all must have equal length.
-  void Add(std::span<const float> values);
+  // Adds the vector of a round; all must have equal length.
+  void Add(uint64_t in_round, std::span<const float> values);
+  // Whether it can be compared with means of which the heaviest has this weight: it has at least
+  // five vectors, and as many as leave it at most half as much noise again.
+  bool IsKnownBeside(double heaviest) const { return weight > 0.4 && weight > 0.65 * heaviest; }
   // Returns the mean. There must be a vector.
   std::vector<float> Mean() const;
   bool operator==(const RunningMean&) const = default;

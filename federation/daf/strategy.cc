@@ -75,6 +75,7 @@ void CombineClusters(const StrategyOptions& options, const AggregationRule& rule
     CombineSome(rule, input, cluster, results.emplace_back(out.size()));
   }
   std::vector<std::span<const float>> replaced;
+  replaced.reserve(cluster_of.size());
   for (const size_t cluster : cluster_of) {
     replaced.emplace_back(results[cluster]);
   }
@@ -175,6 +176,7 @@ double ScheduleSimilarity(const TimestepHistogram& a, const MeanHistogram& mean)
 std::vector<size_t> ClusterSchedules(std::span<const TimestepHistogram> schedules,
                                      double distance) {
   std::vector<Cluster> clusters;
+  clusters.reserve(schedules.size());
   for (size_t i = 0; i < schedules.size(); ++i) {
     clusters.push_back({i});
   }

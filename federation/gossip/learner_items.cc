@@ -65,8 +65,7 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
 
 // Returns the bytes of all running means of a bank.
 uint64_t MaxRememberedBytes(const LearnerPlan& plan) {
-  const uint64_t values = std::min<uint64_t>(plan.values_per_bank, limits::kMaxRememberedValues);
-  return 1 + limits::kMaxRemembered * (uint64_t{40} + values * sizeof(float));
+  return 1 + limits::kMaxRemembered * (uint64_t{48} + plan.RememberedValues() * sizeof(float));
 }
 
 }  // namespace

@@ -74,10 +74,6 @@ absl::Status ReadParticipants(ByteReader& reader, GlobalState* state) {
   return absl::OkStatus();
 }
 
-size_t RememberedValues(const LearnerPlan& plan) {
-  return std::min<size_t>(plan.values_per_bank, limits::kMaxRememberedValues);
-}
-
 absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalState* state) {
   auto& nodes = state->remembered.emplace_back();
   const auto count = reader.Read<uint8_t>();
@@ -86,8 +82,10 @@ absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalS
   }
   for (uint8_t i = 0; i < *count; ++i) {
     const auto id = reader.ReadArray<32>();
-    RunningMean mean{.weight = reader.Read<double>().value_or(0), .weighted = {}};
-    ReadAll(RememberedValues(plan), reader, &mean.weighted);
+    RunningMean mean;
+    mean.round = reader.Read<uint64_t>().value_or(0);
+    mean.weight = reader.Read<double>().value_or(0);
+    ReadAll(plan.RememberedValues(), reader, &mean.weighted);
     if (reader.failed() || (!nodes.empty() && *id <= nodes.rbegin()->first)) {
       return Damaged("is truncated or remembers nodes twice or out of order");
     }
@@ -103,8 +101,8 @@ absl::Status CheckRemembered(const GlobalState& state, const LearnerPlan& plan) 
       return Damaged("remembers more nodes than its rule uses");
     }
     for (const auto& [node, mean] : nodes) {
-      const bool possible = mean.weight > 0 && mean.weight <= 1 &&
-                            mean.weighted.size() == RememberedValues(plan) &&
+      const bool possible = mean.round <= state.round && mean.weight > 0 && mean.weight <= 1 &&
+                            mean.weighted.size() == plan.RememberedValues() &&
                             std::ranges::all_of(mean.weighted, [](float v) {
                               return std::abs(v) <= static_cast<float>(limits::kMaxRememberedValue);
                             });
@@ -181,7 +179,7 @@ std::string EncodeState(const GlobalState& state, const LearnerPlan& plan) {
   for (const auto& nodes : state.remembered) {
     writer.Write(static_cast<uint8_t>(nodes.size()));
     for (const auto& [node, mean] : nodes) {
-      writer.WriteBytes(node).Write(mean.weight);
+      writer.WriteBytes(node).Write(mean.round).Write(mean.weight);
       WriteAll<float>(mean.weighted, writer);
     }
   }

@@ -187,6 +187,12 @@ absl::Status LearnerPlan::Check() const {
   return kind == ContributionKind::kDelta ? CheckLocal(local) : CheckGradients(*this);
 }
 
+size_t LearnerPlan::RememberedValues() const {
+  return values_per_bank * banks() <= limits::kMaxRememberedValues
+             ? values_per_bank
+             : std::min<size_t>(values_per_bank, limits::kFoldedValues / banks());
+}
+
 Digest LearnerPlan::Id() const {
   ByteWriter writer;
   writer.WriteText(kPlanDomain).WriteBytes(frame_id).Write(rank);

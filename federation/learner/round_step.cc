@@ -311,16 +311,21 @@ class Step {
     }
     const std::vector<std::vector<float>> past = PastOf(bank, counted);
     const std::vector<std::span<const float>> past_spans(past.begin(), past.end());
-    const RuleInput input{.updates = updates, .weights = weights, .past = past_spans};
+    RuleInput input{.updates = updates, .weights = weights, .past = past_spans};
+    // Within clusters of schedules the rule decides on each cluster by itself.
+    std::vector<size_t> left_out;
+    if (plan_.strategy.strategy != Strategy::kScheduleSimilarity) {
+      left_out = rule_->LeftOut(input);
+      input.left_out = left_out;
+    }
     std::vector<float> delta(plan_.values_per_bank);
     CombineByStrategy(plan_.strategy, *rule_, input, schedules, delta);
     for (size_t i = 0; i < counted.size(); ++i) {
       Describe(*counted[i], updates[i], weights[i], delta);
     }
-    if (plan_.strategy.strategy != Strategy::kScheduleSimilarity) {
-      for (const size_t i : rule_->LeftOut(input)) {
-        report_.parts[counted[i]->part].left_out = true;
-      }
+    for (const size_t i : left_out) {
+      report_.parts[counted[i]->part].left_out = true;
+      weights[i] = 0;  // its noise is not in the mean
     }
     TakeOuterStep(plan_,
                   {.bank = bank,
@@ -331,43 +336,49 @@ class Step {
   }
 
   // Remembers what single nodes give to a bank. Returns what is known of each of `counted`, with
-  // this round, if the rule uses it; of a sum that is the sum alone.
+  // this round, if the rule uses it; empty for a sum and for a node of whom too little is known.
   std::vector<std::vector<float>> PastOf(size_t bank, std::span<const Counted* const> counted) {
     std::vector<std::vector<float>> past;
     if (!rule_->uses_past()) {
       return past;
     }
+    auto& remembered = state_.remembered[bank];
+    double heaviest = 0;
     for (const Counted* one : counted) {
-      std::vector<float> values = Folded(one->values[bank], limits::kMaxRememberedValues);
       if (one->source->members.empty()) {
-        RunningMean& mean = state_.remembered[bank][one->source->origin];
-        mean.Add(values);
-        values = mean.Mean();
+        RunningMean& mean = remembered[one->source->origin];
+        mean.Add(round_, Folded(one->values[bank], plan_.RememberedValues()));
+        heaviest = std::max(heaviest, mean.weight);
       }
-      past.push_back(std::move(values));
+    }
+    for (const Counted* one : counted) {
+      const auto found = remembered.find(one->source->origin);
+      const bool known = one->source->members.empty() && found->second.IsKnownBeside(heaviest);
+      past.push_back(known ? found->second.Mean() : std::vector<float>());
     }
     return past;
   }
 
-  // Forgets nodes that had no part for a window, and then those whose part is oldest.
+  // Forgets nodes that gave nothing for a window, and then those that gave longest ago.
   void ForgetOldNodes() {
     for (auto& nodes : state_.remembered) {
-      std::vector<std::pair<uint64_t, privacy::NodeId>> by_part;
+      std::vector<std::pair<uint64_t, privacy::NodeId>> by_round;
       for (const auto& [node, mean] : nodes) {
-        const auto part = state_.last_part.find(node);
-        by_part.emplace_back(part == state_.last_part.end() ? 0 : part->second, node);
+        by_round.emplace_back(mean.round, node);
       }
-      std::ranges::sort(by_part, std::greater{});
-      for (size_t i = 0; i < by_part.size(); ++i) {
-        if (i >= limits::kMaxRemembered || by_part[i].first + plan_.window < round_) {
-          nodes.erase(by_part[i].second);
+      std::ranges::sort(by_round, std::greater{});
+      for (size_t i = 0; i < by_round.size(); ++i) {
+        if (i >= limits::kMaxRemembered || by_round[i].first + plan_.window < round_ ||
+            !state_.last_part.contains(by_round[i].second)) {
+          nodes.erase(by_round[i].second);
         }
       }
     }
   }
 
-  // The variance of the noise in each value of the weighted mean. A robust rule, which keeps fewer
-  // contributions, leaves a little more noise.
+  // The variance of the noise in each value of the weighted mean. Robust rules other than the
+  // filtered mean, which keep fewer contributions, leave a little more noise. It is 0 if no weight
+  // is left.
   double VarianceOf(std::span<const Counted* const> counted,
                     std::span<const double> weights) const {
     double whole = 0;
@@ -377,7 +388,7 @@ class Step {
       whole += weights[i];
       variance += factor * factor * NoiseVarianceOf(counted[i]->contribution(), plan_);
     }
-    return variance / (whole * whole);
+    return whole > 0 ? variance / (whole * whole) : 0;
   }
 
   void Describe(const Counted& one, std::span<const float> values, double weight,

@@ -108,7 +108,7 @@ TEST(LearnerItems, ThereIsRoomForTheLargestPayloads) {
   }
   for (auto& nodes : state.remembered) {
     for (size_t i = 0; i < limits::kMaxRemembered; ++i) {
-      nodes[LearnerNode(i)].Add(std::vector<float>(plan.values_per_bank, 1));
+      nodes[LearnerNode(i)].Add(1, std::vector<float>(plan.RememberedValues(), 1));
     }
   }
   EXPECT_LE(EncodeState(state, plan).size(), MaxLearnerPayloadBytes(ItemKind::kCheckpoint, &plan));

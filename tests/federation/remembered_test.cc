@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "federation/learner/rounds.h"
 #include "federation/limits.h"
 #include "tests/federation/learner_fixture.h"
@@ -55,7 +58,7 @@ TEST(Remembered, TwoFilteredRoundsHaveTheDigestOfAnotherProgram) {
   const GlobalState state = After(plan, 2, set, {}, &reports);
   EXPECT_EQ(ToHex(plan.Id()), "92191894f0178621f8f0c15d39c88a55614554a2837c11459101564951b5e11b");
   EXPECT_EQ(ToHex(state.DigestOf(plan)),
-            "76afe4dbd28c12ba15088cbf6df051fa989ee563a09cd2f483fac194df54f67b");
+            "aa0e682f0c9548c5d91b70fa8f9c3ef0291688b95222adba64aff605a205ba74");
   for (const RoundReport& report : reports) {
     for (const RoundReport::Part& part : report.parts) {
       EXPECT_EQ(part.left_out, part.origin == LearnerNode(4)) << report.round;
@@ -156,6 +159,53 @@ TEST(Remembered, AreTheNodesThatTookPartLast) {
   EXPECT_TRUE(CheckState(state, plan).ok());
 }
 
+// Review: only some of many nodes are remembered, and the others began anew in each round.
+TEST(Remembered, OfManyHonestNodesNoneIsLeftOut) {
+  LearnerPlan plan = GradientPlan();
+  plan.boundaries = {};
+  plan.values_per_bank = 1792;
+  Random random(9);
+  Contributions set;
+  for (uint64_t round = 1; round <= 7; ++round) {
+    for (size_t node = 0; node < 2 * limits::kMaxRemembered; ++node) {
+      set.push_back(SomeContribution(plan, round, node, "many", random));
+    }
+  }
+  std::vector<RoundReport> reports;
+  const GlobalState state = After(plan, 7, set, {}, &reports);
+  EXPECT_EQ(state.remembered[0].size(), limits::kMaxRemembered);
+  for (const RoundReport& report : reports) {
+    EXPECT_TRUE(std::ranges::none_of(report.parts, &RoundReport::Part::left_out)) << report.round;
+  }
+}
+
+TEST(Remembered, NodesTwiceOrTooManyAreRefused) {
+  LearnerPlan plan = DeltaPlan();
+  plan.boundaries = {};
+  const GlobalState state = After(plan, 1, {Filled(plan, 1, 0, 0.5F)});
+  const std::string bytes = EncodeState(state, plan);
+  const size_t one = 32 + 8 + 8 + 4 * plan.RememberedValues();
+  const std::string node = bytes.substr(bytes.size() - one);
+  std::string twice = bytes + node;
+  twice[bytes.size() - one - 1] = 2;
+  EXPECT_THAT(MessageOf(DecodeState(AsBytes(twice), plan).status()),
+              testing::HasSubstr("remembers nodes twice"));
+  std::string many = bytes;
+  many[bytes.size() - one - 1] = static_cast<char>(limits::kMaxRemembered + 1);
+  EXPECT_THAT(MessageOf(DecodeState(AsBytes(many), plan).status()),
+              testing::HasSubstr("remembers too many nodes"));
+}
+
+TEST(Remembered, LongContributionsOfAllBanksTakeABoundedPlace) {
+  LearnerPlan plan = GradientPlan();
+  plan.values_per_bank = 57'344;
+  for (size_t banks = 1; banks <= 16; ++banks) {
+    plan.boundaries.assign(banks - 1, 0.5F);
+    EXPECT_LE(plan.RememberedValues() * banks, limits::kFoldedValues);
+    EXPECT_GT(plan.RememberedValues(), 0U);
+  }
+}
+
 TEST(Remembered, WhatNoNodeGivesIsRefused) {
   const LearnerPlan plan = DeltaPlan();
   const GlobalState state = After(plan, 1, {Filled(plan, 1, 0, 0.5F)});
@@ -165,6 +215,7 @@ TEST(Remembered, WhatNoNodeGivesIsRefused) {
     return CheckState(other, plan).ok();
   };
   EXPECT_TRUE(changed([](auto&) {}));
+  EXPECT_FALSE(changed([](auto& mean) { mean.round = 2; }));
   EXPECT_FALSE(changed([](auto& mean) { mean.weight = 0; }));
   EXPECT_FALSE(changed([](auto& mean) { mean.weight = 2; }));
   EXPECT_FALSE(changed([](auto& mean) { mean.weighted.pop_back(); }));
