@@ -161,6 +161,11 @@ void SimNode::SaveRounds(std::string saved) {
     for (auto& [member, round] : state->last_part) {
       round = std::min(round, state->round);
     }
+    for (auto& nodes : state->remembered) {
+      for (auto& [node, mean] : nodes) {
+        mean.round = std::min(mean.round, state->round);
+      }
+    }
     saved = EncodeState(*state, *setup_.plan);
   }
   disk_.PutRounds(std::move(saved));
