@@ -15,8 +15,9 @@
 // except TrimmedMean for fewer than three updates, which has its own clip norm. Rules that clip by
 // norms (SelfClipRule, the rules that use it below five updates, and the start of
 // GeometricMedianRule) or judge by angles (FilteredMeanRule) do not follow a common translation of
-// all updates. bench/robust measures the
-// rules against attacks.
+// all updates. bench/robust measures the rules against attacks in single rounds, and
+// bench/experiments/round_arms.py the default rule, which uses earlier rounds, in whole
+// federations.
 namespace ruvd::federation {
 
 // Returns against how many of n updates a rule defends: floor(share * n), but at least 1 and below
