@@ -23,6 +23,10 @@ struct RuleInput {
   // What is known of the senders from several rounds, for rules that use it: n vectors of equal
   // length, or an empty one for a sender of whom too little is known; empty: nothing is known
   std::span<const std::span<const float>> past = {};
+  // The expected square of the noise in each update and in each past, for rules that judge by
+  // distances; empty: equal in all
+  std::span<const double> noise = {};
+  std::span<const double> past_noise = {};
   // What LeftOut returns for this input, if the caller has it already
   std::optional<std::span<const size_t>> left_out = std::nullopt;
 

@@ -18,6 +18,8 @@ constexpr double kFarNow = 1.4;
 constexpr double kFarPast = 1.6;
 constexpr double kAgainst = 0.5;
 constexpr size_t kLeastKnown = 5;
+// Noise that is larger than expected could leave nothing of the square of a vector.
+constexpr double kLeastQuiet = 0.01;
 // Vectors with larger squares stand apart, because their distances may overflow. No contribution
 // has such a one (kMaxContributionNorm).
 constexpr double kLargestSquare = 1e30;
@@ -41,15 +43,34 @@ double WholeOf(const Table& table, std::span<const size_t> kept) {
   return sum;
 }
 
+// Returns by how much the noise of each of `kept` is above the lower median; zeros for no numbers.
+std::vector<double> ExcessOf(std::span<const double> noise, std::span<const size_t> kept) {
+  std::vector<double> excess(kept.size());
+  if (noise.empty()) {
+    return excess;
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    excess[i] = noise[kept[i]];
+  }
+  const double median = LowerMedian(excess);
+  for (double& value : excess) {
+    value = std::max(0.0, value - median);
+  }
+  return excess;
+}
+
 // Returns how far each of `kept` is from the mean of the other ones, over the lower median.
-std::vector<double> Distances(const PairDistances& squares, std::span<const size_t> kept) {
+std::vector<double> Distances(const PairDistances& squares, std::span<const size_t> kept,
+                              std::span<const double> excess) {
   const auto count = static_cast<double>(kept.size());
   const double spread = WholeOf(squares, kept) / (2 * count * count);
   std::vector<double> distances;
-  for (const size_t i : kept) {
+  for (size_t i = 0; i < kept.size(); ++i) {
     // From the mean of all; that of the others is n / (n - 1) times as far away for each of them.
-    const double square = RowOf(squares, i, kept) / count - spread;
-    distances.push_back(std::sqrt(std::max(0.0, square)));
+    // Noise of i adds (1 - 1/n)^2 of its square to this, and 1/n^2 to that of each other.
+    const double square = RowOf(squares, kept[i], kept) / count - spread;
+    const double of_noise = excess[i] * (1 - 2 / count);
+    distances.push_back(std::sqrt(std::max(0.0, square - of_noise)));
   }
   const double median = LowerMedian(distances);
   for (double& distance : distances) {
@@ -79,13 +100,15 @@ class Products {
 };
 
 // Returns the lower median of the cosines of each vector with the sum of the others, less each.
-std::vector<double> Disagreements(const Products& products, std::span<const size_t> kept) {
+std::vector<double> Disagreements(const Products& products, std::span<const size_t> kept,
+                                  std::span<const double> excess) {
   const double whole = WholeOf(products, kept);
   std::vector<double> cosines;
-  for (const size_t i : kept) {
-    const double own = products(i, i);
-    const double row = RowOf(products, i, kept);
-    const double squares = own * (whole - 2 * row + own);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const double own = products(kept[i], kept[i]);
+    const double row = RowOf(products, kept[i], kept);
+    const double quiet = std::max(own - excess[i], own * kLeastQuiet);
+    const double squares = quiet * (whole - 2 * row + own);
     cosines.push_back(squares > 0 ? (row - own) / std::sqrt(squares) : 0.0);
   }
   const double median = LowerMedian(cosines);
@@ -98,17 +121,19 @@ std::vector<double> Disagreements(const Products& products, std::span<const size
 // Vectors that are judged together.
 class Judged {
  public:
-  // `far` is by how many medians a vector may be away. Empty vectors are left out of all.
-  Judged(std::span<const std::span<const float>> vectors, double far)
+  // `far` is by how many medians a vector may be away.
+  Judged(std::span<const std::span<const float>> vectors, std::span<const double> noise, double far)
       : vectors_(vectors.begin(), vectors.end()),
+        noise_(noise),
         far_(far),
         squares_(vectors_),
         products_(vectors_) {}
 
   // Raises apart[i] to how far `kept[i]` stands apart; above 1 is too far.
   void Raise(std::span<const size_t> kept, std::vector<double>* apart) const {
-    const std::vector<double> distances = Distances(squares_, kept);
-    const std::vector<double> disagreements = Disagreements(products_, kept);
+    const std::vector<double> excess = ExcessOf(noise_, kept);
+    const std::vector<double> distances = Distances(squares_, kept, excess);
+    const std::vector<double> disagreements = Disagreements(products_, kept, excess);
     for (size_t i = 0; i < kept.size(); ++i) {
       (*apart)[kept[i]] =
           std::max({(*apart)[kept[i]], distances[i] / far_, disagreements[i] / kAgainst});
@@ -118,6 +143,7 @@ class Judged {
 
  private:
   std::vector<std::span<const float>> vectors_;
+  std::span<const double> noise_;
   double far_;
   PairDistances squares_;
   Products products_;
@@ -149,24 +175,24 @@ size_t LongestOf(std::span<const std::span<const float>> vectors) {
 
 }  // namespace
 
-std::vector<size_t> Outliers(std::span<const std::span<const float>> now,
-                             std::span<const std::span<const float>> past, size_t most) {
-  const Judged of_now(now, kFarNow);
-  const std::vector<float> zeros(LongestOf(past));
+std::vector<size_t> Outliers(const NoisyVectors& now, const NoisyVectors& past, size_t most) {
+  const size_t count = now.vectors.size();
+  const Judged of_now(now.vectors, now.noise, kFarNow);
+  const std::vector<float> zeros(LongestOf(past.vectors));
   std::optional<Judged> of_past;
   if (!zeros.empty()) {
-    of_past.emplace(Filled(past, zeros), kFarPast);
+    of_past.emplace(Filled(past.vectors, zeros), past.noise, kFarPast);
   }
   std::vector<size_t> kept;
   std::vector<size_t> outliers;
-  for (size_t i = 0; i < now.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const double square = std::max(of_now.SquareOf(i), of_past ? of_past->SquareOf(i) : 0.0);
     (!(square <= kLargestSquare) && outliers.size() < most ? outliers : kept).push_back(i);
   }
   while (outliers.size() < most) {
-    std::vector<double> apart(now.size());
+    std::vector<double> apart(count);
     of_now.Raise(kept, &apart);
-    if (const auto known = of_past ? KnownOf(kept, past) : std::vector<size_t>();
+    if (const auto known = of_past ? KnownOf(kept, past.vectors) : std::vector<size_t>();
         known.size() >= kLeastKnown) {
       of_past->Raise(known, &apart);
     }

@@ -9,6 +9,12 @@
 
 namespace ruvd::federation {
 
+// Vectors, and the expected square of the noise in each; no numbers mean that all are equal.
+struct NoisyVectors {
+  std::span<const std::span<const float>> vectors;
+  std::span<const double> noise = {};
+};
+
 // Returns which of n vectors stand apart from the others, worst first, at most `most` of them.
 // `now` are the vectors of a round, and `past` what is known of their senders from several rounds
 // (RunningMean): n vectors, empty for a sender of whom too little is known, or none at all. After
@@ -18,11 +24,11 @@ namespace ruvd::federation {
 // - the cosine of it with the sum of the others is more than 0.5 below the lower median of these
 //   cosines. (Near a common optimum all cosines fall: what honest nodes give adds up to zero
 //   there.)
-// Among at least five known pasts the same is asked of the pasts, with 1.6 in place of 1.4. A
-// vector whose square is above 1e30 stands apart at once. bench/experiments/round_arms.py measured
-// these limits. A liar that knows all others can make an unusual honest vector stand apart in its
-// place.
-std::vector<size_t> Outliers(std::span<const std::span<const float>> now,
-                             std::span<const std::span<const float>> past, size_t most);
+// Among at least five known pasts the same is asked of the pasts, with 1.6 in place of 1.4. What a
+// vector has more noise than the lower median is taken off first, as its expected square, so that a
+// sum of few members does not stand apart from sums of many. A vector whose square is above 1e30
+// stands apart at once. bench/experiments/round_arms.py measured these limits. A liar that knows
+// all others can make an unusual honest vector stand apart in its place.
+std::vector<size_t> Outliers(const NoisyVectors& now, const NoisyVectors& past, size_t most);
 
 }  // namespace ruvd::federation

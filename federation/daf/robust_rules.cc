@@ -293,7 +293,8 @@ std::vector<size_t> FilteredMeanRule::LeftOut(const RuleInput& input) const {
   if (n < kLeastForMajority) {
     return {};
   }
-  return Outliers(input.updates, input.past, ToleratedFaults(n, faulty_));
+  return Outliers({.vectors = input.updates, .noise = input.noise},
+                  {.vectors = input.past, .noise = input.past_noise}, ToleratedFaults(n, faulty_));
 }
 
 void FilteredMeanRule::Combine(const RuleInput& input, std::span<float> out) const {

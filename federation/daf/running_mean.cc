@@ -31,6 +31,12 @@ void RunningMean::Add(uint64_t in_round, std::span<const float> values) {
   weight = kKept * weight + (1 - kKept);
 }
 
+double RunningMean::NoiseShare() const {
+  RUVD_CHECK(weight > 0);
+  // The sum of the squares of the vectors' shares, of which the newest has (1 - kKept) / weight.
+  return (1 - kKept) * (2 - weight) / ((1 + kKept) * weight);
+}
+
 std::vector<float> RunningMean::Mean() const {
   RUVD_CHECK(weight > 0);
   std::vector<float> mean(weighted.size());

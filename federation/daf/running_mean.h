@@ -23,6 +23,9 @@ struct RunningMean {
   // Whether it can be compared with means of which the heaviest has this weight: it has at least
   // five vectors, and as many as leave it at most half as much noise again.
   bool IsKnownBeside(double heaviest) const { return weight > 0.4 && weight > 0.65 * heaviest; }
+  // Returns how much of the variance of the noise in single vectors is in the mean. There must be a
+  // vector.
+  double NoiseShare() const;
   // Returns the mean. There must be a vector.
   std::vector<float> Mean() const;
   bool operator==(const RunningMean&) const = default;

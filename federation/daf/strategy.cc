@@ -48,6 +48,8 @@ void CombineSome(const AggregationRule& rule, const RuleInput& input, const Clus
   std::vector<std::span<const float>> updates;
   std::vector<std::span<const float>> past;
   std::vector<double> weights;
+  std::vector<double> noise;
+  std::vector<double> past_noise;
   std::optional<size_t> own;
   for (const size_t i : members) {
     if (input.own == i) {
@@ -58,8 +60,20 @@ void CombineSome(const AggregationRule& rule, const RuleInput& input, const Clus
     if (!input.past.empty()) {
       past.push_back(input.past[i]);
     }
+    if (!input.noise.empty()) {
+      noise.push_back(input.noise[i]);
+    }
+    if (!input.past_noise.empty()) {
+      past_noise.push_back(input.past_noise[i]);
+    }
   }
-  rule.Combine({.updates = updates, .weights = weights, .own = own, .past = past}, out);
+  rule.Combine({.updates = updates,
+                .weights = weights,
+                .own = own,
+                .past = past,
+                .noise = noise,
+                .past_noise = past_noise},
+               out);
 }
 
 void CombineClusters(const StrategyOptions& options, const AggregationRule& rule,

@@ -309,9 +309,14 @@ class Step {
     if (counted.empty()) {
       return;  // not even momentum moves it
     }
-    const std::vector<std::vector<float>> past = PastOf(bank, counted);
-    const std::vector<std::span<const float>> past_spans(past.begin(), past.end());
-    RuleInput input{.updates = updates, .weights = weights, .past = past_spans};
+    const Past past = PastOf(bank, counted);
+    const std::vector<std::span<const float>> past_spans(past.means.begin(), past.means.end());
+    const std::vector<double> noise = NoiseOf(counted);
+    RuleInput input{.updates = updates,
+                    .weights = weights,
+                    .past = past_spans,
+                    .noise = noise,
+                    .past_noise = past.noise};
     // Within clusters of schedules the rule decides on each cluster by itself.
     std::vector<size_t> left_out;
     if (plan_.strategy.strategy != Strategy::kScheduleSimilarity) {
@@ -335,10 +340,32 @@ class Step {
                   &state_);
   }
 
+  // The variance of the noise in each value of a contribution that counts.
+  double VarianceIn(const Counted& one) const {
+    return one.scale * one.scale * NoiseVarianceOf(one.contribution(), plan_);
+  }
+
+  // Returns the expected square of the noise in a bank of each contribution.
+  std::vector<double> NoiseOf(std::span<const Counted* const> counted) const {
+    std::vector<double> noise;
+    noise.reserve(counted.size());
+    for (const Counted* one : counted) {
+      noise.push_back(VarianceIn(*one) * static_cast<double>(plan_.values_per_bank));
+    }
+    return noise;
+  }
+
+  // What is known of senders from several rounds: for each an empty mean, or one in which the noise
+  // has an expected square.
+  struct Past {
+    std::vector<std::vector<float>> means;
+    std::vector<double> noise;
+  };
+
   // Remembers what single nodes give to a bank. Returns what is known of each of `counted`, with
   // this round, if the rule uses it; empty for a sum and for a node of whom too little is known.
-  std::vector<std::vector<float>> PastOf(size_t bank, std::span<const Counted* const> counted) {
-    std::vector<std::vector<float>> past;
+  Past PastOf(size_t bank, std::span<const Counted* const> counted) {
+    Past past;
     if (!rule_->uses_past()) {
       return past;
     }
@@ -351,10 +378,14 @@ class Step {
         heaviest = std::max(heaviest, mean.weight);
       }
     }
-    for (const Counted* one : counted) {
+    const std::vector<double> noise = NoiseOf(counted);
+    for (size_t i = 0; i < counted.size(); ++i) {
+      const Counted* one = counted[i];
       const auto found = remembered.find(one->source->origin);
       const bool known = one->source->members.empty() && found->second.IsKnownBeside(heaviest);
-      past.push_back(known ? found->second.Mean() : std::vector<float>());
+      past.means.push_back(known ? found->second.Mean() : std::vector<float>());
+      // As if its noise had always been that of this round; folding keeps squares.
+      past.noise.push_back(known ? noise[i] * found->second.NoiseShare() : 0);
     }
     return past;
   }
@@ -384,9 +415,8 @@ class Step {
     double whole = 0;
     double variance = 0;
     for (size_t i = 0; i < counted.size(); ++i) {
-      const double factor = weights[i] * counted[i]->scale;
       whole += weights[i];
-      variance += factor * factor * NoiseVarianceOf(counted[i]->contribution(), plan_);
+      variance += weights[i] * weights[i] * VarianceIn(*counted[i]);
     }
     return whole > 0 ? variance / (whole * whole) : 0;
   }

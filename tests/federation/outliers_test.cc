@@ -31,7 +31,7 @@ constexpr size_t kLength = 1792;  // of a contribution of rank 8
 std::vector<size_t> OutliersOf(const Vectors& now, const Vectors& past, size_t most = 1) {
   const std::vector<std::span<const float>> of_now(now.begin(), now.end());
   const std::vector<std::span<const float>> of_past(past.begin(), past.end());
-  return federation::Outliers(of_now, of_past, most);
+  return federation::Outliers({.vectors = of_now}, {.vectors = of_past}, most);
 }
 
 std::vector<float> Noise(Random& random, float deviation) {
@@ -142,6 +142,36 @@ TEST(Outliers, ALieThatHidesInTheNoiseIsFoundByItsPast) {
   EXPECT_TRUE(std::all_of(found.begin() + 5, found.end(), [](bool b) { return b; }));
 }
 
+// Five vectors of noise and one of `factor` times as much; the noise is told or not.
+std::vector<size_t> OutliersWithNoise(float factor, bool told, bool of_past) {
+  Random random(8);
+  Vectors vectors;
+  std::vector<double> noise;
+  for (size_t i = 0; i < 6; ++i) {
+    const float deviation = i == 3 ? factor : 1.0F;
+    vectors.push_back(Noise(random, deviation));
+    noise.push_back(told ? double{deviation} * deviation * kLength : 1);
+  }
+  const Vectors equal(6, Noise(random, 1.0F));
+  const Vectors& now = of_past ? equal : vectors;
+  const Vectors& past = of_past ? vectors : equal;
+  const std::vector<std::span<const float>> of_now(now.begin(), now.end());
+  const std::vector<std::span<const float>> past_spans(past.begin(), past.end());
+  const std::vector<double> zeros(6);
+  return federation::Outliers({.vectors = of_now, .noise = of_past ? zeros : noise},
+                              {.vectors = past_spans, .noise = of_past ? noise : zeros}, 1);
+}
+
+// Review: noise that a vector has by right counted as distance.
+TEST(Outliers, NoiseThatIsExpectedIsNoDistance) {
+  for (const bool of_past : {false, true}) {
+    for (const float factor : {1.7F, 2.5F, 8.0F}) {
+      EXPECT_THAT(OutliersWithNoise(factor, false, of_past), ElementsAre(3U)) << factor;
+      EXPECT_THAT(OutliersWithNoise(factor, true, of_past), IsEmpty()) << factor;
+    }
+  }
+}
+
 TEST(Outliers, AreAtMostAsManyAsAsked) {
   Random random(4);
   Vectors vectors(9);
@@ -211,6 +241,18 @@ TEST(RunningMean, WeighsEachVectorNineTenthsOfTheNext) {
   EXPECT_TRUE(mean.IsKnownBeside(mean.weight));
   EXPECT_FALSE(mean.IsKnownBeside(1));
   EXPECT_EQ(mean.round, 5U);
+}
+
+TEST(RunningMean, TellsHowMuchNoiseIsLeft) {
+  RunningMean mean;
+  mean.Add(1, std::vector<float>{1});
+  EXPECT_NEAR(mean.NoiseShare(), 1, 1e-12);
+  mean.Add(2, std::vector<float>{0});
+  EXPECT_NEAR(mean.NoiseShare(), (0.1 * 0.1 + 0.09 * 0.09) / (0.19 * 0.19), 1e-9);
+  for (uint64_t round = 3; round < 200; ++round) {
+    mean.Add(round, std::vector<float>{0});
+  }
+  EXPECT_NEAR(mean.NoiseShare(), 1 / 19.0, 1e-6);
 }
 
 TEST(Folded, KeepsShortVectorsAndTheProductsOfLongOnes) {

@@ -133,6 +133,47 @@ TEST(Remembered, OfASumNothingIsKnown) {
   EXPECT_TRUE(state.remembered[0].empty());
 }
 
+// Sums of the noise and the signal of their members; `factor` is for the signal of the last one.
+Contributions SumsOf(const LearnerPlan& plan, const std::vector<size_t>& sizes, int32_t factor) {
+  Random random(4);
+  Contributions set;
+  size_t first = 0;
+  for (const size_t size : sizes) {
+    set.push_back(SomeSum(plan, 1, first, first + size - 1, 0, random));
+    first += size;
+    std::vector<int32_t>& units = set.back().contribution.units;
+    const auto signal =
+        static_cast<int32_t>(size) * (set.size() == sizes.size() ? 10 * factor : 10);
+    for (size_t i = 0; i < units.size(); ++i) {
+      units[i] = static_cast<int32_t>(random.Normal() * plan.grid.sigma_units);
+      units[i] += i % 2 == 0 ? signal : -signal;
+    }
+  }
+  return set;
+}
+
+bool LastIsLeftOut(const RoundReport& report) {
+  return std::ranges::any_of(report.parts, [](const RoundReport::Part& part) {
+    return part.left_out && part.members == 7;
+  });
+}
+
+// Review: a sum of seven members has more noise than sums of sixteen, and stood apart by it.
+TEST(Remembered, AHonestSumOfFewMembersIsNotLeftOut) {
+  LearnerPlan plan = GradientPlan();
+  plan.values_per_bank = 1792;
+  std::vector<RoundReport> reports;
+  After(plan, 1, SumsOf(plan, {16, 16, 15, 16, 7}, 1), {}, &reports);
+  EXPECT_FALSE(LastIsLeftOut(reports.front()));
+  EXPECT_EQ(reports.front().contributors.front(), 5U);
+  for (const RoundReport::Part& part : reports.front().parts) {
+    EXPECT_FALSE(part.left_out) << part.members;
+  }
+  reports.clear();
+  After(plan, 1, SumsOf(plan, {16, 16, 15, 16, 7}, -6), {}, &reports);
+  EXPECT_TRUE(LastIsLeftOut(reports.front())) << "a lie of few members is still found";
+}
+
 TEST(Remembered, NodesThatDoNotTakePartAreForgotten) {
   const LearnerPlan plan = DeltaPlan();
   Contributions set = {Filled(plan, 1, 0, 0.5F)};
