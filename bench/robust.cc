@@ -65,6 +65,7 @@ std::vector<NamedRule> RulesFor(double faulty) {
   rules.push_back({"geometric", std::make_unique<federation::GeometricMedianRule>()});
   rules.push_back({"self-clip", std::make_unique<federation::SelfClipRule>()});
   rules.push_back({"NNM+trim", std::make_unique<federation::NearestNeighbourRule>(faulty)});
+  rules.push_back({"filtered", std::make_unique<federation::FilteredMeanRule>(faulty)});
   return rules;
 }
 
