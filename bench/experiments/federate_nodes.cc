@@ -30,6 +30,7 @@
 #include "node/cli/sharing_tier.h"
 #include "node/config/config.h"
 #include "node/process/learner_options.h"
+#include "privacy/ledger/ledger_entry.h"
 
 namespace ruvd::bench {
 namespace {
@@ -173,6 +174,10 @@ absl::StatusOr<std::vector<GroupPlan>> Alone(const FederateNodesSettings& settin
   return plans;
 }
 
+privacy::PrivacyUnit UnitOf(const FederateNodesSettings& settings) {
+  return settings.users > 0 ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
+}
+
 absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, const Workshop& shop) {
   const NodeTexts& texts = shop.texts;
   GroupOptions options{.program = settings.ruvd,
@@ -182,11 +187,13 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
                        .round_seconds = settings.round_seconds,
                        .samples = settings.samples,
                        .seed = settings.seed,
+                       .deep = settings.deep,
+                       .unit = UnitOf(settings),
                        .delta = settings.delta};
   NodesOutcome outcome;
   outcome.payload_bytes = shop.payload_bytes;
   ASSIGN_OR_RETURN(const GroupPlan plan, MeasuredFederation(settings, texts));
-  options.lesson_epsilon = settings.epsilon;
+  options.unit_epsilon = settings.epsilon;
   ASSIGN_OR_RETURN(StageResult federated, RunGroups(texts, {&plan, 1}, options, true));
   outcome.base = std::move(federated.base);
   outcome.federated = std::move(federated.groups.front());
@@ -199,7 +206,7 @@ absl::StatusOr<NodesOutcome> RunArms(const FederateNodesSettings& settings, cons
       outcome.without_liar = std::move(stage.groups);
     }
   }
-  options.lesson_epsilon = 0;  // the other arms have no privacy
+  options.unit_epsilon = 0;  // the other arms have no privacy
   for (const NodeResult& node : outcome.federated.nodes) {
     outcome.payload_bytes = std::max<size_t>(outcome.payload_bytes, node.rounds.payload_bytes);
   }
@@ -231,6 +238,7 @@ nlohmann::json SettingsJson(const FederateNodesSettings& s) {
           {"round_seconds", s.round_seconds},
           {"lessons", s.lessons},
           {"users", s.users},
+          {"deep", s.deep},
           {"documents", s.pieces},
           {"samples", s.samples},
           {"threads", s.threads},

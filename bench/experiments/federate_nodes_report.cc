@@ -104,11 +104,12 @@ nlohmann::json NodeJson(const NodeResult& node, const std::string& name, size_t 
           {"held_back", node.rounds.held_back},
           {"served_at_end", node.served_at_end},
           {"refusal", node.rounds.refusal},
+          {"deep", node.deep},
           {"bytes_a_round", node.bytes / rounds},
           {"ledger",
            {{"valid", node.ledger.valid},
             {"entries", node.ledger.entries},
-            {"lesson_epsilon", node.ledger.lesson_epsilon},
+            {"unit_epsilon", node.ledger.unit_epsilon},
             {"problem", node.ledger.problem}}}};
 }
 
@@ -117,12 +118,14 @@ size_t RoundsOf(const GroupResult& group) {
   return group.last_round + 1 - std::min(group.first_round, group.last_round);
 }
 
-// The version that was scored; two, if a newer one came while the node was scored.
+// The version that was scored; two, if a newer one came while the node was scored; and what became
+// of the deep round.
 std::string ServedText(const NodeResult& node) {
   const bool changed = node.served_at_end != node.rounds.served_version;
-  return fmt::format("{}{}{}", node.rounds.served_version,
+  return fmt::format("{}{}{}{}", node.rounds.served_version,
                      changed ? fmt::format(" to {}", node.served_at_end) : "",
-                     node.rounds.held_back ? ", newer held back" : "");
+                     node.rounds.held_back ? ", newer held back" : "",
+                     node.deep.empty() ? "" : fmt::format("; deep round: {}", node.deep));
 }
 
 nlohmann::json ReportGroup(const std::string& name, const GroupResult& group,
@@ -139,7 +142,7 @@ nlohmann::json ReportGroup(const std::string& name, const GroupResult& group,
                     fmt::format("{}", node.rounds.own_contributions), ServedText(node),
                     fmt::format("{}", node.bytes / RoundsOf(group)),
                     node.ledger.valid ? fmt::format("valid, {} entries, epsilon {:.3f}",
-                                                    node.ledger.entries, node.ledger.lesson_epsilon)
+                                                    node.ledger.entries, node.ledger.unit_epsilon)
                                       : node.ledger.problem,
                     node.rounds.refusal});
   }

@@ -103,6 +103,9 @@ void AddFederateNodesFlags(CLI::App* app, FederateNodesSettings* s) {
                   "users among whom a node's documents are shared out, and who are the unit of "
                   "privacy; 0: lessons are")
       ->check(CLI::Range(0, 100'000));
+  app->add_flag("--deep", s->deep,
+                "after the rounds, every node of every arm runs a deep round on its lessons, which "
+                "trains its private adapter on top of what the cluster learned");
   app->add_option("--compare", s->compare,
                   "arms beside the federation: local-only, centralised and, under a private tier, "
                   "a federation without noise; with --attack only the federation without the liar")

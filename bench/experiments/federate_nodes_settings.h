@@ -33,6 +33,7 @@ struct FederateNodesSettings {
   int round_seconds = 60;
   size_t lessons = 2000;  // of a node
   size_t users = 0;       // whose documents they are, and the unit of privacy; 0: lessons are
+  bool deep = false;      // every node also runs a deep round, after the rounds
   std::string compare = "all";
   std::vector<std::string> set;  // KEY=VALUE
 

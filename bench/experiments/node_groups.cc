@@ -117,6 +117,10 @@ absl::StatusOr<uint64_t> BytesSent(client::NodeClient& client) {
   return consent.bytes_shared();
 }
 
+std::string UserName(size_t user) {
+  return fmt::format("user-{}", user);
+}
+
 // A seed for each piece, so that equal masks hide it in every arm.
 uint64_t MaskSeed(uint64_t seed, size_t text, size_t piece) {
   constexpr uint64_t kTexts = 1'000'003;
@@ -150,6 +154,20 @@ absl::StatusOr<ArmScores> ScoreNode(client::NodeClient& client, const NodeTexts&
   return arm;
 }
 
+// Lets every user agree to the tier of the plan, because a node shares nothing of users without it.
+absl::Status AskUsers(client::NodeClient& client, const GroupPlan& plan) {
+  for (size_t user = 0; user < plan.users; ++user) {
+    admin::v1::SetUserConsentRequest request;
+    request.set_user_id(UserName(user));
+    request.set_training(true);
+    request.set_sharing(true);
+    request.set_widest(plan.tier);
+    request.set_days(1);
+    RETURN_IF_ERROR(client.Call<admin::v1::SetUserConsentResponse>(request).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TeachNode(client::NodeClient& client, const std::vector<const LessonTexts*>& lessons,
                        const GroupPlan& plan, uint64_t* stored) {
   size_t files = 0;
@@ -161,7 +179,7 @@ absl::Status TeachNode(client::NodeClient& client, const std::vector<const Lesso
       file.set_bytes(upload.lines.size());
       file.set_tier(plan.tier);
       if (plan.users > 0) {
-        file.set_user_id(fmt::format("user-{}", files++ % plan.users));
+        file.set_user_id(UserName(files++ % plan.users));
       }
       ASSIGN_OR_RETURN(const auto response, client.AddLessons(file, upload.lines));
       *stored = response.stored();
@@ -183,6 +201,7 @@ class Group {
   absl::StatusOr<bool> Passed();
   // Waits until the nodes agree and have judged the last round, or for two rounds.
   absl::Status Settle();
+  absl::Status LearnDeepAt(size_t node);
   absl::Status ScoreNodeAt(size_t node);
   absl::Status End();
 
@@ -230,6 +249,7 @@ absl::Status Group::Start() {
 
 absl::Status Group::Teach() {
   return AtTheSameTime(size(), [&](size_t node) {
+    RETURN_IF_ERROR(AskUsers(client(node), plan_));
     return TeachNode(client(node), plan_.lessons[node], plan_, &result_.nodes[node].lessons);
   });
 }
@@ -283,6 +303,13 @@ absl::Status Group::Settle() {
   return absl::OkStatus();
 }
 
+absl::Status Group::LearnDeepAt(size_t node) {
+  ASSIGN_OR_RETURN(const auto response, client(node).Call<learning::v1::RunDeepResponse>(
+                                            learning::v1::RunDeepRequest()));
+  result_.nodes[node].deep = response.outcome();
+  return absl::OkStatus();
+}
+
 absl::Status Group::ScoreNodeAt(size_t node) {
   NodeResult& to = result_.nodes[node];
   ASSIGN_OR_RETURN(to.scores, ScoreNode(client(node), texts_, options_));
@@ -295,8 +322,8 @@ absl::Status Group::End() {
   RETURN_IF_ERROR(processes_->StopAll());
   for (size_t node = 0; node < size(); ++node) {
     ASSIGN_OR_RETURN(result_.nodes[node].ledger,
-                     processes_->VerifyLedger(processes_->nodes()[node], options_.lesson_epsilon,
-                                              options_.delta));
+                     processes_->VerifyLedger(processes_->nodes()[node], options_.unit,
+                                              options_.unit_epsilon, options_.delta));
   }
   processes_.reset();
   result_.seconds = SecondsSince(begin_);
@@ -324,8 +351,8 @@ absl::Status AwaitRounds(std::vector<Group>& groups, std::span<const GroupPlan> 
   return absl::OkStatus();
 }
 
-// Scores all nodes of all groups at the same time.
-absl::Status ScoreAll(std::vector<Group>& groups) {
+// Takes a step on all nodes of all groups at the same time.
+absl::Status ForEachNode(std::vector<Group>& groups, absl::Status (Group::*step)(size_t node)) {
   std::vector<std::pair<Group*, size_t>> nodes;
   for (Group& group : groups) {
     for (size_t node = 0; node < group.size(); ++node) {
@@ -333,7 +360,7 @@ absl::Status ScoreAll(std::vector<Group>& groups) {
     }
   }
   return AtTheSameTime(nodes.size(),
-                       [&](size_t i) { return nodes[i].first->ScoreNodeAt(nodes[i].second); });
+                       [&](size_t i) { return (nodes[i].first->*step)(nodes[i].second); });
 }
 
 }  // namespace
@@ -374,7 +401,10 @@ absl::StatusOr<StageResult> RunGroups(const NodeTexts& texts, std::span<const Gr
   RETURN_IF_ERROR(ForEach(groups, plans, &Group::Consent));
   RETURN_IF_ERROR(AwaitRounds(groups, plans, options));
   RETURN_IF_ERROR(ForEach(groups, plans, &Group::Settle));
-  RETURN_IF_ERROR(ScoreAll(groups));
+  if (options.deep) {
+    RETURN_IF_ERROR(ForEachNode(groups, &Group::LearnDeepAt));
+  }
+  RETURN_IF_ERROR(ForEachNode(groups, &Group::ScoreNodeAt));
   RETURN_IF_ERROR(ForEach(groups, plans, &Group::End));
   for (Group& group : groups) {
     stage.groups.push_back(group.Take());

@@ -15,6 +15,7 @@
 #include "bench/experiments/federate_report.h"
 #include "bench/experiments/node_processes.h"
 #include "bench/experiments/node_texts.h"
+#include "privacy/ledger/ledger_entry.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 
 namespace ruvd::bench {
@@ -50,7 +51,7 @@ struct GroupPlan {
   pattern::v1::SharingTier tier = pattern::v1::SHARING_TIER_PUBLIC;
   NodeSettings settings;
   std::vector<std::string> liar;  // NodeProcesses::Options::liar
-  size_t users = 0;               // of a node; 0: its texts have no user
+  size_t users = 0;               // of a node, who all agree to the tier; 0: its texts have none
 };
 
 struct NodeResult {
@@ -60,6 +61,8 @@ struct NodeResult {
   uint64_t lessons = 0;        // stored
   uint64_t bytes = 0;          // payload sent from the consent to the scoring
   LedgerCheck ledger;
+  // What became of the deep round: RunDeepResponse::outcome; "" if none ran.
+  std::string deep;
 };
 
 struct GroupResult {
@@ -81,7 +84,9 @@ struct GroupOptions {
   int round_seconds = 60;
   uint32_t samples = 8;
   uint64_t seed = 1;
-  double lesson_epsilon = 0;  // budget that the ledgers are checked against; 0: none
+  bool deep = false;  // after the rounds, every node runs a deep round
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
+  double unit_epsilon = 0;  // budget of a unit that the ledgers are checked against; 0: none
   double delta = 1e-5;
 };
 
@@ -91,8 +96,9 @@ struct StageResult {
 };
 
 // Runs groups beside each other: starts their nodes, teaches them, grants the tier on all, waits
-// for the rounds, scores every node on all texts, stops all, and verifies every ledger. Rounds go
-// on while nodes are scored, which NodeResult::served_at_end shows. An error names the group; then
+// for the rounds and, if asked for, runs a deep round on every node, scores every node on all
+// texts, stops all, and verifies every ledger. Rounds go on while nodes are scored, which
+// NodeResult::served_at_end shows. An error names the group; then
 // all processes have been stopped, too.
 absl::StatusOr<StageResult> RunGroups(const NodeTexts& texts, std::span<const GroupPlan> plans,
                                       const GroupOptions& options, bool score_base);

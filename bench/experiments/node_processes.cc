@@ -102,9 +102,9 @@ absl::Status WriteTokens(const NodeProcess& node) {
                              fmt::format("contributor,admin {}\n", token), 0600);
 }
 
-double LessonEpsilonIn(const report::v1::LedgerFileReport& report) {
+double EpsilonIn(const report::v1::LedgerFileReport& report, privacy::PrivacyUnit unit) {
   for (const report::v1::UnitAccount& account : report.units()) {
-    if (account.unit() == privacy::UnitName(privacy::PrivacyUnit::kLesson)) {
+    if (account.unit() == privacy::UnitName(unit)) {
       return account.epsilon();
     }
   }
@@ -242,7 +242,8 @@ absl::Status NodeProcesses::StopAll() {
 }
 
 absl::StatusOr<LedgerCheck> NodeProcesses::VerifyLedger(const NodeProcess& node,
-                                                        double lesson_epsilon, double delta) const {
+                                                        privacy::PrivacyUnit unit,
+                                                        double unit_epsilon, double delta) const {
   if (node.process != nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
                  "node {} still runs; stop it before its ledger is exported", node.name);
@@ -262,8 +263,9 @@ absl::StatusOr<LedgerCheck> NodeProcesses::VerifyLedger(const NodeProcess& node,
   if (std::filesystem::exists(counter, error)) {
     flags.insert(flags.end(), {"--counter", counter});
   }
-  if (lesson_epsilon > 0) {
-    flags.insert(flags.end(), {"--lesson-epsilon", fmt::format("{:g}", lesson_epsilon)});
+  if (unit_epsilon > 0) {
+    flags.insert(flags.end(), {fmt::format("--{}-epsilon", privacy::UnitName(unit)),
+                               fmt::format("{:g}", unit_epsilon)});
   }
   const auto report = Ask<report::v1::LedgerFileReport>({.program = options_.program,
                                                          .verb = {"privacy", "verify"},
@@ -275,7 +277,7 @@ absl::StatusOr<LedgerCheck> NodeProcesses::VerifyLedger(const NodeProcess& node,
   return LedgerCheck{.valid = report->ok(),
                      .problem = report->ok() ? "" : "ruvd privacy verify says no",
                      .entries = report->entries(),
-                     .lesson_epsilon = LessonEpsilonIn(*report)};
+                     .unit_epsilon = EpsilonIn(*report, unit)};
 }
 
 NodeProcesses::~NodeProcesses() {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "node/client/client.h"
 #include "node/local/demo/child_process.h"
+#include "privacy/ledger/ledger_entry.h"
 
 namespace ruvd::bench {
 
@@ -48,7 +49,7 @@ struct LedgerCheck {
   bool valid = false;
   std::string problem;  // empty if it is valid
   uint64_t entries = 0;
-  double lesson_epsilon = 0;  // the largest that a lesson has spent
+  double unit_epsilon = 0;  // the largest that a unit has spent
 };
 
 // A cluster of processes on loopback, made with the verbs that an operator uses: `init
@@ -80,9 +81,10 @@ class NodeProcesses {
   // with 0 in time.
   absl::Status StopAll();
   // Exports and checks the ledger of a stopped node with its key, its counter and the budget of a
-  // lesson; a budget of 0 is not compared. PROCESS_FAILED if the node still runs.
-  absl::StatusOr<LedgerCheck> VerifyLedger(const NodeProcess& node, double lesson_epsilon,
-                                           double delta) const;
+  // `unit`, which is a lesson or a user; a budget of 0 is not compared. PROCESS_FAILED if the node
+  // still runs.
+  absl::StatusOr<LedgerCheck> VerifyLedger(const NodeProcess& node, privacy::PrivacyUnit unit,
+                                           double unit_epsilon, double delta) const;
 
  private:
   explicit NodeProcesses(Options options) : options_(std::move(options)) {}
