@@ -196,7 +196,10 @@ bool RoundLearning::WorkForSum(Context& context) {
   if (!work) {
     return false;
   }
-  auto base = std::make_shared<const federation::GlobalState>(rounds_->StateBefore(work->round));
+  // A check needs no state, and that before the next round is not there yet.
+  auto base =
+      work->sum ? std::make_shared<const federation::GlobalState>(rounds_->StateBefore(work->round))
+                : nullptr;
   using Made = absl::StatusOr<std::optional<sharing::PreparedSum>>;
   auto made = std::make_shared<Made>(absl::CancelledError("not run"));
   auto took = std::make_shared<Duration>();  // without the wait for other work of the pool

@@ -172,7 +172,8 @@ class LocalContributor {
   // already; further errors as for Make.
   absl::StatusOr<PreparedSum> MakeSum(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
-  // Returns the errors that MakeSum would return before it computes a gradient.
+  // Returns the errors that MakeSum would return before it computes a gradient; the request needs
+  // no base.
   absl::Status CheckLessons(const learning::LearningServices& services,
                             const ContributionRequest& request) const;
   // Charges the ledger for this node's share in the sum of `clique` and adds its share of the

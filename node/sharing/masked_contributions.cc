@@ -191,7 +191,7 @@ std::optional<MaskedContributions::Work> MaskedContributions::TakeWork() {
   }
   return std::exchange(checked_, round) == round
              ? std::nullopt
-             : std::optional(Work{.round = round,
+             : std::optional(Work{.round = round + 1,
                                   .members = std::clamp(alive_, limits::kMinCliqueMembers,
                                                         limits::kMaxCliqueMembers),
                                   .max_batch = max_batch_});

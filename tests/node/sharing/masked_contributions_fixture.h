@@ -58,6 +58,7 @@ class MaskedContributionsTest : public ::testing::Test {
     // What the learning pool does: how long it takes, and why it has nothing
     Duration takes = std::chrono::seconds(2);
     absl::Status nothing;
+    uint64_t first_round = 0;  // in which its lessons may take part
     std::optional<std::pair<MaskedContributions::Work, TimePoint>> working;
     bool fails = false;                               // its ledger refuses shares
     std::map<uint64_t, std::vector<int32_t>> inputs;  // its shares, by round
@@ -86,6 +87,10 @@ class MaskedContributionsTest : public ::testing::Test {
   ~MaskedContributionsTest() override {
     nodes_.clear();
     std::filesystem::remove_all(folder_);
+  }
+
+  static absl::Status NoLesson() {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing, "no lesson");
   }
 
   // Starts nodes, of which the first `members` consent to the tier masked.
@@ -294,7 +299,7 @@ class MaskedContributionsTest : public ::testing::Test {
     }
     const MaskedContributions::Work work = std::exchange(node.working, std::nullopt)->first;
     if (!work.sum) {
-      node.masked->SetChecked(node.nothing);
+      node.masked->SetChecked(work.round < node.first_round ? NoLesson() : node.nothing);
     } else if (node.nothing.ok()) {
       node.masked->SetSum(work.round, SumOf(work), TimeOf(node, work));
     } else {

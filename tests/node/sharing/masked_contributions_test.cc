@@ -220,8 +220,7 @@ TEST_F(MaskedContributionsTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
 
 TEST_F(MaskedContributionsTest, WithoutLessonsNothingIsAnnounced) {
   Start(5, 5);
-  nodes_[1].nothing =
-      Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing, "no lesson");
+  nodes_[1].nothing = NoLesson();
   RunToRound(2);
   ExpectStates({{RoundOf(1), {0, 2, 3, 4}}}, {0, 1, 2, 3, 4});
   EXPECT_EQ(Count(1, ItemKind::kMaskKey), 0U);
@@ -231,6 +230,15 @@ TEST_F(MaskedContributionsTest, WithoutLessonsNothingIsAnnounced) {
   RunToRound(5);
   ExpectPaidOnce();
   EXPECT_EQ(Charges(1), 1U) << "it looks again in every round";
+}
+
+// Found in an experiment: lessons that came during a round were looked for as lessons of that
+// round, so their node missed the next one, too.
+TEST_F(MaskedContributionsTest, LessonsThatCameDuringARoundTakePartInTheNext) {
+  Start(5, 5);
+  nodes_[1].first_round = RoundOf(2);
+  RunToRound(3);
+  ExpectStates({{RoundOf(1), {0, 2, 3, 4}}, {RoundOf(2), {0, 1, 2, 3, 4}}}, {0, 1, 2, 3, 4});
 }
 
 TEST_F(MaskedContributionsTest, ThreeNodesWaitForAFourth) {
