@@ -28,6 +28,7 @@ import torch
 
 from round_liars import Rule, lie
 from round_model import LENGTH, Network, corrupt
+from round_privacy import sigma_of, signal_of
 
 GIVEN, CLAMP = 32, 4.0
 MAX_NORM = 16.0  # of one contribution
@@ -38,7 +39,8 @@ GROUP = dict(name="", kind="delta", rounds=20, steps=12, batch=8, nodes=6, lesso
              frame="",  # or public, domains: a frame made of such texts instead of the shipped one
              replay=0, pool=256,  # delta: public pieces in every batch, out of so many
              variants=False,  # whether shrunk cores and means of the rounds' cores are scored
-             rate=0.0,  # gradient: probability with which a lesson is in a sample
+             rate=0.0,  # gradient: probability with which a lesson, or a user, is in a sample
+             users=0,  # gradient: of a node, among whom its documents are shared out; 0: lessons are the unit
              checks=[])  # rounds after which the global core is scored
 ARM = dict(
     name="", mode="federated",  # or local: nodes never meet; central: one core, gradients averaged each step
@@ -126,32 +128,6 @@ class Scores:
         return result
 
 
-# ---------------------------------------------------------------------------------------------- privacy
-def epsilon_of(sigma, rate, rounds, delta=1e-5):
-    """Epsilon of the Poisson-sampled Gaussian at integer Renyi orders, as privacy/dp converts it."""
-    best = math.inf
-    for order in [*range(2, 65), 80, 96, 128, 192, 256, 512]:
-        if rate == 1:
-            rdp = order / (2 * sigma ** 2)
-        else:
-            terms = [math.lgamma(order + 1) - math.lgamma(k + 1) - math.lgamma(order - k + 1)
-                     + k * math.log(rate) + (order - k) * math.log1p(-rate) + (k * k - k) / (2 * sigma ** 2)
-                     for k in range(order + 1)]
-            top = max(terms)
-            rdp = (top + math.log(sum(math.exp(t - top) for t in terms))) / (order - 1)
-        cost = rounds * rdp + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
-        best = min(best, max(0.0, cost))
-    return best
-
-
-def sigma_of(epsilon, rate, rounds):
-    low, high = 0.2, 200.0
-    while high > low * 1.0005:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if epsilon_of(middle, rate, rounds) <= epsilon else (middle, high)
-    return high
-
-
 # ---------------------------------------------------------------------------------------------- rounds
 class Outer:
     """federation/daf/outer_optimizer.cc, one for each arm."""
@@ -192,13 +168,18 @@ def share_of(arm, step, steps, round_, rounds):
 
 
 class Group:
-    def __init__(self, network, lessons, public, scores, spec):
+    def __init__(self, network, lessons, documents, public, scores, spec):
         self.net, self.scores, self.public = network, scores, public
         self.g = dict(GROUP, **spec["common"])
         self.arms = [dict(ARM, **a) for a in spec["arms"]]
         g, dev = self.g, network.device
         at = [i * 2000 // g["lessons"] for i in range(g["lessons"])]
         self.lessons = torch.stack([lessons[n][at] for n in range(g["nodes"])])
+        self.units = g["users"] or g["lessons"]
+        # The unit of each lesson of each node
+        owner = [np.unique([documents[n][i] for i in at], return_inverse=True)[1] % self.units
+                 if g["users"] else np.arange(g["lessons"]) for n in range(g["nodes"])]
+        self.owner = torch.tensor(np.array(owner), device=dev)
         self.rank, self.span = max(a["rank"] for a in self.arms), LENGTH - g["given"]
         self.random = torch.Generator(dev).manual_seed(g["seed"])
         if g["frame"] not in network.frames:
@@ -384,7 +365,7 @@ class Group:
     # Kind gradient
     def gradient(self):
         g, nodes, dev = self.g, self.g["nodes"], self.net.device
-        expected = g["rate"] * g["lessons"]
+        expected = g["rate"] * self.units
         noises = []
         for arm, result in zip(self.arms, self.results):
             sigma = sigma_of(arm["privacy"], g["rate"], g["rounds"]) if arm["privacy"] else 0.0
@@ -399,20 +380,24 @@ class Group:
         clips = self.column("clip").view(-1, 1) * (1 - 1 / 64)
         noise_random = torch.Generator(dev).manual_seed(g["seed"] + 77)
         for round_ in range(g["rounds"]):
-            chosen = (torch.rand(nodes, g["lessons"], generator=self.random, device=dev) < g["rate"]).nonzero()
+            sample = torch.rand(nodes, self.units, generator=self.random, device=dev) < g["rate"]
+            number = sample.flatten().cumsum(0) - 1  # of a unit of the sample
+            node_of = sample.nonzero()[:, 0]
+            chosen = sample.gather(1, self.owner).nonzero()
             given, shares = self.contributors(round_)
             counts = torch.tensor(given, device=dev).float()  # arms x nodes
             sums = torch.zeros(len(self.arms), nodes, *self.cores.shape[1:], device=dev)
-            norms = []
+            units = torch.zeros(len(self.arms), len(node_of), *self.cores.shape[1:], device=dev)
             for at in range(0, len(chosen), max(8, 640 // len(self.arms))):
                 part = chosen[at:at + max(8, 640 // len(self.arms))]
                 clean = self.lessons[part[:, 0], part[:, 1]]
-                grad = self.example_gradients(clean, False)
-                norm = grad.flatten(2).norm(dim=2)
-                scale = clips / norm.clamp(min=clips) * counts[:, part[:, 0]]
-                sums.index_add_(1, part[:, 0], grad * scale.view(*norm.shape, 1, 1, 1))
-                norms.append(norm)
-            norms = torch.cat(norms, dim=1)
+                owner = part[:, 0] * self.units + self.owner[part[:, 0], part[:, 1]]
+                units.index_add_(1, number[owner], self.example_gradients(clean, False))
+            norms = units.flatten(2).norm(dim=2)
+            units *= (clips / norms.clamp(min=clips)).view(*norms.shape, 1, 1, 1)
+            signal = signal_of(units)
+            units *= counts[:, node_of].view(*norms.shape, 1, 1, 1)
+            sums.index_add_(1, node_of, units)
             for i, arm in enumerate(self.arms):
                 # Fewer nodes divide the sum by less. The noise of a masked sum stays whole.
                 present, share = given[i].mean(), shares[i]
@@ -429,6 +414,7 @@ class Group:
                 r.setdefault("snr", []).append(round(float(delta.norm() / max(1e-12, deviation * math.sqrt(
                     float(self.used[i].sum()) * self.net.modules))), 2))
                 r.setdefault("norms", []).append(round(float(norms[i].median()), 3))
+                r.setdefault("signal", []).append(round(signal[i] / arm["clip"], 4))
                 moved = self.outers[i].move(share * (delta + deviation * noise), (share * told) ** 2)
                 self.cores[i] += (share if arm["outer"] == "adam" else 1) * moved * self.used[i]
                 r["size"] = round(float(self.cores[i].norm()), 3)
@@ -437,7 +423,7 @@ class Group:
     def with_liars(self, i, sums, deviation, given, round_):
         """Each node adds noise of its own (tier dp); it is the same in all arms of a group."""
         nodes = self.g["nodes"]
-        nominal = self.arms[i]["nominal"] or self.g["rate"] * self.g["lessons"]
+        nominal = self.arms[i]["nominal"] or self.g["rate"] * self.units
         random = torch.Generator(sums.device).manual_seed(1000 * self.g["seed"] + round_)
         noise = torch.randn(sums.shape, generator=random, device=sums.device) * self.used[i]
         # The noise of a mean of n nodes is 1/sqrt(n) of that of each.
@@ -457,6 +443,7 @@ def main():
     with lzma.open(options.pieces, "rt") as file:
         pieces = json.load(file)
     lessons = [torch.tensor([c[1] for c in v], device=device) for v in pieces["train"].values()]
+    documents = [[c[0] for c in v] for v in pieces["train"].values()]
     public = torch.tensor([c[1] for c in pieces["public"]], device=device)
     scores = Scores(network, pieces["valid"])
     result = dict(model=options.model, device=torch.cuda.get_device_name(), arms=[], frozen={
@@ -468,7 +455,7 @@ def main():
         if time.time() - begun > options.limit:
             print("left out:", spec["common"]["name"], flush=True)
             continue
-        for r in Group(network, lessons, public, scores, spec).run():
+        for r in Group(network, lessons, documents, public, scores, spec).run():
             r["common"] = dict(GROUP, **spec["common"])
             result["arms"].append(r)
             last = r["checks"][r["common"]["rounds"]]

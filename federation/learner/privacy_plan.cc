@@ -26,6 +26,7 @@ namespace {
 using privacy::dp::RdpCurve;
 
 constexpr double kUnitStep = 1.25;
+constexpr double kGrowthOfSignal = 0.4;
 // Shares of noise cost a little more than their sum would as one draw; this raise is then enough.
 constexpr double kRaise = 1.002;
 constexpr int kMostRaises = 64;
@@ -177,12 +178,13 @@ absl::Status TooWeak(const PrivacyRequest& request, const PrivacyPlan& plan) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
       "the predicted signal of {} rounds is {:.2g} of their noise ({} values, {} node(s) with {} "
-      "lessons, noise multiplier {:.3g}), below {}; {} suffices, or else {} lessons for each node, "
-      "{} nodes, or {} rounds",
+      "{}s, noise multiplier {:.3g}), below {}; {} suffices, or else {} {}s for each node, {} "
+      "nodes, or {} rounds",
       request.budget.rounds, plan.snr_run, request.dimension, request.nodes, request.units,
-      plan.noise_multiplier, limits::kMinReleaseSnr, LeastEpsilon(request),
+      privacy::UnitName(request.budget.unit), plan.noise_multiplier, limits::kMinReleaseSnr,
+      LeastEpsilon(request),
       LeastByDoubling<size_t>(request, [](PrivacyRequest* r) { return &r->units; }),
-      LeastNodes(request),
+      privacy::UnitName(request.budget.unit), LeastNodes(request),
       LeastByDoubling<uint32_t>(request, [](PrivacyRequest* r) { return &r->budget.rounds; }));
 }
 
@@ -215,6 +217,12 @@ absl::StatusOr<privacy::dp::SnrParameters> SnrQuestion(const LearnerPlan& plan,
 }
 
 }  // namespace
+
+double SignalOf(size_t units, size_t lessons, double signal_of_lesson) {
+  const double each =
+      std::max(1.0, static_cast<double>(lessons) / static_cast<double>(std::max<size_t>(units, 1)));
+  return signal_of_lesson * std::pow(each, kGrowthOfSignal);
+}
 
 size_t PublicUnits(size_t units) {
   if (units == 0) {

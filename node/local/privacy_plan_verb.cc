@@ -25,6 +25,7 @@ namespace {
 
 struct PlanFlags {
   uint64_t lessons = 0;
+  uint64_t users = 0;
   uint64_t nodes = 6;
   uint64_t values = 3584;
   uint64_t batch = 512;
@@ -41,17 +42,27 @@ absl::StatusOr<federation::PrivacyRequest> RequestOf(const PlanFlags& flags) {
   if (flags.tier != "masked" && flags.tier != "dp") {
     return UsageError(fmt::format("--tier is {}; give masked or dp", flags.tier));
   }
-  return federation::PrivacyRequest{.budget = {.unit = privacy::PrivacyUnit::kLesson,
-                                               .epsilon = flags.epsilon,
-                                               .delta = flags.delta,
-                                               .rounds = flags.rounds},
-                                    .masked = flags.tier == "masked",
-                                    .nodes = flags.nodes,
-                                    .units = federation::PublicUnits(flags.lessons),
-                                    .dimension = flags.values,
-                                    .clip_norm = flags.clip_norm,
-                                    .signal = flags.signal,
-                                    .max_batch = flags.batch};
+  if (flags.users > flags.lessons) {
+    return UsageError(
+        fmt::format("--users is {}, more than the {} lessons; give the users that have "
+                    "lessons",
+                    flags.users, flags.lessons));
+  }
+  const bool by_user = flags.users > 0;
+  const size_t lessons = federation::PublicUnits(flags.lessons);
+  const size_t units = by_user ? federation::PublicUnits(flags.users) : lessons;
+  return federation::PrivacyRequest{
+      .budget = {.unit = by_user ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson,
+                 .epsilon = flags.epsilon,
+                 .delta = flags.delta,
+                 .rounds = flags.rounds},
+      .masked = flags.tier == "masked",
+      .nodes = flags.nodes,
+      .units = units,
+      .dimension = flags.values,
+      .clip_norm = flags.clip_norm,
+      .signal = federation::SignalOf(units, lessons, flags.signal),
+      .max_batch = flags.batch};
 }
 
 void Write(const federation::PrivacyPlan& plan, const federation::PlanAlternatives& more,
@@ -73,16 +84,19 @@ std::string SnrText(double snr) {
 }
 
 std::string Text(const report::v1::PrivacyPlanReport& report) {
+  const bool by_user = report.users() > 0;
+  const std::string unit = by_user ? "user" : "lesson";
   return FormatFields(
-      {{"lessons", fmt::format("{}, of which {:.4g} are in a round's sample in the mean (rate "
-                               "{:.4g})",
-                               report.lessons(), report.expected_batch(), report.sampling_rate())},
+      {{unit + "s", fmt::format("{}, of which {:.4g} are in a round's sample in the mean (rate "
+                                "{:.4g})",
+                                by_user ? report.users() : report.lessons(),
+                                report.expected_batch(), report.sampling_rate())},
        {"noise", fmt::format("multiplier {:.4g} of what is revealed", report.noise_multiplier())},
-       {"epsilon", fmt::format("{:.3f} at delta {:.1e} for a lesson after {} rounds",
-                               report.epsilon(), report.delta(), report.rounds())},
+       {"epsilon", fmt::format("{:.3f} at delta {:.1e} for a {} after {} rounds", report.epsilon(),
+                               report.delta(), unit, report.rounds())},
        {"predicted", fmt::format("SNR {:.3g} after all rounds, {:.3g} of one round; {:g} is least",
                                  report.snr(), report.snr_of_round(), limits::kMinReleaseSnr)},
-       {"twice the lessons", SnrText(report.snr_of_twice_lessons())},
+       {fmt::format("twice the {}s", unit), SnrText(report.snr_of_twice_lessons())},
        {"one node more", SnrText(report.snr_of_one_node_more())},
        {"twice the rounds", SnrText(report.snr_of_twice_rounds())},
        {"half the rank", SnrText(report.snr_of_half_rank())}});
@@ -93,7 +107,8 @@ absl::Status ShowPlan(CommandContext& context, const PlanFlags& flags) {
   report::v1::PrivacyPlanReport report;
   report.set_tier(flags.tier);
   report.set_nodes(flags.nodes);
-  report.set_lessons(request.units);
+  report.set_lessons(federation::PublicUnits(flags.lessons));
+  report.set_users(flags.users > 0 ? request.units : 0);
   report.set_values(flags.values);
   report.set_rounds(flags.rounds);
   report.set_delta(flags.delta);
@@ -104,9 +119,10 @@ absl::Status ShowPlan(CommandContext& context, const PlanFlags& flags) {
                                                     request.budget));
     report.set_rate_at_cluster_noise(rate);
     sampling = FormatFields(
-        {{"own rate", fmt::format("{:.4g}: of every lesson in a round where the cluster's noise "
-                                  "multiplier is {:.4g}",
-                                  rate, *flags.cluster_noise)}});
+        {{"own rate",
+          fmt::format("{:.4g}: of every {} in a round where the cluster's noise "
+                      "multiplier is {:.4g}",
+                      rate, privacy::UnitName(request.budget.unit), *flags.cluster_noise)}});
   }
   ASSIGN_OR_RETURN(const federation::PrivacyPlan plan, federation::MakePrivacyPlan(request));
   ASSIGN_OR_RETURN(const federation::PlanAlternatives more, federation::Alternatives(request));
@@ -123,21 +139,29 @@ void AddPrivacyPlanVerb(VerbTable& verbs) {
                         "Predict the signal that private learning in rounds would keep",
                         [flags](CommandContext& context) { return ShowPlan(context, *flags); });
   plan.Option("--lessons", flags->lessons, "Lessons of each node that may take part").Required();
+  plan.Option(
+          "--users", flags->users,
+          "Users of each node whose lessons these are, if privacy.unit is user; 0: it is lesson")
+      .ShowDefault();
   plan.Option("--nodes", flags->nodes, "Nodes that take part").ShowDefault();
   plan.Option("--tier", flags->tier, "masked: only the sum of all nodes is seen; dp: that of each")
       .ShowDefault();
-  plan.Option("--epsilon", flags->epsilon, "What one lesson may spend in all its rounds")
+  plan.Option("--epsilon", flags->epsilon, "What one lesson, or user, may spend in all its rounds")
       .ShowDefault();
   plan.Option("--delta", flags->delta, "Delta of that epsilon").ShowDefault();
-  plan.Option("--rounds", flags->rounds, "Rounds that one lesson takes part in").ShowDefault();
+  plan.Option("--rounds", flags->rounds, "Rounds that one lesson, or user, takes part in")
+      .ShowDefault();
   plan.Option("--values", flags->values,
               "Values that are shared: 1792 are ruvdllm-5m and 3584 ruvdllm-29m at rank 8")
       .ShowDefault();
-  plan.Option("--batch", flags->batch, "Most lessons in a sample that a node can compute")
+  plan.Option("--batch", flags->batch,
+              "Most lessons, or users, in a sample that a node can compute")
       .ShowDefault();
-  plan.Option("--signal", flags->signal, "Norm of the mean clipped gradient over the clip norm")
+  plan.Option("--signal", flags->signal,
+              "Norm of the mean clipped gradient of lessons over the clip norm")
       .ShowDefault();
-  plan.Option("--clip-norm", flags->clip_norm, "Clip norm of a lesson's gradient").ShowDefault();
+  plan.Option("--clip-norm", flags->clip_norm, "Clip norm of the gradient of a lesson, or user")
+      .ShowDefault();
   plan.Option("--cluster-noise", flags->cluster_noise,
               "Noise multiplier that the cluster agreed on: also say which rate of sampling "
               "keeps epsilon");

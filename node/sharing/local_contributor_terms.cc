@@ -95,14 +95,17 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  return federation::RequireSignal(plan,
-                                   {.masked = request.tier == ConsentTier::kMasked,
-                                    .nodes = request.nodes,
-                                    .units = federation::PublicUnits(sampling.units.size()),
-                                    .rate = sampling.rate,
-                                    .rounds = budget.rounds,
-                                    .signal = options_.signal},
-                                   options_.min_snr);
+  const size_t units = federation::PublicUnits(sampling.units.size());
+  const size_t lessons = federation::PublicUnits(sampling.names.size());
+  return federation::RequireSignal(
+      plan,
+      {.masked = request.tier == ConsentTier::kMasked,
+       .nodes = request.nodes,
+       .units = units,
+       .rate = sampling.rate,
+       .rounds = budget.rounds,
+       .signal = federation::SignalOf(units, lessons, options_.signal)},
+      options_.min_snr);
 }
 
 // A cluster may have changed its unit, so releases of another one are told, too; what a unit has

@@ -295,6 +295,18 @@ TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {
   ASSERT_EQ(plan({}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("predicted"), HasSubstr("twice the lessons"),
                                 Not(HasSubstr("own rate"))));
+  ASSERT_EQ(plan({"--users", "200", "--format", "json"}), 0) << err_.str();
+  const json by_user = json::parse(out_.str());
+  EXPECT_EQ(by_user["users"], "169");
+  EXPECT_EQ(by_user["expected_batch"], 84.5);
+  // That of 169 lessons is 2.33; a user has 11.7 of them.
+  EXPECT_NEAR(by_user["snr"].get<double>(), 2.33 * std::pow(1972 / 169.0, 0.4), 0.1);
+  ASSERT_EQ(plan({"--users", "200"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("for a user after"), HasSubstr("twice the users")));
+  EXPECT_EQ(plan({"--users", "20", "--epsilon", "1"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("users for each node"));
+  EXPECT_EQ(plan({"--users", "2001"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--users"));
   EXPECT_EQ(plan({"--epsilon", "0.2", "--batch", "16", "--nodes", "4"}), 1);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("suffices"), HasSubstr("[SIGNAL_TOO_WEAK]")));
   EXPECT_EQ(plan({"--tier", "public"}), 2);
