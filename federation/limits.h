@@ -394,11 +394,11 @@ inline constexpr size_t kMaxParticipants = 4096;
 // Nodes of which a state has a running mean of their contributions, and the values of one in all
 // banks together: half a megabyte in a state, so that the checkpoints of 64 members fit into
 // kMaxPayloadMemory. A rank of 8 has 1,792 to 3,584 values; longer contributions are folded.
-inline constexpr size_t kMaxRemembered = 32;
-inline constexpr size_t kMaxRememberedValues = 4096;
+inline constexpr size_t kMaxRunningMeans = 32;
+inline constexpr size_t kMaxRunningMeanValues = 4096;
 inline constexpr size_t kFoldedValues = 1024;
 // The largest value of a running mean: no folded contribution reaches it, and its square is finite
-inline constexpr double kMaxRememberedValue = 1e12;
+inline constexpr double kMaxRunningMeanValue = 1e12;
 
 // ---- Patterns
 inline constexpr size_t kMaxSharedTaskBytes = 64;

@@ -64,8 +64,8 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
 }
 
 // Returns the bytes of all running means of a bank.
-uint64_t MaxRememberedBytes(const LearnerPlan& plan) {
-  return 1 + limits::kMaxRemembered * (uint64_t{48} + plan.RememberedValues() * sizeof(float));
+uint64_t MaxRunningMeansBytes(const LearnerPlan& plan) {
+  return 1 + limits::kMaxRunningMeans * (uint64_t{48} + plan.RunningMeanValues() * sizeof(float));
 }
 
 }  // namespace
@@ -79,11 +79,12 @@ uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
            limits::kMaxContributions * plan->banks() * sizeof(float);
   }
   const uint64_t values = uint64_t{plan->banks()} * plan->values_per_bank;
-  const uint64_t most =
-      kind == ItemKind::kContribution
-          ? limits::kMaxContributionHeaderBytes + values * sizeof(float)
-          : limits::kMaxStateHeaderBytes + values * (sizeof(float) + 2 * sizeof(double)) +
-                limits::kMaxParticipants * uint64_t{40} + plan->banks() * MaxRememberedBytes(*plan);
+  const uint64_t most = kind == ItemKind::kContribution
+                            ? limits::kMaxContributionHeaderBytes + values * sizeof(float)
+                            : limits::kMaxStateHeaderBytes +
+                                  values * (sizeof(float) + 2 * sizeof(double)) +
+                                  limits::kMaxParticipants * uint64_t{40} +
+                                  plan->banks() * MaxRunningMeansBytes(*plan);
   return std::min(most, limits::kMaxPayloadBytes);
 }
 

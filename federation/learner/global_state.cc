@@ -74,10 +74,10 @@ absl::Status ReadParticipants(ByteReader& reader, GlobalState* state) {
   return absl::OkStatus();
 }
 
-absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalState* state) {
-  auto& nodes = state->remembered.emplace_back();
+absl::Status ReadRunningMeans(const LearnerPlan& plan, ByteReader& reader, GlobalState* state) {
+  auto& nodes = state->running_means.emplace_back();
   const auto count = reader.Read<uint8_t>();
-  if (!count || *count > limits::kMaxRemembered) {
+  if (!count || *count > limits::kMaxRunningMeans) {
     return Damaged("is truncated or remembers too many nodes");
   }
   for (uint8_t i = 0; i < *count; ++i) {
@@ -85,7 +85,7 @@ absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalS
     RunningMean mean;
     mean.round = reader.Read<uint64_t>().value_or(0);
     mean.weight = reader.Read<double>().value_or(0);
-    ReadAll(plan.RememberedValues(), reader, &mean.weighted);
+    ReadAll(plan.RunningMeanValues(), reader, &mean.weighted);
     if (reader.failed() || (!nodes.empty() && *id <= nodes.rbegin()->first)) {
       return Damaged("is truncated or remembers nodes twice or out of order");
     }
@@ -94,18 +94,19 @@ absl::Status ReadRemembered(const LearnerPlan& plan, ByteReader& reader, GlobalS
   return absl::OkStatus();
 }
 
-absl::Status CheckRemembered(const GlobalState& state, const LearnerPlan& plan) {
+absl::Status CheckRunningMeans(const GlobalState& state, const LearnerPlan& plan) {
   const bool used = RuleByName(plan.rule, plan.faulty)->uses_past();
-  for (const auto& nodes : state.remembered) {
-    if (nodes.size() > (used ? limits::kMaxRemembered : 0)) {
+  for (const auto& nodes : state.running_means) {
+    if (nodes.size() > (used ? limits::kMaxRunningMeans : 0)) {
       return Damaged("remembers more nodes than its rule uses");
     }
     for (const auto& [node, mean] : nodes) {
-      const bool possible = mean.round <= state.round && mean.weight > 0 && mean.weight <= 1 &&
-                            mean.weighted.size() == plan.RememberedValues() &&
-                            std::ranges::all_of(mean.weighted, [](float v) {
-                              return std::abs(v) <= static_cast<float>(limits::kMaxRememberedValue);
-                            });
+      const bool possible =
+          mean.round <= state.round && mean.weight > 0 && mean.weight <= 1 &&
+          mean.weighted.size() == plan.RunningMeanValues() &&
+          std::ranges::all_of(mean.weighted, [](float v) {
+            return std::abs(v) <= static_cast<float>(limits::kMaxRunningMeanValue);
+          });
       if (!possible || !state.last_part.contains(node)) {
         return Damaged("remembers a node without a part, or what no node gives");
       }
@@ -122,11 +123,14 @@ Digest GlobalState::DigestOf(const LearnerPlan& plan) const {
 
 GlobalState EmptyState(const LearnerPlan& plan, uint64_t before_round) {
   RUVD_CHECK(before_round >= 1);
-  GlobalState state{
-      .round = before_round - 1, .values = {}, .optimizers = {}, .last_part = {}, .remembered = {}};
+  GlobalState state{.round = before_round - 1,
+                    .values = {},
+                    .optimizers = {},
+                    .last_part = {},
+                    .running_means = {}};
   const auto optimizer = OuterOptimizer::Create(plan.values_per_bank, plan.outer);
   RUVD_CHECK(optimizer.ok());
-  state.remembered.resize(plan.banks());
+  state.running_means.resize(plan.banks());
   for (size_t bank = 0; bank < plan.banks(); ++bank) {
     state.values.emplace_back(plan.values_per_bank);
     state.optimizers.push_back(optimizer->state());
@@ -136,7 +140,7 @@ GlobalState EmptyState(const LearnerPlan& plan, uint64_t before_round) {
 
 absl::Status CheckState(const GlobalState& state, const LearnerPlan& plan) {
   if (state.values.size() != plan.banks() || state.optimizers.size() != plan.banks() ||
-      state.remembered.size() != plan.banks() ||
+      state.running_means.size() != plan.banks() ||
       state.last_part.size() > limits::kMaxParticipants) {
     return Damaged("has other banks than the plan, or too many participants");
   }
@@ -154,7 +158,7 @@ absl::Status CheckState(const GlobalState& state, const LearnerPlan& plan) {
     RETURN_IF_ERROR(
         OuterOptimizer::Restore(values.size(), plan.outer, state.optimizers[bank]).status());
   }
-  RETURN_IF_ERROR(CheckRemembered(state, plan));
+  RETURN_IF_ERROR(CheckRunningMeans(state, plan));
   return std::ranges::all_of(state.last_part,
                              [&](const auto& part) { return part.second <= state.round; })
              ? absl::OkStatus()
@@ -176,7 +180,7 @@ std::string EncodeState(const GlobalState& state, const LearnerPlan& plan) {
   for (const auto& [member, round] : state.last_part) {
     writer.WriteBytes(member).Write(round);
   }
-  for (const auto& nodes : state.remembered) {
+  for (const auto& nodes : state.running_means) {
     writer.Write(static_cast<uint8_t>(nodes.size()));
     for (const auto& [node, mean] : nodes) {
       writer.WriteBytes(node).Write(mean.round).Write(mean.weight);
@@ -205,7 +209,7 @@ absl::StatusOr<GlobalState> DecodeState(std::span<const uint8_t> bytes, const Le
   }
   RETURN_IF_ERROR(ReadParticipants(reader, &state));
   for (size_t bank = 0; bank < plan.banks(); ++bank) {
-    RETURN_IF_ERROR(ReadRemembered(plan, reader, &state));
+    RETURN_IF_ERROR(ReadRunningMeans(plan, reader, &state));
   }
   if (reader.failed() || reader.remaining() != 0) {
     return Damaged("has another length than its plan gives it");

@@ -31,10 +31,10 @@ struct GlobalState {
   std::map<privacy::NodeId, uint64_t> last_part;
 
   // By bank: what nodes gave in the rounds before, for a rule that uses it (uses_past), folded to
-  // the plan's RememberedValues. A sum tells nothing of a single node. It holds the kMaxRemembered
-  // nodes that gave last, of equal ones those with the greatest ids, and none that gave nothing for
-  // a window. The others are judged by single rounds alone.
-  std::vector<std::map<privacy::NodeId, RunningMean>> remembered;
+  // the plan's RunningMeanValues. A sum tells nothing of a single node. It holds the
+  // kMaxRunningMeans nodes that gave last, of equal ones those with the greatest ids, and none that
+  // gave nothing for a window. The others are judged by single rounds alone.
+  std::vector<std::map<privacy::NodeId, RunningMean>> running_means;
 
   // Returns the SHA-256 over "RUVDLLM-STATE-v1\0" and EncodeState.
   Digest DigestOf(const LearnerPlan& plan) const;

@@ -187,8 +187,8 @@ absl::Status LearnerPlan::Check() const {
   return kind == ContributionKind::kDelta ? CheckLocal(local) : CheckGradients(*this);
 }
 
-size_t LearnerPlan::RememberedValues() const {
-  return values_per_bank * banks() <= limits::kMaxRememberedValues
+size_t LearnerPlan::RunningMeanValues() const {
+  return values_per_bank * banks() <= limits::kMaxRunningMeanValues
              ? values_per_bank
              : std::min<size_t>(values_per_bank, limits::kFoldedValues / banks());
 }

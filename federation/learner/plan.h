@@ -85,8 +85,8 @@ struct LearnerPlan {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
 
   size_t banks() const { return boundaries.size() + 1; }
-  // Returns how many values of a node a state remembers in each bank (GlobalState::remembered).
-  size_t RememberedValues() const;
+  // Returns how many values a running mean of a node has in each bank (GlobalState::running_means).
+  size_t RunningMeanValues() const;
   // Returns INVALID_ARGUMENT, naming the field, for a value out of range.
   absl::Status Check() const;
   // Returns the SHA-256 over all hashed fields; docs/wire-format.md has the bytes.

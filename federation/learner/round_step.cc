@@ -369,19 +369,19 @@ class Step {
     if (!rule_->uses_past()) {
       return past;
     }
-    auto& remembered = state_.remembered[bank];
+    auto& running_means = state_.running_means[bank];
     double heaviest = 0;
     for (const Counted* one : counted) {
       if (one->source->members.empty()) {
-        RunningMean& mean = remembered[one->source->origin];
-        mean.Add(round_, Folded(one->values[bank], plan_.RememberedValues()));
+        RunningMean& mean = running_means[one->source->origin];
+        mean.Add(round_, Folded(one->values[bank], plan_.RunningMeanValues()));
         heaviest = std::max(heaviest, mean.weight);
       }
     }
     const std::vector<double> noise = NoiseOf(counted);
     for (size_t i = 0; i < counted.size(); ++i) {
       const Counted* one = counted[i];
-      const auto found = remembered.find(one->source->origin);
+      const auto found = running_means.find(one->source->origin);
       const bool known = one->source->members.empty() && found->second.IsKnownBeside(heaviest);
       past.means.push_back(known ? found->second.Mean() : std::vector<float>());
       // As if its noise had always been that of this round; folding keeps squares.
@@ -392,14 +392,14 @@ class Step {
 
   // Forgets nodes that gave nothing for a window, and then those that gave longest ago.
   void ForgetOldNodes() {
-    for (auto& nodes : state_.remembered) {
+    for (auto& nodes : state_.running_means) {
       std::vector<std::pair<uint64_t, privacy::NodeId>> by_round;
       for (const auto& [node, mean] : nodes) {
         by_round.emplace_back(mean.round, node);
       }
       std::ranges::sort(by_round, std::greater{});
       for (size_t i = 0; i < by_round.size(); ++i) {
-        if (i >= limits::kMaxRemembered || by_round[i].first + plan_.window < round_ ||
+        if (i >= limits::kMaxRunningMeans || by_round[i].first + plan_.window < round_ ||
             !state_.last_part.contains(by_round[i].second)) {
           nodes.erase(by_round[i].second);
         }

@@ -139,7 +139,7 @@ TEST(ClusterRounds, ARevokedMemberHasNoPartInAnyState) {
 void ClaimRound(uint64_t round, GlobalState* state) {
   state->round = round;
   std::erase_if(state->last_part, [&](const auto& part) { return part.second > round; });
-  for (auto& nodes : state->remembered) {
+  for (auto& nodes : state->running_means) {
     std::erase_if(nodes, [&](const auto& node) { return !state->last_part.contains(node.first); });
   }
   for (auto& optimizer : state->optimizers) {

@@ -106,9 +106,9 @@ TEST(LearnerItems, ThereIsRoomForTheLargestPayloads) {
   for (size_t i = 0; i < limits::kMaxParticipants; ++i) {
     state.last_part[LearnerNode(i)] = 1;
   }
-  for (auto& nodes : state.remembered) {
-    for (size_t i = 0; i < limits::kMaxRemembered; ++i) {
-      nodes[LearnerNode(i)].Add(1, std::vector<float>(plan.RememberedValues(), 1));
+  for (auto& nodes : state.running_means) {
+    for (size_t i = 0; i < limits::kMaxRunningMeans; ++i) {
+      nodes[LearnerNode(i)].Add(1, std::vector<float>(plan.RunningMeanValues(), 1));
     }
   }
   EXPECT_LE(EncodeState(state, plan).size(), MaxLearnerPayloadBytes(ItemKind::kCheckpoint, &plan));

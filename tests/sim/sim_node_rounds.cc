@@ -161,7 +161,7 @@ void SimNode::SaveRounds(std::string saved) {
     for (auto& [member, round] : state->last_part) {
       round = std::min(round, state->round);
     }
-    for (auto& nodes : state->remembered) {
+    for (auto& nodes : state->running_means) {
       for (auto& [node, mean] : nodes) {
         mean.round = std::min(mean.round, state->round);
       }

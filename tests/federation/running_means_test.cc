@@ -29,7 +29,7 @@ using federation::RoundContribution;
 using federation::RoundReport;
 
 // The digests come from a program in Python that follows docs/wire-format.md and outliers.h.
-TEST(Remembered, TwoFilteredRoundsHaveTheDigestOfAnotherProgram) {
+TEST(RunningMeans, TwoFilteredRoundsHaveTheDigestOfAnotherProgram) {
   LearnerPlan plan;
   plan.frame_id.fill(0x22);
   plan.rank = 2;
@@ -85,7 +85,7 @@ Contributions HiddenLie(const LearnerPlan& plan, uint64_t rounds) {
   return set;
 }
 
-TEST(Remembered, ALieThatHidesInTheNoiseIsLeftOutAfterSomeRounds) {
+TEST(RunningMeans, ALieThatHidesInTheNoiseIsLeftOutAfterSomeRounds) {
   LearnerPlan plan = GradientPlan();
   plan.values_per_bank = 1792;
   std::vector<RoundReport> reports;
@@ -109,28 +109,28 @@ TEST(Remembered, ALieThatHidesInTheNoiseIsLeftOutAfterSomeRounds) {
   EXPECT_EQ(*ApplyRounds(plan, half, SetOf(later), 12), state);
 }
 
-TEST(Remembered, OnlyWhatTheRuleUses) {
+TEST(RunningMeans, OnlyWhatTheRuleUses) {
   LearnerPlan plan = DeltaPlan();
   Contributions set;
   for (size_t node = 0; node < 6; ++node) {
     set.push_back(Filled(plan, 1, node, 0.5F));
   }
   const GlobalState state = After(plan, 1, set);
-  ASSERT_EQ(state.remembered.size(), plan.banks());
-  EXPECT_EQ(state.remembered[1].size(), 6U);
+  ASSERT_EQ(state.running_means.size(), plan.banks());
+  EXPECT_EQ(state.running_means[1].size(), 6U);
   plan.rule = "median";
   for (RoundContribution& one : set) {
     one.contribution.plan = plan.Id();
   }
-  EXPECT_TRUE(After(plan, 1, set).remembered[1].empty());
+  EXPECT_TRUE(After(plan, 1, set).running_means[1].empty());
   EXPECT_FALSE(CheckState(state, plan).ok()) << "this rule uses none";
 }
 
-TEST(Remembered, OfASumNothingIsKnown) {
+TEST(RunningMeans, OfASumNothingIsKnown) {
   const LearnerPlan plan = GradientPlan();
   Random random(2);
   const GlobalState state = After(plan, 1, {SomeSum(plan, 1, 0, 3, 0, random)});
-  EXPECT_TRUE(state.remembered[0].empty());
+  EXPECT_TRUE(state.running_means[0].empty());
 }
 
 // Sums of the noise and the signal of their members; `factor` is for the signal of the last one.
@@ -159,7 +159,7 @@ bool LastIsLeftOut(const RoundReport& report) {
 }
 
 // Review: a sum of seven members has more noise than sums of sixteen, and stood apart by it.
-TEST(Remembered, AHonestSumOfFewMembersIsNotLeftOut) {
+TEST(RunningMeans, AHonestSumOfFewMembersIsNotLeftOut) {
   LearnerPlan plan = GradientPlan();
   plan.values_per_bank = 1792;
   std::vector<RoundReport> reports;
@@ -174,85 +174,85 @@ TEST(Remembered, AHonestSumOfFewMembersIsNotLeftOut) {
   EXPECT_TRUE(LastIsLeftOut(reports.front())) << "a lie of few members is still found";
 }
 
-TEST(Remembered, NodesThatDoNotTakePartAreForgotten) {
+TEST(RunningMeans, NodesThatDoNotTakePartAreForgotten) {
   const LearnerPlan plan = DeltaPlan();
   Contributions set = {Filled(plan, 1, 0, 0.5F)};
   for (uint64_t round = 2; round <= 2 + plan.window; ++round) {
     set.push_back(Filled(plan, round, 1, 0.5F));
   }
-  EXPECT_EQ(After(plan, 1 + plan.window, set).remembered[0].size(), 2U);
+  EXPECT_EQ(After(plan, 1 + plan.window, set).running_means[0].size(), 2U);
   const GlobalState state = After(plan, 2 + plan.window, set);
-  EXPECT_EQ(state.remembered[0].size(), 1U);
-  EXPECT_TRUE(state.remembered[0].contains(LearnerNode(1)));
+  EXPECT_EQ(state.running_means[0].size(), 1U);
+  EXPECT_TRUE(state.running_means[0].contains(LearnerNode(1)));
 }
 
-TEST(Remembered, AreTheNodesThatTookPartLast) {
+TEST(RunningMeans, AreTheNodesThatTookPartLast) {
   const LearnerPlan plan = DeltaPlan();
   Contributions set;
-  for (size_t node = 0; node < limits::kMaxRemembered; ++node) {
+  for (size_t node = 0; node < limits::kMaxRunningMeans; ++node) {
     set.push_back(Filled(plan, 1, node, 0.5F));
   }
-  const size_t newcomer = limits::kMaxRemembered;
+  const size_t newcomer = limits::kMaxRunningMeans;
   set.push_back(Filled(plan, 2, newcomer, 0.5F));
   const GlobalState state = After(plan, 2, set);
-  EXPECT_EQ(state.remembered[0].size(), limits::kMaxRemembered);
-  EXPECT_TRUE(state.remembered[0].contains(LearnerNode(newcomer)));
+  EXPECT_EQ(state.running_means[0].size(), limits::kMaxRunningMeans);
+  EXPECT_TRUE(state.running_means[0].contains(LearnerNode(newcomer)));
   EXPECT_TRUE(CheckState(state, plan).ok());
 }
 
 // Review: only some of many nodes are remembered, and the others began anew in each round.
-TEST(Remembered, OfManyHonestNodesNoneIsLeftOut) {
+TEST(RunningMeans, OfManyHonestNodesNoneIsLeftOut) {
   LearnerPlan plan = GradientPlan();
   plan.boundaries = {};
   plan.values_per_bank = 1792;
   Random random(9);
   Contributions set;
   for (uint64_t round = 1; round <= 7; ++round) {
-    for (size_t node = 0; node < 2 * limits::kMaxRemembered; ++node) {
+    for (size_t node = 0; node < 2 * limits::kMaxRunningMeans; ++node) {
       set.push_back(SomeContribution(plan, round, node, "many", random));
     }
   }
   std::vector<RoundReport> reports;
   const GlobalState state = After(plan, 7, set, {}, &reports);
-  EXPECT_EQ(state.remembered[0].size(), limits::kMaxRemembered);
+  EXPECT_EQ(state.running_means[0].size(), limits::kMaxRunningMeans);
   for (const RoundReport& report : reports) {
     EXPECT_TRUE(std::ranges::none_of(report.parts, &RoundReport::Part::left_out)) << report.round;
   }
 }
 
-TEST(Remembered, NodesTwiceOrTooManyAreRefused) {
+TEST(RunningMeans, NodesTwiceOrTooManyAreRefused) {
   LearnerPlan plan = DeltaPlan();
   plan.boundaries = {};
   const GlobalState state = After(plan, 1, {Filled(plan, 1, 0, 0.5F)});
   const std::string bytes = EncodeState(state, plan);
-  const size_t one = 32 + 8 + 8 + 4 * plan.RememberedValues();
+  const size_t one = 32 + 8 + 8 + 4 * plan.RunningMeanValues();
   const std::string node = bytes.substr(bytes.size() - one);
   std::string twice = bytes + node;
   twice[bytes.size() - one - 1] = 2;
   EXPECT_THAT(MessageOf(DecodeState(AsBytes(twice), plan).status()),
               testing::HasSubstr("remembers nodes twice"));
   std::string many = bytes;
-  many[bytes.size() - one - 1] = static_cast<char>(limits::kMaxRemembered + 1);
+  many[bytes.size() - one - 1] = static_cast<char>(limits::kMaxRunningMeans + 1);
   EXPECT_THAT(MessageOf(DecodeState(AsBytes(many), plan).status()),
               testing::HasSubstr("remembers too many nodes"));
 }
 
-TEST(Remembered, LongContributionsOfAllBanksTakeABoundedPlace) {
+TEST(RunningMeans, LongContributionsOfAllBanksTakeABoundedPlace) {
   LearnerPlan plan = GradientPlan();
   plan.values_per_bank = 57'344;
   for (size_t banks = 1; banks <= 16; ++banks) {
     plan.boundaries.assign(banks - 1, 0.5F);
-    EXPECT_LE(plan.RememberedValues() * banks, limits::kFoldedValues);
-    EXPECT_GT(plan.RememberedValues(), 0U);
+    EXPECT_LE(plan.RunningMeanValues() * banks, limits::kFoldedValues);
+    EXPECT_GT(plan.RunningMeanValues(), 0U);
   }
 }
 
-TEST(Remembered, WhatNoNodeGivesIsRefused) {
+TEST(RunningMeans, WhatNoNodeGivesIsRefused) {
   const LearnerPlan plan = DeltaPlan();
   const GlobalState state = After(plan, 1, {Filled(plan, 1, 0, 0.5F)});
   const auto changed = [&](auto change) {
     GlobalState other = state;
-    change(other.remembered[0].at(LearnerNode(0)));
+    change(other.running_means[0].at(LearnerNode(0)));
     return CheckState(other, plan).ok();
   };
   EXPECT_TRUE(changed([](auto&) {}));
@@ -262,10 +262,10 @@ TEST(Remembered, WhatNoNodeGivesIsRefused) {
   EXPECT_FALSE(changed([](auto& mean) { mean.weighted.pop_back(); }));
   EXPECT_FALSE(changed([](auto& mean) { mean.weighted[0] = 1e20F; }));
   GlobalState other = state;
-  other.remembered[0][LearnerNode(7)] = state.remembered[0].at(LearnerNode(0));
+  other.running_means[0][LearnerNode(7)] = state.running_means[0].at(LearnerNode(0));
   EXPECT_FALSE(CheckState(other, plan).ok()) << "it had no part";
   other = EmptyState(plan, 2);
-  other.remembered.pop_back();
+  other.running_means.pop_back();
   EXPECT_FALSE(CheckState(other, plan).ok());
 }
 
