@@ -31,6 +31,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
 constexpr seconds kLinkPatience(120);
+constexpr seconds kCallPatience(300);
+// All nodes of an arm train at the same time, on few cores.
+constexpr seconds kDeepPatience(4 * 3600);
 constexpr seconds kAskEvery(1);
 // A round that a busy machine does not finish in time still counts when it is late.
 constexpr uint64_t kLateRounds = 3;
@@ -304,8 +307,10 @@ absl::Status Group::Settle() {
 }
 
 absl::Status Group::LearnDeepAt(size_t node) {
+  client(node).set_timeout(kDeepPatience);
   ASSIGN_OR_RETURN(const auto response, client(node).Call<learning::v1::RunDeepResponse>(
                                             learning::v1::RunDeepRequest()));
+  client(node).set_timeout(kCallPatience);
   result_.nodes[node].deep = response.outcome();
   return absl::OkStatus();
 }

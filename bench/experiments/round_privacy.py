@@ -34,6 +34,6 @@ def signal_of(units):
 
     units: arms x units of the sample x modules x rank x rank.
     """
-    count = units.shape[1]
+    count = max(2, units.shape[1])
     square = units.sum(1).flatten(1).pow(2).sum(1) - units.flatten(1).pow(2).sum(1)
     return (square / (count * (count - 1))).clamp(min=0).sqrt().tolist()

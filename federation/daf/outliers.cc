@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "federation/daf/distances.h"
 
@@ -18,8 +19,11 @@ constexpr double kFarNow = 1.4;
 constexpr double kFarPast = 1.6;
 constexpr double kAgainst = 0.5;
 constexpr size_t kLeastKnown = 5;
-// Noise that is larger than expected could leave nothing of the square of a vector.
+// The square of noise in d values varies by sqrt(2 / d) of its expectation. What may be taken off
+// is so many deviations more, and so little of a vector's square is left at least.
+constexpr double kDeviations = 3;
 constexpr double kLeastQuiet = 0.01;
+constexpr double kLeastQuietValues = 100;
 // Vectors with larger squares stand apart, because their distances may overflow. No contribution
 // has such a one (kMaxContributionNorm).
 constexpr double kLargestSquare = 1e30;
@@ -43,36 +47,57 @@ double WholeOf(const Table& table, std::span<const size_t> kept) {
   return sum;
 }
 
-// Returns by how much the noise of each of `kept` is above the lower median; zeros for no numbers.
-std::vector<double> ExcessOf(std::span<const double> noise, std::span<const size_t> kept) {
-  std::vector<double> excess(kept.size());
-  if (noise.empty()) {
-    return excess;
+// By how much the square of the noise of each vector is above the lower median.
+struct Excess {
+  std::vector<double> expected;
+  std::vector<double> most;  // with kDeviations more
+  double whole = 0;          // of `expected`
+};
+
+// Returns the excess of each of `kept`; zeros for no numbers.
+Excess ExcessOf(std::span<const double> noise, std::span<const size_t> kept, size_t length) {
+  Excess excess{.expected = std::vector<double>(kept.size()), .most = {}};
+  for (size_t i = 0; i < kept.size() && !noise.empty(); ++i) {
+    excess.expected[i] = noise[kept[i]];
   }
-  for (size_t i = 0; i < kept.size(); ++i) {
-    excess[i] = noise[kept[i]];
-  }
-  const double median = LowerMedian(excess);
-  for (double& value : excess) {
+  const double median = kept.empty() ? 0 : LowerMedian(excess.expected);
+  const double varies =
+      kDeviations * std::sqrt(2 / static_cast<double>(std::max<size_t>(length, 1)));
+  for (double& value : excess.expected) {
+    const double all = value;
     value = std::max(0.0, value - median);
+    excess.most.push_back(value > 0 ? value + varies * all : 0.0);
+    excess.whole += value;
   }
   return excess;
 }
 
+// Returns the lower median over the vectors without an excess, which are at least half of all: with
+// it, what is left of a square is too uncertain to judge others by.
+double MedianOf(std::span<const double> values, const Excess& excess) {
+  std::vector<double> quiet;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (excess.expected[i] == 0) {
+      quiet.push_back(values[i]);
+    }
+  }
+  return quiet.empty() ? 0 : LowerMedian(std::move(quiet));
+}
+
 // Returns how far each of `kept` is from the mean of the other ones, over the lower median.
 std::vector<double> Distances(const PairDistances& squares, std::span<const size_t> kept,
-                              std::span<const double> excess) {
+                              const Excess& excess) {
   const auto count = static_cast<double>(kept.size());
   const double spread = WholeOf(squares, kept) / (2 * count * count);
   std::vector<double> distances;
   for (size_t i = 0; i < kept.size(); ++i) {
     // From the mean of all; that of the others is n / (n - 1) times as far away for each of them.
-    // Noise of i adds (1 - 1/n)^2 of its square to this, and 1/n^2 to that of each other.
+    // This holds (1 - 1/n)^2 of the square of its own noise, and 1/n^2 of that of each other one.
     const double square = RowOf(squares, kept[i], kept) / count - spread;
-    const double of_noise = excess[i] * (1 - 2 / count);
+    const double of_noise = excess.most[i] * (1 - 2 / count) + excess.whole / (count * count);
     distances.push_back(std::sqrt(std::max(0.0, square - of_noise)));
   }
-  const double median = LowerMedian(distances);
+  const double median = MedianOf(distances, excess);
   for (double& distance : distances) {
     if (distance > 0) {
       distance = median > 0 ? distance / median : std::numeric_limits<double>::infinity();
@@ -99,19 +124,28 @@ class Products {
   std::vector<double> products_;
 };
 
+// Returns a square without the excess of noise, of which some is left in any case.
+double Quiet(double square, double excess, double least) {
+  return std::max(square - excess, square * least);
+}
+
 // Returns the lower median of the cosines of each vector with the sum of the others, less each.
 std::vector<double> Disagreements(const Products& products, std::span<const size_t> kept,
-                                  std::span<const double> excess) {
+                                  const Excess& excess, size_t length) {
+  const double least =
+      std::max(kLeastQuiet,
+               std::min(1.0, kLeastQuietValues / static_cast<double>(std::max<size_t>(length, 1))));
   const double whole = WholeOf(products, kept);
   std::vector<double> cosines;
   for (size_t i = 0; i < kept.size(); ++i) {
     const double own = products(kept[i], kept[i]);
     const double row = RowOf(products, kept[i], kept);
-    const double quiet = std::max(own - excess[i], own * kLeastQuiet);
-    const double squares = quiet * (whole - 2 * row + own);
+    const double others = whole - 2 * row + own;
+    const double squares = Quiet(own, excess.expected[i], least) *
+                           Quiet(others, excess.whole - excess.expected[i], least);
     cosines.push_back(squares > 0 ? (row - own) / std::sqrt(squares) : 0.0);
   }
-  const double median = LowerMedian(cosines);
+  const double median = MedianOf(cosines, excess);
   for (double& cosine : cosines) {
     cosine = median - cosine;
   }
@@ -126,14 +160,15 @@ class Judged {
       : vectors_(vectors.begin(), vectors.end()),
         noise_(noise),
         far_(far),
+        length_(vectors.empty() ? 0 : vectors.front().size()),
         squares_(vectors_),
         products_(vectors_) {}
 
   // Raises apart[i] to how far `kept[i]` stands apart; above 1 is too far.
   void Raise(std::span<const size_t> kept, std::vector<double>* apart) const {
-    const std::vector<double> excess = ExcessOf(noise_, kept);
+    const Excess excess = ExcessOf(noise_, kept, length_);
     const std::vector<double> distances = Distances(squares_, kept, excess);
-    const std::vector<double> disagreements = Disagreements(products_, kept, excess);
+    const std::vector<double> disagreements = Disagreements(products_, kept, excess, length_);
     for (size_t i = 0; i < kept.size(); ++i) {
       (*apart)[kept[i]] =
           std::max({(*apart)[kept[i]], distances[i] / far_, disagreements[i] / kAgainst});
@@ -145,6 +180,7 @@ class Judged {
   std::vector<std::span<const float>> vectors_;
   std::span<const double> noise_;
   double far_;
+  size_t length_;
   PairDistances squares_;
   Products products_;
 };

@@ -24,9 +24,18 @@ struct NoisyVectors {
 // - the cosine of it with the sum of the others is more than 0.5 below the lower median of these
 //   cosines. (Near a common optimum all cosines fall: what honest nodes give adds up to zero
 //   there.)
-// Among at least five known pasts the same is asked of the pasts, with 1.6 in place of 1.4. What a
-// vector has more noise than the lower median is taken off first, as its expected square, so that a
-// sum of few members does not stand apart from sums of many. A vector whose square is above 1e30
+// Among at least five known pasts the same is asked of the pasts, with 1.6 in place of 1.4.
+//
+// Noise is no distance: a sum of few members has more of it than sums of many. Let e_i be the
+// expected square of the noise in vector i less the lower median of all, and at least 0, and E the
+// sum of all e. Before a root is taken, the square of the distance of i from the mean of all n
+// vectors loses (1 - 2/n) (e_i + 3 sqrt(2/d) of its noise's square, if e_i > 0) + E / n^2, where d
+// is the number of values; the square of i loses e_i, and that of the sum of the others E - e_i, of
+// both of which at least max(0.01, 100/d) is left. Medians are taken over the vectors whose e is 0.
+// A sender says itself what noise it added, so
+// among senders that add none a liar that claims noise has that much more room.
+//
+// A vector whose square is above 1e30
 // stands apart at once. bench/experiments/round_arms.py measured these limits. A liar that knows
 // all others can make an unusual honest vector stand apart in its place.
 std::vector<size_t> Outliers(const NoisyVectors& now, const NoisyVectors& past, size_t most);

@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/contribution.h"
+#include "federation/learner/local_round.h"
 #include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
@@ -43,11 +44,13 @@ absl::Status CheckRequest(const PrivacyRequest& request) {
   if (!nodes || request.units < 2 || request.max_batch == 0 || request.dimension == 0 ||
       request.budget.rounds == 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "cannot plan {} round(s) of {} node(s) with {} lessons each and {} values; give "
-                 "at least one round, one value and two lessons, and {} to {} nodes where sums are "
+                 "cannot plan {} round(s) of {} node(s) with {} {}s each and {} values; give "
+                 "at least one round, one value and two {}s, and {} to {} nodes where sums are "
                  "masked",
-                 request.budget.rounds, request.nodes, request.units, request.dimension,
-                 limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+                 request.budget.rounds, request.nodes, request.units,
+                 privacy::UnitName(request.budget.unit), request.dimension,
+                 privacy::UnitName(request.budget.unit), limits::kMinCliqueMembers,
+                 limits::kMaxCliqueMembers);
   }
   return absl::OkStatus();
 }
@@ -218,10 +221,10 @@ absl::StatusOr<privacy::dp::SnrParameters> SnrQuestion(const LearnerPlan& plan,
 
 }  // namespace
 
-double SignalOf(size_t units, size_t lessons, double signal_of_lesson) {
-  const double each =
-      std::max(1.0, static_cast<double>(lessons) / static_cast<double>(std::max<size_t>(units, 1)));
-  return signal_of_lesson * std::pow(each, kGrowthOfSignal);
+double SignalOf(double lessons_each, double signal_of_lesson) {
+  const double counted =
+      std::clamp(lessons_each, 1.0, static_cast<double>(limits::kMaxUnitLessons));
+  return std::min(1.0, signal_of_lesson * std::pow(counted, kGrowthOfSignal));
 }
 
 size_t PublicUnits(size_t units) {

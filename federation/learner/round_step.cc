@@ -384,7 +384,7 @@ class Step {
       const auto found = running_means.find(one->source->origin);
       const bool known = one->source->members.empty() && found->second.IsKnownBeside(heaviest);
       past.means.push_back(known ? found->second.Mean() : std::vector<float>());
-      // As if its noise had always been that of this round; folding keeps squares.
+      // This is right for a node that did not change its tier of late. Folding keeps squares.
       past.noise.push_back(known ? noise[i] * found->second.NoiseShare() : 0);
     }
     return past;

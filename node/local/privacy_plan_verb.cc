@@ -51,6 +51,8 @@ absl::StatusOr<federation::PrivacyRequest> RequestOf(const PlanFlags& flags) {
   const bool by_user = flags.users > 0;
   const size_t lessons = federation::PublicUnits(flags.lessons);
   const size_t units = by_user ? federation::PublicUnits(flags.users) : lessons;
+  const double lessons_each =
+      by_user ? static_cast<double>(flags.lessons) / static_cast<double>(flags.users) : 1;
   return federation::PrivacyRequest{
       .budget = {.unit = by_user ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson,
                  .epsilon = flags.epsilon,
@@ -61,7 +63,7 @@ absl::StatusOr<federation::PrivacyRequest> RequestOf(const PlanFlags& flags) {
       .units = units,
       .dimension = flags.values,
       .clip_norm = flags.clip_norm,
-      .signal = federation::SignalOf(units, lessons, flags.signal),
+      .signal = federation::SignalOf(lessons_each, flags.signal),
       .max_batch = flags.batch};
 }
 
@@ -86,10 +88,11 @@ std::string SnrText(double snr) {
 std::string Text(const report::v1::PrivacyPlanReport& report) {
   const bool by_user = report.users() > 0;
   const std::string unit = by_user ? "user" : "lesson";
+  const std::string owned = by_user ? fmt::format(" with {} lessons", report.lessons()) : "";
   return FormatFields(
-      {{unit + "s", fmt::format("{}, of which {:.4g} are in a round's sample in the mean (rate "
+      {{unit + "s", fmt::format("{}{}, of which {:.4g} are in a round's sample in the mean (rate "
                                 "{:.4g})",
-                                by_user ? report.users() : report.lessons(),
+                                by_user ? report.users() : report.lessons(), owned,
                                 report.expected_batch(), report.sampling_rate())},
        {"noise", fmt::format("multiplier {:.4g} of what is revealed", report.noise_multiplier())},
        {"epsilon", fmt::format("{:.3f} at delta {:.1e} for a {} after {} rounds", report.epsilon(),

@@ -60,9 +60,10 @@ struct LocalContributorOptions {
 
 // What a round asks of this node. All is borrowed for the call.
 struct ContributionRequest {
-  const federation::LearnerPlan* plan = nullptr;               // passed Check
-  uint64_t round = 0;                                          // the running round
-  const federation::GlobalState* base = nullptr;               // the state before the round
+  const federation::LearnerPlan* plan = nullptr;  // passed Check
+  uint64_t round = 0;  // the running round, or for CheckLessons the next one
+  // The state before the round; CheckLessons needs none
+  const federation::GlobalState* base = nullptr;
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;  // from the operator's record
   // Members that contribute, this one included: for the predicted signal only
   size_t nodes = 1;
@@ -172,8 +173,7 @@ class LocalContributor {
   // already; further errors as for Make.
   absl::StatusOr<PreparedSum> MakeSum(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
-  // Returns the errors that MakeSum would return before it computes a gradient; the request needs
-  // no base.
+  // Returns the errors that MakeSum would return before it computes a gradient.
   absl::Status CheckLessons(const learning::LearningServices& services,
                             const ContributionRequest& request) const;
   // Charges the ledger for this node's share in the sum of `clique` and adds its share of the

@@ -22,6 +22,22 @@ using privacy::PrivacyUnit;
 
 constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 
+// Returns how many lessons a unit has: the lower median, rounded down, so that it may be known. One
+// user moves it by hardly anything, however many lessons that user has.
+double LessonsEach(const federation::LessonUnits& units) {
+  std::vector<size_t> sizes;
+  sizes.reserve(units.size());
+  for (const std::vector<size_t>& unit : units) {
+    sizes.push_back(unit.size());
+  }
+  if (sizes.empty()) {
+    return 1;
+  }
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 2);
+  std::ranges::nth_element(sizes, middle);
+  return static_cast<double>(federation::PublicUnits(*middle));
+}
+
 absl::Status OtherKind(ConsentTier tier) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                "nothing can leave under the tier {} while `federation.contributions` is \"delta\", "
@@ -95,16 +111,14 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  const size_t units = federation::PublicUnits(sampling.units.size());
-  const size_t lessons = federation::PublicUnits(sampling.names.size());
   return federation::RequireSignal(
       plan,
       {.masked = request.tier == ConsentTier::kMasked,
        .nodes = request.nodes,
-       .units = units,
+       .units = federation::PublicUnits(sampling.units.size()),
        .rate = sampling.rate,
        .rounds = budget.rounds,
-       .signal = federation::SignalOf(units, lessons, options_.signal)},
+       .signal = federation::SignalOf(LessonsEach(sampling.units), options_.signal)},
       options_.min_snr);
 }
 

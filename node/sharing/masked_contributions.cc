@@ -161,6 +161,9 @@ void MaskedContributions::Announce(TickContext& turn) {
     return;
   }
   next_look_ms_ = turn.now.wall_ms + options_.plan->round_ms * kKeysPercent / 100;
+  if (ReasonOf(available_) == reasons::kConsentMissing) {
+    checked_ = 0;  // lessons and consents may have come since
+  }
   if (Participates(turn)) {
     Offer(rounds_->Announce(), turn);
   }
@@ -204,7 +207,9 @@ void MaskedContributions::SetChecked(const absl::Status& checked) {
   if (ReasonOf(checked) == reasons::kSignalTooWeak) {
     max_batch_ = std::min(2 * max_batch_, static_cast<size_t>(kMaxBatch));
   }
-  next_look_ms_ = 0;
+  if (checked.ok()) {
+    next_look_ms_ = 0;
+  }
   Refuse(checked);
 }
 

@@ -82,7 +82,8 @@ class MaskedContributions {
 
   struct Work {
     bool sum = false;  // MakeSum, then SetSum; otherwise CheckLessons, then SetChecked
-    // That runs, or, for a check, the next one, in which lessons may take part that came since
+    // The running round; for a check the next one, because lessons that came since may take part
+    // in it
     uint64_t round = 0;
     size_t members = 0;    // of the group, or expected ones
     size_t max_batch = 0;  // for ContributionRequest: so large a sample is ready in time

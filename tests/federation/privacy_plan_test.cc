@@ -229,14 +229,15 @@ TEST_F(PlanOfGradients, ATooWeakSignalIsRefusedWithTheFigures) {
   EXPECT_TRUE(RequireSignal(plan_, sampling, 0).ok()) << "0: any";
 }
 
-// What bench/experiments/round_arms.py measured of both models, with the mean lessons of a user.
+// What bench/experiments/round_arms.py measured of both models, by the lessons of a user.
 TEST(PrivacyPlan, TheSignalOfUsersGrowsWithTheirLessons) {
-  EXPECT_EQ(SignalOf(100, 100, 0.09), 0.09);
-  EXPECT_EQ(SignalOf(100, 40, 0.09), 0.09) << "a unit has at least one lesson";
-  EXPECT_NEAR(SignalOf(500, 2000, 0.089), 0.148, 0.016);
-  EXPECT_NEAR(SignalOf(200, 2000, 0.089), 0.255, 0.036);
-  EXPECT_NEAR(SignalOf(50, 2000, 0.089), 0.408, 0.025);
-  EXPECT_NEAR(SignalOf(200, 2000, 0.125), 0.361, 0.05);
+  EXPECT_EQ(SignalOf(1, 0.09), 0.09);
+  EXPECT_EQ(SignalOf(0.4, 0.09), 0.09) << "a unit has at least one lesson";
+  EXPECT_NEAR(SignalOf(4, 0.089), 0.148, 0.016);
+  EXPECT_NEAR(SignalOf(10, 0.089), 0.255, 0.036);
+  EXPECT_NEAR(SignalOf(10, 0.125), 0.361, 0.05);
+  EXPECT_EQ(SignalOf(2000, 0.09), SignalOf(16, 0.09)) << "a sample takes 16 lessons of a user";
+  EXPECT_EQ(SignalOf(16, 0.9), 1);
 }
 
 }  // namespace

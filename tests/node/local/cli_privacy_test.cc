@@ -299,10 +299,11 @@ TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {
   const json by_user = json::parse(out_.str());
   EXPECT_EQ(by_user["users"], "169");
   EXPECT_EQ(by_user["expected_batch"], 84.5);
-  // That of 169 lessons is 2.33; a user has 11.7 of them.
-  EXPECT_NEAR(by_user["snr"].get<double>(), 2.33 * std::pow(1972 / 169.0, 0.4), 0.1);
+  // That of 169 lessons is 2.33; a user has 10 of them.
+  EXPECT_NEAR(by_user["snr"].get<double>(), 2.33 * std::pow(10, 0.4), 0.1);
   ASSERT_EQ(plan({"--users", "200"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("for a user after"), HasSubstr("twice the users")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("for a user after"), HasSubstr("twice the users"),
+                                HasSubstr("169 with 1972 lessons")));
   EXPECT_EQ(plan({"--users", "20", "--epsilon", "1"}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("users for each node"));
   EXPECT_EQ(plan({"--users", "2001"}), 2);

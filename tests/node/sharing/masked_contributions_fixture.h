@@ -58,7 +58,7 @@ class MaskedContributionsTest : public ::testing::Test {
     // What the learning pool does: how long it takes, and why it has nothing
     Duration takes = std::chrono::seconds(2);
     absl::Status nothing;
-    uint64_t first_round = 0;  // in which its lessons may take part
+    int64_t lessons_from_ms = 0;  // when its lessons came
     std::optional<std::pair<MaskedContributions::Work, TimePoint>> working;
     bool fails = false;                               // its ledger refuses shares
     std::map<uint64_t, std::vector<int32_t>> inputs;  // its shares, by round
@@ -89,6 +89,11 @@ class MaskedContributionsTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
+  // A lesson takes part from the round after it came on.
+  bool HasLessons(const Node& node, uint64_t round) const {
+    return swarm_->now().wall_ms >= node.lessons_from_ms &&
+           static_cast<int64_t>(round) * kRoundMillis >= node.lessons_from_ms;
+  }
   static absl::Status NoLesson() {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing, "no lesson");
   }
@@ -299,7 +304,7 @@ class MaskedContributionsTest : public ::testing::Test {
     }
     const MaskedContributions::Work work = std::exchange(node.working, std::nullopt)->first;
     if (!work.sum) {
-      node.masked->SetChecked(work.round < node.first_round ? NoLesson() : node.nothing);
+      node.masked->SetChecked(HasLessons(node, work.round) ? node.nothing : NoLesson());
     } else if (node.nothing.ok()) {
       node.masked->SetSum(work.round, SumOf(work), TimeOf(node, work));
     } else {
