@@ -123,7 +123,8 @@ class Learning {
 
 // One pair of blocks for each entry.
 struct Latencies {
-  uint64_t deep_steps = 0;  // that the deep loop had made by the end
+  uint64_t deep_steps = 0;     // that the deep loop had made by the end
+  uint64_t contributions = 0;  // to rounds, at most one counted in each block
   std::vector<std::vector<double>> without;
   std::vector<std::vector<double>> with;
 };
@@ -168,6 +169,7 @@ Interval RatioOf(const Latencies& latencies, double share) {
 absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>& pairs,
                                   const Arguments& arguments) {
   Latencies latencies;
+  uint64_t last_round = 0;
   Random random(7);
   for (int block = 0; block < arguments.blocks; ++block) {
     const uint64_t seed = random.Next();
@@ -183,6 +185,11 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
     RETURN_IF_ERROR(run(true));
     ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node.Status());
     latencies.deep_steps = status.deep().step();
+    if (arguments.rounds) {
+      ASSIGN_OR_RETURN(const admin::v1::RoundsStatus own, node.Rounds());
+      latencies.contributions += own.last_round() > last_round ? 1 : 0;
+      last_round = own.last_round();
+    }
     fmt::print(stderr, "block {}: {} requests, twice\n", block + 1, latencies.with.back().size());
   }
   return latencies;
@@ -220,16 +227,11 @@ absl::Status Run(const Arguments& arguments) {
   }
   ASSIGN_OR_RETURN(const Latencies latencies, Measure(*node, pairs, arguments));
   ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node->Status());
-  uint64_t contributions = 0;
-  if (arguments.rounds) {
-    ASSIGN_OR_RETURN(const admin::v1::RoundsStatus own, node->Rounds());
-    contributions = own.own_contributions();
-  }
   nlohmann::json out = {{"experiment", "beside_learning"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
                         {"deep_steps", latencies.deep_steps},
                         {"rounds", status.rounds()},
-                        {"contributions", contributions},
+                        {"contributions", latencies.contributions},
                         {"seconds_learning_waited", status.paused_seconds()},
                         {"seconds_learning", arguments.seconds * arguments.blocks}};
   size_t requests = 0;
@@ -238,10 +240,10 @@ absl::Status Run(const Arguments& arguments) {
   }
   fmt::print(
       "{} requests of {} tokens with learning and as many without; meanwhile {} steps of the deep "
-      "loop, {} background rounds and {} contributions to rounds of the cluster; learning waited "
-      "{:.0f} of {:.0f} s\n",
-      requests, arguments.tokens, latencies.deep_steps, status.rounds(), contributions,
-      status.paused_seconds(), arguments.seconds * arguments.blocks);
+      "loop, {} background rounds, and contributions to rounds of the cluster in {} of {} blocks; "
+      "learning waited {:.0f} of {:.0f} s\n",
+      requests, arguments.tokens, latencies.deep_steps, status.rounds(), latencies.contributions,
+      arguments.blocks, status.paused_seconds(), arguments.seconds * arguments.blocks);
   std::vector<size_t> all(latencies.with.size());
   for (size_t i = 0; i < all.size(); ++i) {
     all[i] = i;
