@@ -16,11 +16,13 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
+#include "federation/learner/privacy_plan.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/reasons.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
+#include "privacy/reasons.h"
 #include "storage/reasons.h"
 #include "storage/similarity/cosine.h"
 #include "tests/node/sharing/local_contributor_fixture.h"
@@ -356,6 +358,31 @@ TEST_F(LocalContributorTest, AUserTakesPartAsAWhole) {
   EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt)
       << "no user's first lesson is known for sure";
   EXPECT_GT(Spent(), 0);
+}
+
+// Found in an experiment: a user's signal was taken for that of a single lesson, and rounds that
+// would have gained were refused.
+TEST_F(LocalContributorTest, TheSignalOfAUserIsThatOfSeveralLessons) {
+  plan_.unit = PrivacyUnit::kUser;
+  OpenLedger(PrivacyUnit::kUser);
+  for (const char* user : {"ann", "bob"}) {
+    Say(user, ConsentTier::kDp);
+    AddTexts(user, 4, user);
+  }
+  NextRound();
+  const double of_lessons =
+      federation::PredictSnr(plan_, {.nodes = 1,
+                                     .units = 2,
+                                     .rate = Made(ConsentTier::kDp).sampling_rate,
+                                     .rounds = 3,
+                                     .signal = options_.signal})
+          .value();
+  NextRound();
+  options_.min_snr = 1.5 * of_lessons;  // four lessons have 1.7 times the signal of one
+  EXPECT_EQ(Made(ConsentTier::kDp).units, 2U);
+  NextRound();
+  options_.min_snr = 2 * of_lessons;
+  EXPECT_EQ(ReasonOf(Make(ConsentTier::kDp).status()), reasons::kSignalTooWeak);
 }
 
 }  // namespace
