@@ -185,6 +185,9 @@ bool ClusterRounds::OnExpelled(const privacy::NodeId& member) {
 
 void ClusterRounds::OnTime(int64_t wall_ms) {
   const uint64_t round = RoundAt(plan(), wall_ms);
+  if (round + 1 < now_round_) {
+    GoBack(round);
+  }
   if (round <= now_round_) {
     return;
   }
@@ -202,6 +205,21 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
     history_.Seal(round);
   }
   save_ |= history_.checkpoint().round != saved_round_;
+  CountVotes();
+}
+
+void ClusterRounds::GoBack(uint64_t round) {
+  begin_round_ = round;
+  now_round_ = round;
+  settle_from_ = round + plan().window;
+  boundary_.reset();
+  own_vote_.reset();
+  to_offer_.reset();
+  changed_ = true;
+  if (history_.checkpoint().round > round) {
+    new_ = true;
+    Adopt(EmptyState(plan(), FirstLive(plan(), round)));
+  }
   CountVotes();
 }
 

@@ -78,7 +78,9 @@ class ClusterRounds {
   // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
   // Returns whether a state contained a part of it.
   bool OnExpelled(const privacy::NodeId& member);
-  // Moves on to the round at `wall_ms`. A clock that goes back has no effect.
+  // Moves on to the round at `wall_ms`. A clock that goes back by a round has no effect. After one
+  // that goes back further, because it was wrong before or is now, the round at `wall_ms` runs; if
+  // rounds were settled that are still to come, this node is new again and takes a peer's state.
   void OnTime(int64_t wall_ms);
 
   // ---- What follows from them
@@ -137,6 +139,7 @@ class ClusterRounds {
   absl::Status AddVote(const Item& item);
   // Forgets the votes that cannot count any more.
   void ForgetVotes();
+  void GoBack(uint64_t round);
   void PassBoundary(uint64_t round);
   // Counts the votes for the newest boundary, and adopts the winner if it is another state.
   void CountVotes();

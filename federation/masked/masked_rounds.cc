@@ -75,7 +75,22 @@ uint64_t MaskedRounds::RoundAt(Instant now) const {
 }
 
 bool MaskedRounds::Due(Instant now) const {
-  return RoundAt(now) > number_;  // a round never begins twice, even if the clock went back
+  return RoundAt(now) > number_;  // a clock that is set back by a little repeats no round
+}
+
+bool MaskedRounds::GoBack(Instant now) {
+  const uint64_t round = RoundAt(now);
+  if (round + 1 >= number_) {
+    return false;
+  }
+  // Rounds after it that this node has seen before begin again, as they do after a restart: items
+  // that it gave to them are known, so it gives nothing twice. In this round it may have given a
+  // key, and a second one would contradict it.
+  number_ = round;
+  groups_.clear();
+  group_of_.clear();
+  key_given_ = true;
+  return true;
 }
 
 absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId> group,

@@ -57,6 +57,10 @@ class MaskedRounds {
 
   // Returns whether a round is due that has not begun here.
   bool Due(Instant now) const;
+  // Ends the current round if the clock went back by more than one round, because it was wrong
+  // before or is now. The round to which it went back does not begin, and this node gives no key in
+  // it; the next one begins. Returns whether the clock went back so far.
+  bool GoBack(Instant now);
   // Begins the round that is due. `items` are all items of gossip, because items of the round that
   // arrived before it began here count, too. `last_reservation` is the newest reservation that was
   // used, according to the privacy ledger. The result is MaskedRoundEnded with CLIQUE_INVALID if

@@ -136,7 +136,7 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
   if (masked_) {
     masked_->CountSums(core, *rounds_);
   }
-  rounds_->OnTime(options_.clock->WallMillis());
+  FollowClock();
   if (masked_) {
     perform_(masked_->OnTick(core, *rounds_, consent_since_ms, Now()), context);
   }
@@ -165,6 +165,22 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
       Judge(context);
     }
   }
+}
+
+void RoundLearning::FollowClock() {
+  const uint64_t before = rounds_->now_round();
+  rounds_->OnTime(options_.clock->WallMillis());
+  const uint64_t round = rounds_->now_round();
+  if (round >= before) {
+    return;
+  }
+  // What was tried in rounds that are still to come is tried again in them.
+  tried_ = std::min(tried_, round);
+  verdicts_.tried = std::min(verdicts_.tried, round);
+  LogWarning(
+      "the clock was set back from round {} to round {}, so this node continues there{}; keep the "
+      "clocks of all nodes set, for instance by NTP",
+      before, round, rounds_->is_new() ? " and takes the state of the rounds from its peers" : "");
 }
 
 void RoundLearning::OfferCheckpoint(federation::GossipCore& core, Context& context) {
@@ -303,6 +319,11 @@ void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
     refusal_ = Error(absl::StatusCode::kAborted, reasons::kChanged,
                      "consents or lessons changed while the contribution was made, so it is not "
                      "offered; the next round makes another one");
+  } else if (made.ok() && round > rounds_->now_round()) {
+    refusal_ = Error(absl::StatusCode::kAborted, reasons::kChanged,
+                     "the clock was set back while a contribution to round {} was made, so it is "
+                     "not offered; the next round makes another one",
+                     round);
   } else if (made.ok()) {
     refusal_ = Offer(round, **made, core, context);
   }

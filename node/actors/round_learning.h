@@ -73,6 +73,8 @@ class RoundLearning {
 
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
+  // Moves the rounds on to the time; a clock that was set back is logged.
+  void FollowClock();
   void OfferCheckpoint(federation::GossipCore& core, Context& context);
   void Exclude(const privacy::NodeId& member);
   void Save();

@@ -126,6 +126,12 @@ federation::Actions MaskedContributions::OnTick(federation::GossipCore& core,
 }
 
 void MaskedContributions::Follow(TickContext& turn) {
+  if (rounds_->GoBack(turn.now)) {
+    part_.reset();
+    no_group_ = absl::OkStatus();
+    checked_ = 0;
+    next_look_ms_ = 0;
+  }
   if (rounds_->Due(turn.now)) {
     part_.reset();
     no_group_ = absl::OkStatus();
@@ -337,7 +343,7 @@ void MaskedContributions::CountSums(const federation::GossipCore& core,
   for (uint64_t round = std::max(looked_at_ + 1, first); round <= rounds.now_round(); ++round) {
     changed_.insert(round);
   }
-  looked_at_ = std::max(looked_at_, rounds.now_round());
+  looked_at_ = rounds.now_round();  // which is lower than before if the clock was set back
   changed_.erase(changed_.begin(), changed_.lower_bound(first));
   known_.erase(known_.begin(), known_.lower_bound(first));
   if (changed_.empty()) {

@@ -260,13 +260,42 @@ TEST(ClusterRounds, AContributionThatExpiredStaysInItsRound) {
   EXPECT_EQ(cluster.StateOf(0), with);
 }
 
-TEST(ClusterRounds, TimeThatGoesBackHasNoEffect) {
+TEST(ClusterRounds, TimeThatGoesBackByARoundHasNoEffect) {
   RoundsCluster cluster(ShortPlan(), 1, 10);
   Pass(cluster, 9);
   const Digest state = cluster.StateOf(0);
-  cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), kFirstRound));
+  cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() - 1));
   EXPECT_EQ(cluster.at(0).rounds->now_round(), cluster.round());
   EXPECT_EQ(cluster.StateOf(0), state);
+}
+
+// A clock that leaps ahead settles rounds of which nothing has come yet.
+TEST(ClusterRounds, AClockThatLeaptAheadAndWasSetRightLeavesNoTrace) {
+  for (const uint64_t leap : {uint64_t{3}, uint64_t{ShortPlan().window + 1}, uint64_t{1000}}) {
+    RoundsCluster cluster(ShortPlan(), 4, 11);
+    Pass(cluster, 12);
+    cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() + leap));
+    (void)cluster.at(0).rounds->TakeCheckpoint();  // peers refuse one of a round to come
+    Pass(cluster, 1);
+    EXPECT_EQ(cluster.at(0).rounds->now_round(), cluster.round());
+    Pass(cluster, ShortPlan().window + 1);  // up to the next checkpoint
+    EXPECT_TRUE(cluster.Agree()) << "after a leap of " << leap << " rounds";
+    EXPECT_FALSE(cluster.at(0).rounds->is_new());
+    Pass(cluster, 10);
+    EXPECT_TRUE(cluster.Agree()) << "after a leap of " << leap << " rounds";
+  }
+}
+
+TEST(ClusterRounds, ANodeAloneContinuesAfterItsClockLeaptAhead) {
+  RoundsCluster cluster(ShortPlan(), 1, 12);
+  Pass(cluster, 12);
+  cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() + 1000));
+  Pass(cluster, 1);
+  EXPECT_TRUE(cluster.at(0).rounds->HasOwn(cluster.round()));
+  EXPECT_EQ(cluster.at(0).rounds->contributions(), 2U * ShortPlan().window + 3);
+  Pass(cluster, 2 * ShortPlan().window);
+  EXPECT_FALSE(cluster.at(0).rounds->is_new());
+  EXPECT_TRUE(cluster.at(0).rounds->TakeSavedState());
 }
 
 // ---- Masked sums

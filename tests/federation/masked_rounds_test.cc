@@ -184,6 +184,23 @@ TEST_F(MaskedRoundsTest, AClockThatGoesBackRepeatsNoRound) {
   EXPECT_EQ(items_.size(), said);
 }
 
+// One clock leapt ahead for a moment: the other nodes go on without that node for two rounds.
+TEST_F(MaskedRoundsTest, AClockThatIsSetRightJoinsTheRoundAfterTheNext) {
+  Tick(kFirst);
+  Tick(kFirst + kPeriod);
+  nodes_[0].rounds->Begin(items_, 0, [](size_t) { return false; }, At(kFirst + 100 * kPeriod));
+  EXPECT_FALSE(nodes_[0].rounds->GoBack(At(kFirst + 99 * kPeriod)));
+  EXPECT_TRUE(nodes_[0].rounds->GoBack(At(kFirst + kPeriod + 500)));
+  EXPECT_EQ(nodes_[0].rounds->round(), 8U);
+  EXPECT_FALSE(nodes_[0].rounds->MayAnnounce(At(kFirst + kPeriod + 500)))
+      << "it has a key in this round";
+  EXPECT_EQ(KeysOf(0, 8), 1U);
+  Tick(kFirst + 2 * kPeriod);
+  Tick(kFirst + 3 * kPeriod);
+  ASSERT_TRUE(nodes_[0].outcomes.contains(10) && nodes_[0].outcomes.at(10).ok());
+  EXPECT_EQ(nodes_[0].outcomes.at(10)->weight(), kNodes);
+}
+
 TEST_F(MaskedRoundsTest, TooFewTakersWait) {
   nodes_[0].willing = nodes_[1].willing = false;
   Tick(kFirst);

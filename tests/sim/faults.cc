@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array<std::pair<Fault, std::string_view>, 13> kNames = {
+constexpr std::array<std::pair<Fault, std::string_view>, 14> kNames = {
     {{Fault::kKill, "kill"},
      {Fault::kPowerCut, "power-cut"},
      {Fault::kPause, "pause"},
@@ -23,13 +23,14 @@ constexpr std::array<std::pair<Fault, std::string_view>, 13> kNames = {
      {Fault::kClog, "clog"},
      {Fault::kLinkBreak, "link-break"},
      {Fault::kClockStep, "clock-step"},
+     {Fault::kClockLeap, "clock-leap"},
      {Fault::kClockDrift, "clock-drift"},
      {Fault::kDuplication, "duplication"},
      {Fault::kWithdrawal, "withdrawal"},
      {Fault::kRevocation, "revocation"},
      {Fault::kNewcomer, "newcomer"}}};
 
-constexpr std::array<Fault, 13> kFaults = {Fault::kKill,
+constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
                                            Fault::kPowerCut,
                                            Fault::kPause,
                                            Fault::kPartition,
@@ -37,6 +38,7 @@ constexpr std::array<Fault, 13> kFaults = {Fault::kKill,
                                            Fault::kClog,
                                            Fault::kLinkBreak,
                                            Fault::kClockStep,
+                                           Fault::kClockLeap,
                                            Fault::kClockDrift,
                                            Fault::kDuplication,
                                            Fault::kWithdrawal,
@@ -45,6 +47,7 @@ constexpr std::array<Fault, 13> kFaults = {Fault::kKill,
 
 constexpr double kMaxDownShare = 0.3;
 constexpr int64_t kMaxBesideMillis = 5000;  // of a clock that jumps
+constexpr int64_t kMaxLeapMillis = 60'000;
 
 // Whether this file makes a fault happen again and again.
 bool Recurs(Fault fault) {
@@ -69,6 +72,7 @@ double MeanSeconds(Fault fault, size_t nodes) {
     case Fault::kPause:
       return 60 / std::clamp(0.05 * n, 2.0, 20.0);
     case Fault::kClockStep:
+    case Fault::kClockLeap:
       return 60 / std::clamp(0.02 * n, 2.0, 10.0);
     case Fault::kLinkBreak:
       return std::clamp(20 / n, 0.2, 5.0);
@@ -136,6 +140,8 @@ void FaultInjector::Happen(Fault fault) {
       return;
     case Fault::kClockStep:
       return StepOneClock();
+    case Fault::kClockLeap:
+      return LeapOneClock();
     default:
       return;
   }
@@ -271,6 +277,17 @@ void FaultInjector::StepOneClock() {
   SimNode& node = *(*target_.nodes)[random_.Below(target_.nodes->size())];
   ++counts_["clock-step"];
   StepClock(node, static_cast<int64_t>(random_.Below(2 * kMaxBesideMillis + 1)) - kMaxBesideMillis);
+}
+
+void FaultInjector::LeapOneClock() {
+  SimNode& node = *(*target_.nodes)[random_.Below(target_.nodes->size())];
+  ++counts_["clock-leap"];
+  StepClock(node, 1 + static_cast<int64_t>(random_.Below(kMaxLeapMillis)));
+  target_.queue->After(Between(milliseconds(100), seconds(20)), [this, &node] {
+    if (!ended_) {
+      StepClock(node, 0);
+    }
+  });
 }
 
 void FaultInjector::StepClock(SimNode& node, int64_t beside_ms) {

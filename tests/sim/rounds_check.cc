@@ -209,7 +209,7 @@ void RoundsCheck::Offers(const federation::ClusterRounds::Checkpoint& checkpoint
   Differs(*offered, "offers");
 }
 
-void RoundsCheck::Settled(const federation::GlobalState& settled, bool expelled) {
+void RoundsCheck::Settled(const federation::GlobalState& settled, bool may_begin_anew) {
   if (settled == *state_) {
     return;
   }
@@ -220,7 +220,7 @@ void RoundsCheck::Settled(const federation::GlobalState& settled, bool expelled)
     ++settled_count_;
   } else if (IsTaken(settled)) {
     ++taken_count_;
-  } else if (!expelled || !IsBegunAnew(settled)) {
+  } else if (!may_begin_anew || !IsBegunAnew(settled)) {
     Differs(settled, "settled");
   }
   state_ = settled;

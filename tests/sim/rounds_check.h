@@ -71,9 +71,9 @@ class RoundsCheck {
 
   // ---- What its rounds did. They offer a checkpoint; called before Settled after the same input.
   void Offers(const federation::ClusterRounds::Checkpoint& checkpoint);
-  // Called after every input that may settle a round or take another state. `expelled`: the input
-  // said that a member is expelled.
-  void Settled(const federation::GlobalState& settled, bool expelled);
+  // Called after every input that may settle a round or take another state. `may_begin_anew`:
+  // the input said that a member is expelled, or that the clock was set back.
+  void Settled(const federation::GlobalState& settled, bool may_begin_anew);
   // At the end: the state before `round` is that of the settled state and of `held`.
   void CheckState(const federation::GlobalState& state, uint64_t round,
                   const std::vector<federation::Item>& held);

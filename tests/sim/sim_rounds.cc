@@ -44,7 +44,7 @@ void SimRounds::OnItem(const federation::Item& item) {
   const absl::Status taken = rounds_.OnItem(item);
   RUVD_CHECK(taken.ok() || ReasonOf(taken) == reasons::kRoundSealed);
   if (item.kind == federation::ItemKind::kCheckpoint) {
-    Compare(/*expelled=*/false);
+    Compare(/*may_begin_anew=*/false);
   }
 }
 
@@ -86,7 +86,7 @@ void SimRounds::ExcludeExpelled(const federation::GossipCore& core) {
 
 void SimRounds::Exclude(const privacy::NodeId& member) {
   rounds_.OnExpelled(member);
-  Compare(/*expelled=*/true);
+  Compare(/*may_begin_anew=*/true);
 }
 
 std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(
@@ -96,12 +96,13 @@ std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(
     masked_->CountSums(core, rounds_);
   }
   rounds_.OnTime(wall_ms);
+  tried_ = std::min(tried_, rounds_.now_round());  // lower than before if the clock was set back
   std::optional<federation::ClusterRounds::Checkpoint> checkpoint = rounds_.TakeCheckpoint();
   if (checkpoint) {
     check_->Offers(*checkpoint);
   }
   if (rounds_.now_round() != before) {
-    Compare(/*expelled=*/false);
+    Compare(/*may_begin_anew=*/rounds_.now_round() < before);
   }
   return checkpoint;
 }
@@ -134,8 +135,8 @@ std::optional<uint64_t> SimRounds::TakeDueRound() {
   return round;
 }
 
-void SimRounds::Compare(bool expelled) {
-  check_->Settled(rounds_.StateBefore(0), expelled);
+void SimRounds::Compare(bool may_begin_anew) {
+  check_->Settled(rounds_.StateBefore(0), may_begin_anew);
 }
 
 }  // namespace ruvd::test

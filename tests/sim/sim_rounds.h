@@ -62,7 +62,7 @@ class SimRounds {
 
  private:
   void Exclude(const privacy::NodeId& member);
-  void Compare(bool expelled);
+  void Compare(bool may_begin_anew);
 
   RoundsCheck* check_;
   federation::ClusterRounds rounds_;
