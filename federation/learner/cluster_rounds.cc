@@ -191,13 +191,19 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
   if (round <= now_round_) {
     return;
   }
+  if (round > now_round_ + 1) {
+    settle_from_ = round + plan().window;
+    leapt_to_ = round;
+    boundary_.reset();
+    own_vote_.reset();
+  }
   now_round_ = round;
   changed_ = true;
   ForgetVotes();
   std::erase_if(
       sums_, [&](const auto& entry) { return entry.second.contribution.round < FirstLiveRound(); });
   const uint64_t boundary = CheckpointRound(plan(), round);
-  if (boundary > 0 && (!boundary_ || boundary > boundary_->round) &&
+  if (boundary > leapt_to_ && (!boundary_ || boundary > boundary_->round) &&
       boundary >= history_.checkpoint().round) {
     PassBoundary(boundary);
   }
@@ -212,6 +218,8 @@ void ClusterRounds::GoBack(uint64_t round) {
   begin_round_ = round;
   now_round_ = round;
   settle_from_ = round + plan().window;
+  leapt_to_ = 0;
+  std::erase_if(votes_, [&](const auto& entry) { return entry.second.round > round; });
   boundary_.reset();
   own_vote_.reset();
   to_offer_.reset();

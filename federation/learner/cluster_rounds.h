@@ -78,9 +78,11 @@ class ClusterRounds {
   // checkpoint contains a part of it, the adapter begins anew from the newest round of checkpoints.
   // Returns whether a state contained a part of it.
   bool OnExpelled(const privacy::NodeId& member);
-  // Moves on to the round at `wall_ms`. A clock that goes back by a round has no effect. After one
-  // that goes back further, because it was wrong before or is now, the round at `wall_ms` runs; if
-  // rounds were settled that are still to come, this node is new again and takes a peer's state.
+  // Moves on to the round at `wall_ms`. If it leaves out rounds, because the process was paused or
+  // the clock leapt, this node settles nothing for a window and offers no state of those rounds.
+  // A clock that goes back by a round has no effect. After one that goes back further, because it
+  // was wrong before or is now, the round at `wall_ms` runs; if rounds were settled that are still
+  // to come, this node is new again and takes a peer's state.
   void OnTime(int64_t wall_ms);
 
   // ---- What follows from them
@@ -168,6 +170,9 @@ class ClusterRounds {
   // Nothing is settled before this round, because what a state of others does not contain may still
   // be on its way.
   uint64_t settle_from_ = 0;
+  // The newest round that began after rounds were left out: states up to it are not offered,
+  // because the clock may be wrong.
+  uint64_t leapt_to_ = 0;
   uint64_t saved_round_ = 0;
   bool save_ = true;
   bool changed_ = true;

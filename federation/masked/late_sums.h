@@ -16,7 +16,7 @@ namespace ruvd::federation {
 // items came: the sums of those sets for which each member gave its share in one attempt. This is a
 // pure function of the set of items: nodes that hold equal items get equal sums, without having
 // followed the round. The sums are ordered by attempt and then by set hash, and a set counts once,
-// in its lowest attempt. Sums that share a member are all returned; ApplyRounds decides between
+// in its lowest attempt. Sums that share a member are all returned; ApplyRound decides between
 // them.
 //
 // Items of other rounds, kinds and layouts, and items that do not decode, have no effect. A member

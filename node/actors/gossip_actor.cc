@@ -402,7 +402,6 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
-    OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);

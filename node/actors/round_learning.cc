@@ -3,8 +3,12 @@
 
 #include "node/actors/round_learning.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,6 +37,14 @@ void LogFailure(std::string_view what, const absl::Status& status) {
   if (!status.ok()) {
     LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
   }
+}
+
+absl::Status NotOffered(std::string_view why, const sharing::LocalContribution& made) {
+  const std::string charged =
+      made.epsilon > 0 ? fmt::format("; epsilon {:.3f} stays charged", made.epsilon) : "";
+  return Error(absl::StatusCode::kAborted, reasons::kChanged,
+               "a contribution is not offered, because {}{}; the next round makes another one", why,
+               charged);
 }
 
 }  // namespace
@@ -171,6 +183,9 @@ void RoundLearning::FollowClock() {
   const uint64_t before = rounds_->now_round();
   rounds_->OnTime(options_.clock->WallMillis());
   const uint64_t round = rounds_->now_round();
+  if (round > before + 1) {
+    tried_ = round;  // nothing is charged for a round to which a wrong clock may have leapt
+  }
   if (round >= before) {
     return;
   }
@@ -180,7 +195,9 @@ void RoundLearning::FollowClock() {
   LogWarning(
       "the clock was set back from round {} to round {}, so this node continues there{}; keep the "
       "clocks of all nodes set, for instance by NTP",
-      before, round, rounds_->is_new() ? " and takes the state of the rounds from its peers" : "");
+      before, round,
+      rounds_->is_new() ? " and takes the state of the rounds from its peers if they have one"
+                        : "");
 }
 
 void RoundLearning::OfferCheckpoint(federation::GossipCore& core, Context& context) {
@@ -249,6 +266,9 @@ bool RoundLearning::WorkForSum(Context& context) {
       });
   working_ = started.ok();
   LogFailure("the sum of a masked round was not begun", started);
+  if (!started.ok()) {
+    EndWorkForSum(*work, started, Duration::zero());
+  }
   return true;
 }
 
@@ -315,15 +335,10 @@ void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
               "no lesson may take part in this round under this tier; new ones wait for the "
               "next round. Add texts with `ruvd learn add --tier`, give feedback, or ask the "
               "users to allow it");
-  } else if (made.ok() && sharing_changes != sharing_changes_) {
-    refusal_ = Error(absl::StatusCode::kAborted, reasons::kChanged,
-                     "consents or lessons changed while the contribution was made, so it is not "
-                     "offered; the next round makes another one");
+  } else if (made.ok() && MayNoLongerLeave(sharing_changes, (*made)->contributors, core)) {
+    refusal_ = NotOffered("consents or lessons changed while it was made", **made);
   } else if (made.ok() && round > rounds_->now_round()) {
-    refusal_ = Error(absl::StatusCode::kAborted, reasons::kChanged,
-                     "the clock was set back while a contribution to round {} was made, so it is "
-                     "not offered; the next round makes another one",
-                     round);
+    refusal_ = NotOffered("the clock was set back while it was made", **made);
   } else if (made.ok()) {
     refusal_ = Offer(round, **made, core, context);
   }
@@ -332,6 +347,14 @@ void RoundLearning::EndContribution(uint64_t round, uint64_t sharing_changes,
     LogWarning("this node gives nothing to round {}: {} [{}]", round, MessageOf(refusal_),
                ReasonOf(refusal_));
   }
+}
+
+bool RoundLearning::MayNoLongerLeave(uint64_t sharing_changes,
+                                     std::span<const privacy::Contributor> contributors,
+                                     const federation::GossipCore& core) const {
+  return sharing_changes != sharing_changes_ ||
+         (options_.consents != nullptr && !contributors.empty() &&
+          !options_.consents->MayShare(contributors, core.consent(), options_.clock->WallMillis()));
 }
 
 absl::Status RoundLearning::Offer(uint64_t round, const sharing::LocalContribution& made,

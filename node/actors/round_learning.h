@@ -58,7 +58,8 @@ class RoundLearning {
   // Begins what is due: a contribution, a step of a masked sum, a verdict, the judgement of a new
   // global adapter, the offer of a checkpoint.
   void OnTick(federation::GossipCore& core, int64_t consent_since_ms, Context& context);
-  // Consents or lessons are changing: a contribution that is being made now is not offered.
+  // The operator's tier or the lessons are changing: a contribution that is being made now is not
+  // offered. Consents of users are looked at when it is offered.
   void OnSharingChanged() { ++sharing_changes_; }
   // Lessons were withdrawn or erased: takes back verdicts, and contributions without noise.
   void OnLessonsWithdrawn(federation::GossipCore& core, Context& context);
@@ -90,6 +91,10 @@ class RoundLearning {
   void EndContribution(uint64_t round, uint64_t sharing_changes,
                        absl::StatusOr<std::optional<sharing::LocalContribution>> made,
                        federation::GossipCore& core, Context& context);
+  // Returns whether what was made while `sharing_changes` counted may no longer leave.
+  bool MayNoLongerLeave(uint64_t sharing_changes,
+                        std::span<const privacy::Contributor> contributors,
+                        const federation::GossipCore& core) const;
   absl::Status Offer(uint64_t round, const sharing::LocalContribution& made,
                      federation::GossipCore& core, Context& context);
   // Records whose lessons are in an offered item, then performs the actions. Returns CHANGED if

@@ -112,7 +112,7 @@ void RoundLearning::EndVerdict(uint64_t round, uint64_t sharing_changes,
                                absl::StatusOr<sharing::MeasuredVerdict> made,
                                federation::GossipCore& core, Context& context) {
   absl::Status given = made.status();
-  if (made.ok() && sharing_changes != sharing_changes_) {
+  if (made.ok() && MayNoLongerLeave(sharing_changes, made->contributors, core)) {
     given = Error(absl::StatusCode::kAborted, reasons::kChanged,
                   "consents or lessons changed while contributions were judged, so the verdict is "
                   "not offered; the next round gets another one");

@@ -26,12 +26,16 @@
 namespace ruvd::sharing {
 namespace {
 
-// Percent of a round until keys, shares and an attempt end.
-constexpr int64_t kKeysPercent = 8;
+// Percent of a round until keys, shares and an attempt end. Members wait for keys as long as this
+// only where one is missing; in rounds of ten minutes it is long enough for one whose clock is a
+// minute behind.
+constexpr int64_t kKeysPercent = 18;
 constexpr int64_t kSharesPercent = 29;
 constexpr int64_t kAttemptPercent = 33;
 // Percent of a round that computing a sum may take: then it is ready in the first attempt.
-constexpr int64_t kSumPercent = kSharesPercent - kKeysPercent;
+constexpr int64_t kSumPercent = 21;
+// Percent of a round between two checks whether to announce that this node takes part
+constexpr int64_t kLookPercent = 8;
 constexpr double kMaxBatch = 1e6;  // more than any sample has
 
 absl::Status Waits(std::string_view why) {
@@ -138,11 +142,17 @@ void MaskedContributions::Follow(TickContext& turn) {
     const std::vector<federation::Member> members = turn.core.Members();
     alive_ = static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
     const int64_t start_ms = rounds_->StartOf(rounds_->RoundAt(turn.now));
-    const bool consented = turn.consent_since_ms <= start_ms;
+    // A consent of the future was given while the clock was ahead.
+    const bool consented =
+        turn.consent_since_ms <= start_ms || turn.consent_since_ms > turn.now.wall_ms;
     Perform(rounds_->Begin(
                 turn.core.Items(), options_.last_reservation(),
                 [&](size_t group) {
-                  if (!consented || !Participates(turn)) {
+                  if (!Participates(turn)) {
+                    return false;
+                  }
+                  if (!consented) {
+                    waits_ = Waits("the operator's consent is newer than the round");
                     return false;
                   }
                   part_ = Part{.members = group};
@@ -166,7 +176,7 @@ void MaskedContributions::Announce(TickContext& turn) {
   if (!rounds_->MayAnnounce(turn.now) || turn.now.wall_ms < next_look_ms_) {
     return;
   }
-  next_look_ms_ = turn.now.wall_ms + options_.plan->round_ms * kKeysPercent / 100;
+  next_look_ms_ = turn.now.wall_ms + options_.plan->round_ms * kLookPercent / 100;
   if (ReasonOf(available_) == reasons::kConsentMissing) {
     checked_ = 0;  // lessons and consents may have come since
   }
@@ -340,10 +350,13 @@ void MaskedContributions::CountSums(const federation::GossipCore& core,
     return;
   }
   const uint64_t first = rounds.FirstLiveRound();
+  if (rounds.now_round() < looked_at_) {
+    looked_at_ = 0;  // the clock was set back: sums may have been dropped that count again
+  }
   for (uint64_t round = std::max(looked_at_ + 1, first); round <= rounds.now_round(); ++round) {
     changed_.insert(round);
   }
-  looked_at_ = rounds.now_round();  // which is lower than before if the clock was set back
+  looked_at_ = rounds.now_round();
   changed_.erase(changed_.begin(), changed_.lower_bound(first));
   known_.erase(known_.begin(), known_.lower_bound(first));
   if (changed_.empty()) {

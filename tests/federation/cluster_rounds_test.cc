@@ -286,13 +286,38 @@ TEST(ClusterRounds, AClockThatLeaptAheadAndWasSetRightLeavesNoTrace) {
   }
 }
 
-TEST(ClusterRounds, ANodeAloneContinuesAfterItsClockLeaptAhead) {
+// A time server was wrong for all of them, or a node is alone.
+TEST(ClusterRounds, ALeapOfAllClocksCostsNothingThatWasLearned) {
+  for (const size_t members : {size_t{1}, size_t{3}}) {
+    RoundsCluster cluster(ShortPlan(), members, 12);
+    Pass(cluster, 12);
+    const Digest before = cluster.StateOf(0);
+    for (uint64_t ahead = 1000; ahead < 1000 + ShortPlan().window; ++ahead) {
+      for (size_t i = 0; i < members; ++i) {
+        cluster.at(i).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() + ahead));
+        EXPECT_FALSE(ahead == 1000 && cluster.at(i).rounds->TakeCheckpoint());
+      }
+    }
+    for (size_t i = 0; i < members; ++i) {
+      cluster.at(i).rounds->OnTime(BeginOf(cluster.plan(), cluster.round()));
+    }
+    EXPECT_EQ(cluster.StateOf(0), before) << members << " members";
+    EXPECT_FALSE(cluster.at(0).rounds->is_new());
+    Pass(cluster, 3 * ShortPlan().window);
+    EXPECT_TRUE(cluster.Agree());
+    EXPECT_TRUE(cluster.at(0).rounds->TakeSavedState());
+  }
+}
+
+// Rounds that are still to come were settled, so that the node begins anew.
+TEST(ClusterRounds, ANodeAloneContinuesAfterItsClockWasAheadForLong) {
   RoundsCluster cluster(ShortPlan(), 1, 12);
   Pass(cluster, 12);
-  cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() + 1000));
+  for (uint64_t ahead = 1000; ahead <= 1000 + 2 * ShortPlan().window; ++ahead) {
+    cluster.at(0).rounds->OnTime(BeginOf(cluster.plan(), cluster.round() + ahead));
+  }
   Pass(cluster, 1);
   EXPECT_TRUE(cluster.at(0).rounds->HasOwn(cluster.round()));
-  EXPECT_EQ(cluster.at(0).rounds->contributions(), 2U * ShortPlan().window + 3);
   Pass(cluster, 2 * ShortPlan().window);
   EXPECT_FALSE(cluster.at(0).rounds->is_new());
   EXPECT_TRUE(cluster.at(0).rounds->TakeSavedState());

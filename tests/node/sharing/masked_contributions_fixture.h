@@ -63,6 +63,7 @@ class MaskedContributionsTest : public ::testing::Test {
     bool fails = false;                               // its ledger refuses shares
     std::map<uint64_t, std::vector<int32_t>> inputs;  // its shares, by round
     size_t sent = 0;                                  // charges whose share was offered
+    int64_t ahead_ms = 0;                             // of its wall clock; below 0: it is behind
   };
 
   MaskedContributionsTest() {
@@ -286,9 +287,10 @@ class MaskedContributionsTest : public ::testing::Test {
       return false;
     });
     node.masked->CountSums(swarm_->core(i), *node.rounds);
-    node.rounds->OnTime(swarm_->now().wall_ms);
-    swarm_->Apply(i,
-                  node.masked->OnTick(swarm_->core(i), *node.rounds, node.since_ms, swarm_->now()));
+    federation::Instant now = swarm_->now();
+    now.wall_ms += node.ahead_ms;
+    node.rounds->OnTime(now.wall_ms);
+    swarm_->Apply(i, node.masked->OnTick(swarm_->core(i), *node.rounds, node.since_ms, now));
     Learn(i);
   }
   // The learning pool: one piece of work at a time.
