@@ -106,6 +106,23 @@ absl::StatusOr<Noise> PlanNoise(const PrivacyRequest& request, PrivacyPlan* plan
   }
 }
 
+// Predicts the signal of a plan whose sampling is known. Only a sum carries noise: of one node's
+// batch, or of the batches of all.
+absl::Status PredictSignal(const PrivacyRequest& request, const Noise& noise, PrivacyPlan* plan) {
+  plan->noise_multiplier = noise.revealed;
+  const auto nodes = static_cast<double>(request.nodes);
+  const privacy::dp::SnrParameters question{
+      .place = privacy::dp::NoiseLocation::kSum,
+      .noise_multiplier = noise.whole,
+      .dimension = request.dimension,
+      .contributors = plan->expected_batch * (request.masked ? nodes : 1),
+      .releases = request.masked ? 1 : nodes,
+      .signal = request.signal};
+  ASSIGN_OR_RETURN(plan->snr_round, privacy::dp::PredictSnr(question));
+  plan->snr_run = plan->snr_round * std::sqrt(static_cast<double>(request.budget.rounds));
+  return absl::OkStatus();
+}
+
 // Plans without a demand on the signal.
 absl::StatusOr<PrivacyPlan> Plan(const PrivacyRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
@@ -119,18 +136,7 @@ absl::StatusOr<PrivacyPlan> Plan(const PrivacyRequest& request) {
                  "{:.3f}; allow a larger one",
                  plan.grid.clip_units, plan.epsilon, request.budget.epsilon);
   }
-  plan.noise_multiplier = noise.revealed;
-  // Only a sum carries noise: of one node's batch, or of the batches of all.
-  const auto nodes = static_cast<double>(request.nodes);
-  privacy::dp::SnrParameters question{
-      .place = privacy::dp::NoiseLocation::kSum,
-      .noise_multiplier = noise.whole,
-      .dimension = request.dimension,
-      .contributors = plan.expected_batch * (request.masked ? nodes : 1),
-      .releases = request.masked ? 1 : nodes,
-      .signal = request.signal};
-  ASSIGN_OR_RETURN(plan.snr_round, privacy::dp::PredictSnr(question));
-  plan.snr_run = plan.snr_round * std::sqrt(static_cast<double>(request.budget.rounds));
+  RETURN_IF_ERROR(PredictSignal(request, noise, &plan));
   return plan;
 }
 
@@ -219,6 +225,27 @@ absl::StatusOr<privacy::dp::SnrParameters> SnrQuestion(const LearnerPlan& plan,
   return question;
 }
 
+// Says which epsilon a unit must be allowed for samples of `rate`.
+std::string EpsilonText(const LearnerPlan& plan, const RoundSampling& sampling, double rate) {
+  if (rate > 1) {
+    return "At this noise no epsilon suffices";
+  }
+  const absl::StatusOr<double> rho = RhoOfRound(plan, sampling.masked);
+  const absl::StatusOr<RdpCurve> curve =
+      rho.ok() ? privacy::dp::SampledCurve(rate, *rho) : rho.status();
+  const absl::StatusOr<double> epsilon =
+      curve.ok()
+          ? EpsilonOfRounds(*curve,
+                            {.unit = plan.unit, .delta = sampling.delta, .rounds = sampling.rounds})
+          : curve.status();
+  return epsilon.ok() ? fmt::format(
+                            "Epsilon {:.3g} suffices, which hides a {} in {} rounds that sample "
+                            "{:.3g} of them",
+                            *epsilon, privacy::UnitName(plan.unit), sampling.rounds,
+                            rate * static_cast<double>(sampling.units))
+                      : fmt::format("An epsilon is not known ({})", MessageOf(epsilon.status()));
+}
+
 }  // namespace
 
 double SignalOf(double lessons_each, double signal_of_lesson) {
@@ -243,6 +270,22 @@ absl::StatusOr<PrivacyPlan> MakePrivacyPlan(const PrivacyRequest& request) {
   if (plan.snr_run < limits::kMinReleaseSnr) {
     return TooWeak(request, plan);
   }
+  return plan;
+}
+
+absl::StatusOr<PrivacyPlan> PlanAtNoise(const PrivacyRequest& request, double noise_multiplier) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  PrivacyPlan plan;
+  ASSIGN_OR_RETURN(plan.grid, privacy::dp::MakeNoiseGrid(request.clip_norm, noise_multiplier,
+                                                         request.dimension));
+  ASSIGN_OR_RETURN(const Noise noise, NoiseOf(request, plan.grid));
+  ASSIGN_OR_RETURN(const double largest, SamplingRateWithin(noise.rho, request.budget));
+  const auto units = static_cast<double>(request.units);
+  plan.sampling_rate = std::min(largest, static_cast<double>(request.max_batch) / units);
+  plan.expected_batch = plan.sampling_rate * units;
+  ASSIGN_OR_RETURN(plan.round_cost, privacy::dp::SampledCurve(plan.sampling_rate, noise.rho));
+  ASSIGN_OR_RETURN(plan.epsilon, EpsilonOfRounds(plan.round_cost, request.budget));
+  RETURN_IF_ERROR(PredictSignal(request, noise, &plan));
   return plan;
 }
 
@@ -271,10 +314,13 @@ absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget&
   double high = 1;
   ASSIGN_OR_RETURN(const bool any, within(low));
   if (!any) {
+    ASSIGN_OR_RETURN(const RdpCurve least, privacy::dp::SampledCurve(low, rho));
+    ASSIGN_OR_RETURN(const double epsilon, EpsilonOfRounds(least, budget));
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "no sampling rate keeps {} rounds of rho {:.3g} within epsilon {:.3f}; allow a "
-                 "larger epsilon or fewer rounds",
-                 budget.rounds, rho, budget.epsilon);
+                 "no sampling rate keeps {} rounds of rho {:.3g} within epsilon {:.3f} of a {}; "
+                 "{:.3f} is the least that any sample needs: allow more, or fewer rounds, or set "
+                 "more privacy.noise on all nodes",
+                 budget.rounds, rho, budget.epsilon, privacy::UnitName(budget.unit), epsilon);
   }
   while (high > low * (1 + kRateTolerance)) {
     const double middle = std::sqrt(low * high);
@@ -304,11 +350,11 @@ absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& samplin
       absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
       "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
       "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
-      "below {}; nothing was released. Add lessons or nodes, allow a larger epsilon for a "
-      "{}, or choose a smaller rank",
+      "below {}; nothing was released. {}; or add lessons or nodes, or choose a smaller rank",
       sampling.rounds, std::max<size_t>(sampling.nodes, 1), snr, question.dimension, sampling.units,
       privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier, min_snr,
-      privacy::UnitName(plan.unit));
+      // The signal grows with the sample; the margin is for rounding.
+      EpsilonText(plan, sampling, 1.001 * sampling.rate * min_snr / std::max(snr, 1e-12)));
 }
 
 }  // namespace ruvd::federation

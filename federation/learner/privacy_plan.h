@@ -61,6 +61,12 @@ size_t PublicUnits(size_t units);
 // suffices, and how many lessons, nodes or rounds would.
 absl::StatusOr<PrivacyPlan> MakePrivacyPlan(const PrivacyRequest& request);
 
+// Returns how a node takes part in a cluster that agreed on its noise (the key privacy.noise): the
+// largest batch up to max_batch with which a unit's rounds stay within epsilon, and the signal that
+// it keeps, which may be too weak. Fails with INVALID_ARGUMENT for a request out of range or if no
+// sampling rate is small enough.
+absl::StatusOr<PrivacyPlan> PlanAtNoise(const PrivacyRequest& request, double noise_multiplier);
+
 // What snr_run would be if one quantity alone were changed; 0 where that is no plan.
 struct PlanAlternatives {
   double twice_units = 0;
@@ -74,7 +80,8 @@ absl::StatusOr<PlanAlternatives> Alternatives(const PrivacyRequest& request);
 // Returns the largest sampling rate with which rounds that are `rho`-zCDP without sampling stay
 // within a unit's budget. It is for a node whose lessons are too few for the noise of its cluster.
 // Its relative error is at most 1e-6 and never makes it too large. Fails with INVALID_ARGUMENT for
-// arguments out of range, and if no sampling rate is small enough.
+// arguments out of range, and if no sampling rate is small enough; then the message has the least
+// epsilon that is.
 absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget& budget);
 
 // ---- The noise of a plan of gradients
@@ -91,13 +98,14 @@ struct RoundSampling {
   size_t units = 0;      // of this node, as PublicUnits returns them
   double rate = 1;       // of its sample
   uint32_t rounds = 20;  // in which a unit takes part
+  double delta = 1e-6;   // of its epsilon after them
   double signal = 0.09;  // as in PrivacyRequest
 };
 // Returns the predicted ratio of signal and noise over all rounds of a unit, if all nodes are like
 // this one (privacy/dp/snr.h). Fails as dp::PredictSnr and dp::SplitNoise do.
 absl::StatusOr<double> PredictSnr(const LearnerPlan& plan, const RoundSampling& sampling);
-// Returns SIGNAL_TOO_WEAK, with the figures and the ways out, if that is below `min_snr`; and the
-// errors of PredictSnr.
+// Returns SIGNAL_TOO_WEAK, with the figures, the epsilon that suffices and other ways out, if that
+// is below `min_snr`; and the errors of PredictSnr.
 absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& sampling, double min_snr);
 
 }  // namespace ruvd::federation

@@ -7,16 +7,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/status.h"
 #include "federation/learner/privacy_plan.h"
+#include "node/config/config.h"
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
-#include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
 #include "ruvd/report/v1/report.pb.h"
 
@@ -34,8 +33,8 @@ struct PlanFlags {
   double delta = 1e-6;
   uint32_t rounds = 20;
   double signal = 0.09;
-  double clip_norm = 2;
-  std::optional<double> cluster_noise;
+  double clip_norm = config::NodeConfig().privacy.clip_norm;
+  double cluster_noise = config::NodeConfig().privacy.noise;
 };
 
 absl::StatusOr<federation::PrivacyRequest> RequestOf(const PlanFlags& flags) {
@@ -81,8 +80,30 @@ void Write(const federation::PrivacyPlan& plan, const federation::PlanAlternativ
   report->set_snr_of_half_rank(more.half_rank);
 }
 
+void WriteAtNoise(double noise, const absl::StatusOr<federation::PrivacyPlan>& plan,
+                  report::v1::PlanAtNoise* report) {
+  report->set_noise(noise);
+  if (!plan.ok()) {
+    report->set_refusal(MessageOf(plan.status()));
+    return;
+  }
+  report->set_sampling_rate(plan->sampling_rate);
+  report->set_expected_batch(plan->expected_batch);
+  report->set_epsilon(plan->epsilon);
+  report->set_snr(plan->snr_run);
+}
+
 std::string SnrText(double snr) {
   return snr == 0 ? "no plan" : fmt::format("SNR {:.3g}", snr);
+}
+
+std::string AtNoiseText(const report::v1::PrivacyPlanReport& report) {
+  const report::v1::PlanAtNoise& at = report.at_cluster_noise();
+  if (!at.refusal().empty()) {
+    return at.refusal();
+  }
+  return fmt::format("samples of {:.4g} (rate {:.4g}), epsilon {:.3f}, SNR {:.3g}",
+                     at.expected_batch(), at.sampling_rate(), at.epsilon(), at.snr());
 }
 
 std::string Text(const report::v1::PrivacyPlanReport& report) {
@@ -102,7 +123,9 @@ std::string Text(const report::v1::PrivacyPlanReport& report) {
        {fmt::format("twice the {}s", unit), SnrText(report.snr_of_twice_lessons())},
        {"one node more", SnrText(report.snr_of_one_node_more())},
        {"twice the rounds", SnrText(report.snr_of_twice_rounds())},
-       {"half the rank", SnrText(report.snr_of_half_rank())}});
+       {"half the rank", SnrText(report.snr_of_half_rank())},
+       {fmt::format("privacy.noise = {:g}", report.at_cluster_noise().noise()),
+        AtNoiseText(report)}});
 }
 
 absl::Status ShowPlan(CommandContext& context, const PlanFlags& flags) {
@@ -115,22 +138,12 @@ absl::Status ShowPlan(CommandContext& context, const PlanFlags& flags) {
   report.set_values(flags.values);
   report.set_rounds(flags.rounds);
   report.set_delta(flags.delta);
-  std::string sampling;
-  if (flags.cluster_noise) {
-    ASSIGN_OR_RETURN(const double rate,
-                     federation::SamplingRateWithin(privacy::dp::GaussianRho(*flags.cluster_noise),
-                                                    request.budget));
-    report.set_rate_at_cluster_noise(rate);
-    sampling = FormatFields(
-        {{"own rate",
-          fmt::format("{:.4g}: of every {} in a round where the cluster's noise "
-                      "multiplier is {:.4g}",
-                      rate, privacy::UnitName(request.budget.unit), *flags.cluster_noise)}});
-  }
   ASSIGN_OR_RETURN(const federation::PrivacyPlan plan, federation::MakePrivacyPlan(request));
   ASSIGN_OR_RETURN(const federation::PlanAlternatives more, federation::Alternatives(request));
   Write(plan, more, &report);
-  context.out << (context.json ? ToJsonLine(report) : Text(report) + sampling);
+  WriteAtNoise(flags.cluster_noise, federation::PlanAtNoise(request, flags.cluster_noise),
+               report.mutable_at_cluster_noise());
+  context.out << (context.json ? ToJsonLine(report) : Text(report));
   return absl::OkStatus();
 }
 
@@ -166,8 +179,9 @@ void AddPrivacyPlanVerb(VerbTable& verbs) {
   plan.Option("--clip-norm", flags->clip_norm, "Clip norm of the gradient of a lesson, or user")
       .ShowDefault();
   plan.Option("--cluster-noise", flags->cluster_noise,
-              "Noise multiplier that the cluster agreed on: also say which rate of sampling "
-              "keeps epsilon");
+              "Noise that the cluster agreed on (privacy.noise): the last line predicts how a node "
+              "takes part there")
+      .ShowDefault();
 }
 
 }  // namespace ruvd::cli

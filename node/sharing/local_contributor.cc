@@ -201,8 +201,8 @@ LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest&
   return sampling;
 }
 
-absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningServices& services,
-                                                 const ContributionRequest& request) const {
+absl::Status LocalContributor::CheckNotCharged(const learning::LearningServices& services,
+                                               const ContributionRequest& request) const {
   const uint64_t newest = options_.ledger->counter().Of(request.plan->unit).newest_round;
   const int64_t now = services.clock->WallMillis() / kMillisPerSecond;
   if (std::cmp_greater(newest, now)) {
@@ -213,7 +213,8 @@ absl::StatusOr<bool> LocalContributor::IsCharged(const learning::LearningService
         "clock if it is wrong",
         newest - static_cast<uint64_t>(now));
   }
-  return newest >= SecondOf(*request.plan, request.round);
+  return newest >= SecondOf(*request.plan, request.round) ? ChargedBefore(request.round)
+                                                          : absl::OkStatus();
 }
 
 absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningServices& services,
@@ -224,10 +225,7 @@ absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningSe
   }
   RETURN_IF_ERROR(RequireLearning(services));
   if (request.tier != ConsentTier::kPublic) {
-    ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
-    if (charged) {
-      return ChargedBefore(request.round);
-    }
+    RETURN_IF_ERROR(CheckNotCharged(services, request));
   }
   ASSIGN_OR_RETURN(const ShareableLessons lessons,
                    GatherShareableLessons(services, request.tier, options_.min_rating,
@@ -241,14 +239,6 @@ absl::StatusOr<std::optional<LocalContribution>> LocalContributor::Make(
     const learning::LearningServices& services, const ContributionRequest& request) const {
   if (request.tier == ConsentTier::kMasked) {
     return NotAlone();
-  }
-  RETURN_IF_ERROR(Check(*request.plan, request.tier));
-  bool charged = false;
-  if (request.tier == ConsentTier::kDp) {
-    ASSIGN_OR_RETURN(charged, IsCharged(services, request));
-  }
-  if (charged) {
-    return std::nullopt;
   }
   ASSIGN_OR_RETURN(Sampling sampling, Plan(services, request));
   if (sampling.names.empty()) {

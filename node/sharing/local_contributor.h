@@ -156,9 +156,9 @@ class LocalContributor {
   // null: this node takes part in no rounds.
   admin::v1::ReleaseStatus View(const federation::LearnerPlan* plan) const;
 
-  // Makes the contribution. Nullopt if there is nothing to offer: no lesson may leave under the
-  // tier, or the round is charged already. INVALID_ARGUMENT for the tier `masked`, under which only
-  // MakeSum reads lessons. Further errors: SIGNAL_TOO_WEAK, with the figures;
+  // Makes the contribution. Nullopt if no lesson may leave under the tier. INVALID_ARGUMENT for the
+  // tier `masked`, under which only MakeSum reads lessons. Further errors: PRIVACY_BUDGET_SPENT if
+  // the round is charged already, as after a crash; SIGNAL_TOO_WEAK, with the figures;
   // ABORTED with the reason CHANGED if a lesson or a consent was withdrawn meanwhile;
   // LIMIT_EXCEEDED under `dp` if new requests displace lessons that still take part; CANCELLED; and
   // those of the stores, the trainer and PrepareUnits. A charge stays after an error of the ledger;
@@ -211,9 +211,10 @@ class LocalContributor {
   // Returns the most units that are expected in a sample.
   double MaxBatch(const ContributionRequest& request) const;
   Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;
-  // Returns whether the round was charged; INVALID_ARGUMENT if the clock went back behind a charge.
-  absl::StatusOr<bool> IsCharged(const learning::LearningServices& services,
-                                 const ContributionRequest& request) const;
+  // Returns PRIVACY_BUDGET_SPENT if the round was charged, and INVALID_ARGUMENT if the clock went
+  // back behind a charge.
+  absl::Status CheckNotCharged(const learning::LearningServices& services,
+                               const ContributionRequest& request) const;
   absl::StatusOr<Sampling> PlanMasked(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
   absl::StatusOr<privacy::UnitSum> SumOf(const learning::LearningServices& services,

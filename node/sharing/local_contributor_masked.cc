@@ -31,13 +31,6 @@ absl::Status NoLesson() {
                "learn add --tier`, give feedback, or ask the users to allow it");
 }
 
-absl::Status ChargedBefore(uint64_t round) {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPrivacyBudgetSpent,
-               "this node was charged for round {} already, and its sample is released only once; "
-               "it takes part in the next round",
-               round);
-}
-
 }  // namespace
 
 absl::StatusOr<LessonSampling> LocalContributor::PlanMasked(
@@ -72,10 +65,7 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
       .plan = &plan, .round = sum.round, .tier = ConsentTier::kMasked};
   RETURN_IF_ERROR(Check(plan, request.tier));
   RETURN_IF_ERROR(RequireLearning(services));
-  ASSIGN_OR_RETURN(const bool charged, IsCharged(services, request));
-  if (charged) {
-    return ChargedBefore(sum.round);
-  }
+  RETURN_IF_ERROR(CheckNotCharged(services, request));
   RETURN_IF_ERROR(CheckUnchanged(services, request, sum.sampling));
   ASSIGN_OR_RETURN(const privacy::UnitReleaseTerms terms, TermsOf(request, sum.sampling));
   const int64_t now_ms = services.clock->WallMillis();

@@ -118,6 +118,7 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
        .units = federation::PublicUnits(sampling.units.size()),
        .rate = sampling.rate,
        .rounds = budget.rounds,
+       .delta = budget.delta,
        .signal = federation::SignalOf(LessonsEach(sampling.units), options_.signal)},
       options_.min_snr);
 }

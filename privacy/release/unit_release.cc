@@ -3,6 +3,8 @@
 
 #include "privacy/release/unit_release.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -195,6 +197,15 @@ absl::Status CheckClique(const UnitSum& sum, const masking::MaskLayout& layout,
                "same configuration");
 }
 
+// Notes that noise was drawn for a charge, which stays whatever happens now.
+absl::Status Spend(const ReleaseGuards& guards, uint64_t reservation, const LedgerCharge& charge) {
+  const absl::Status spent = guards.ledger.Spend(reservation);
+  return spent.ok() ? spent
+                    : Annotate(spent, fmt::format("nothing left this node, but the charge of "
+                                                  "epsilon {:.3f} stays",
+                                                  charge.epsilon));
+}
+
 }  // namespace
 
 absl::StatusOr<LedgerCharge> ChargeOf(const UnitReleaseTerms& terms) {
@@ -214,7 +225,7 @@ absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
                    dp::DiscreteGaussian::Create(terms.grid.sigma_units));
   ASSIGN_OR_RETURN(prepared.reservation, guards.ledger.Reserve(prepared.charge));
   prepared.units = sum.Noised(noise, guards.random);
-  RETURN_IF_ERROR(guards.ledger.Spend(prepared.reservation));
+  RETURN_IF_ERROR(Spend(guards, prepared.reservation, prepared.charge));
   return prepared;
 }
 
@@ -264,7 +275,7 @@ absl::StatusOr<PreparedUnitShare> PrepareUnitShare(const UnitReleaseTerms& terms
   prepared.input.contributors = static_cast<uint32_t>(members);
   prepared.input.units = sum.Noised(noise, guards.random, layout.MaxUnitsBeforeNoise());
   std::ranges::transform(prepared.input.units, prepared.input.units.begin(), std::negate<>());
-  RETURN_IF_ERROR(guards.ledger.Spend(prepared.input.reservation));
+  RETURN_IF_ERROR(Spend(guards, prepared.input.reservation, prepared.charge));
   return prepared;
 }
 

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
+#include <string>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -159,7 +161,9 @@ RC_GTEST_PROP(PrivacyPlanProperty, TheNumberOfUnitsIsRoundedDownALittle, ()) {
 TEST(PrivacyPlan, SomeNoiseIsTooLittleForAnySample) {
   const privacy::UnitBudget budget{
       .unit = privacy::PrivacyUnit::kLesson, .epsilon = 0.5, .delta = kDelta, .rounds = 30};
-  EXPECT_EQ(ReasonOf(SamplingRateWithin(5, budget).status()), reasons::kInvalidArgument);
+  const absl::Status refused = SamplingRateWithin(5, budget).status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("is the least"));
   EXPECT_EQ(ReasonOf(SamplingRateWithin(-1, budget).status()), reasons::kInvalidArgument);
   EXPECT_EQ(SamplingRateWithin(1e-6, budget).value(), 1);
 }
@@ -226,6 +230,25 @@ TEST_F(PlanOfGradients, ATooWeakSignalIsRefusedWithTheFigures) {
   const absl::Status refused = RequireSignal(plan_, sampling, 1);
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
   EXPECT_THAT(MessageOf(refused), HasSubstr("2000 lessons"));
+  // The epsilon that the message names is enough and hardly more than that.
+  std::smatch found;
+  const std::string text = MessageOf(refused);
+  ASSERT_TRUE(std::regex_search(text, found, std::regex("Epsilon ([0-9.]+) suffices"))) << text;
+  const auto snr_within = [&](double epsilon) {
+    sampling.rate =
+        SamplingRateWithin(RhoOfRound(plan_, sampling.masked).value(), {.unit = plan_.unit,
+                                                                        .epsilon = epsilon,
+                                                                        .delta = sampling.delta,
+                                                                        .rounds = sampling.rounds})
+            .value();
+    return PredictSnr(plan_, sampling).value();
+  };
+  const double epsilon = std::stod(found[1]);
+  EXPECT_GT(snr_within(1.01 * epsilon), 1);
+  EXPECT_LT(snr_within(0.95 * epsilon), 1);
+  sampling.units = 3;
+  EXPECT_THAT(MessageOf(RequireSignal(plan_, sampling, 1)), HasSubstr("no epsilon suffices"));
+  sampling.units = 2000;
   EXPECT_TRUE(RequireSignal(plan_, sampling, 0).ok()) << "0: any";
 }
 

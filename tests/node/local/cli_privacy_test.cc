@@ -290,11 +290,16 @@ TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {
   // 2000 lessons would give 21.8.
   EXPECT_NEAR(report["snr"].get<double>(), 21.5, 0.5);
   EXPECT_GT(report["snr_of_one_node_more"], report["snr"]);
-  EXPECT_GT(report["rate_at_cluster_noise"], 0.2);
-  EXPECT_LT(report["rate_at_cluster_noise"], 0.3);
+  EXPECT_EQ(report["at_cluster_noise"]["noise"], 1.1);
+  EXPECT_GT(report["at_cluster_noise"]["sampling_rate"], 0.2);
+  EXPECT_LE(report["at_cluster_noise"]["expected_batch"], 512);
+  EXPECT_LE(report["at_cluster_noise"]["epsilon"], 8);
+  EXPECT_GT(report["at_cluster_noise"]["snr"], 20);
   ASSERT_EQ(plan({}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("predicted"), HasSubstr("twice the lessons"),
-                                Not(HasSubstr("own rate"))));
+                                HasSubstr("privacy.noise = 1.5"), HasSubstr("samples of 512")));
+  ASSERT_EQ(plan({"--cluster-noise", "0.2", "--epsilon", "0.5"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("no sampling rate"));
   ASSERT_EQ(plan({"--users", "200", "--format", "json"}), 0) << err_.str();
   const json by_user = json::parse(out_.str());
   EXPECT_EQ(by_user["users"], "169");

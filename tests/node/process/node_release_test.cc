@@ -64,7 +64,7 @@ TEST_F(NodeReleaseTest, AReleaseIsChargedOnceAndTheChargeOutlivesTheNode) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("epsilon")));
 }
 
-TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedInThePreviewAndTheNodeGoesOn) {
+TEST_F(NodeReleaseTest, MoreNoiseThanSignalIsRefusedInThePreviewAlready) {
   AllowReleases();
   config_.federation.rank = 8;
   Start();
@@ -74,7 +74,7 @@ TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedInThePreviewAndThe
     return out_.str().find(reasons::kSignalTooWeak) != std::string::npos;
   })) << out_.str();
   EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr("no: the predicted signal"), HasSubstr("allow a larger epsilon")));
+              AllOf(HasSubstr("no: the predicted signal"), HasSubstr("no epsilon suffices")));
   EXPECT_EQ(Release().spent_epsilon(), 0);
   EXPECT_TRUE(Generate(Request("The lighthouse", 4)).status.ok());
 }

@@ -43,10 +43,12 @@ TEST_F(LocalContributorTest, AFailingDiskReleasesNothing) {
   writes_left_ = 2;  // the charge is written, and what it is spent on is not
   const auto made = Make(ConsentTier::kDp);
   EXPECT_EQ(ReasonOf(made.status()), reasons::kDiskFull);
+  EXPECT_THAT(MessageOf(made.status()), HasSubstr("stays"));
   EXPECT_GT(noise_, 0U);
   EXPECT_GT(Spent(), 0);
   writes_left_ = 1'000'000;
-  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "the round stays paid";
+  EXPECT_EQ(ReasonOf(Make(ConsentTier::kDp).status()), reasons::kPrivacyBudgetSpent)
+      << "the round stays paid";
 }
 
 TEST_F(LocalContributorTest, AWithdrawalMeanwhileEndsTheRound) {

@@ -203,9 +203,10 @@ TEST_F(LocalContributorTest, ARoundIsPaidOnce) {
   NextRound();
   Made(ConsentTier::kDp);
   const double spent = Spent();
-  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt);
+  EXPECT_EQ(ReasonOf(Make(ConsentTier::kDp).status()), reasons::kPrivacyBudgetSpent);
   OpenLedger(PrivacyUnit::kLesson);
-  EXPECT_EQ(Make(ConsentTier::kDp).value(), std::nullopt) << "also after a restart";
+  EXPECT_EQ(ReasonOf(Make(ConsentTier::kDp).status()), reasons::kPrivacyBudgetSpent)
+      << "also after a restart";
   EXPECT_EQ(Spent(), spent);
   // Longer rounds have smaller numbers, but they come later.
   plan_.round_ms *= 3;
