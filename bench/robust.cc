@@ -221,12 +221,6 @@ void PrintCosts(const Arguments& arguments) {
                   rule.rule->Combine({.updates = spans, .own = 0}, result);
                 }));
     }
-    if (nodes == arguments.cost_nodes.front()) {
-      std::vector<float> own = updates[0];
-      PrintCost("one self-clip merge", 1,
-                Alternate(arguments, bytes / double(nodes) * 2, memory,
-                          [&] { federation::MergeClipped(updates[1], 0.1, 0.5, own); }));
-    }
   }
 }
 

@@ -356,8 +356,6 @@ inline constexpr size_t kMaxContributions = 256;
 // Nodes that are a quorum of a round, however many are active: the noise of so many averages out,
 // and a rule can tell the lies of a quarter of them.
 inline constexpr size_t kLargestQuorum = 16;
-// Distances from which a clip radius is learned
-inline constexpr size_t kMaxClipDistances = 64;
 
 // ---- Rounds of the learner
 // A round has time for one gradient at least, and a cluster hears of each other within a week.

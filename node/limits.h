@@ -158,29 +158,9 @@ inline constexpr size_t kMaxLessonPairBytes = 64 << 10;
 // Groups of prompts to which a learned adapter applies, and the length of their embeddings
 inline constexpr size_t kMaxScopeCentroids = 256;
 inline constexpr uint32_t kMaxScopeLength = 16'384;
-// Lessons that evaluate updates of peers. They cost about 200 forward passes for the served
-// adapter, and as many for every candidate.
+// Lessons that judge a global adapter or a peer's pattern. They cost about 200 forward passes for
+// what serves, and as many for every candidate.
 inline constexpr size_t kMaxEvaluationLessons = 32;
-// Banks whose scores are remembered (40 documents of 2.5 KiB each), and updates of peers that one
-// round measures; later rounds measure the others.
-inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;
-inline constexpr size_t kMaxMeasuredUpdates = 8;
-// Contributors to the served adapter that are remembered since it last began anew; above this
-// number every node counts as a contributor.
-inline constexpr size_t kMaxRememberedContributors = 4096;
-// First and longest time for which the updates of a node are left out after it withdrew one.
-inline constexpr std::chrono::minutes kWithdrawalPause{1};
-inline constexpr std::chrono::hours kLongestWithdrawalPause{24};
-// Size of the saved global adapter; 16 banks of rank 256 with both moments of an optimiser take 21
-// MiB.
-inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;
-// Masked sums in use at once; with 4 to 16 members each, they cover 256 to 1024 nodes. One sum of
-// rank 32 in four banks takes 16 KiB of their file.
-inline constexpr size_t kMaxMaskedMeans = 64;
-inline constexpr uint64_t kMaxMaskedMeansBytes = 64ULL << 20;
-// Members of a masked sum whose noise is not counted, because they may collude. A lying member can
-// remove only its own noise.
-inline constexpr uint8_t kMaskColluders = 1;
 // Lessons of one page of an export
 inline constexpr size_t kMaxLessonPage = 100;
 // Decoded adapters that are kept in memory; rank 2 on one matrix takes about 8 KiB.

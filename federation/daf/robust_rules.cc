@@ -345,32 +345,6 @@ void SelfClipRule::Combine(const RuleInput& input, std::span<float> out) const {
   }
 }
 
-double MergeClipped(std::span<const float> peer, double weight, double radius,
-                    std::span<float> own) {
-  const double distance = std::sqrt(SquaredDistance(peer, own));
-  const auto factor = static_cast<float>(weight * ClipScale(distance, radius));
-  AddScaledDifference(peer.data(), own.data(), factor, own.data(), own.size());
-  return distance;
-}
-
-void ClipRadius::Add(double distance) {
-  if (distances_.size() < limits::kMaxClipDistances) {
-    distances_.push_back(distance);
-    return;
-  }
-  distances_[next_] = distance;
-  next_ = (next_ + 1) % distances_.size();
-}
-
-double ClipRadius::For(double own_norm) const {
-  constexpr size_t kLeast = 3;
-  if (distances_.size() < kLeast) {
-    return own_norm;
-  }
-  const double median = LowerMedian(distances_);
-  return own_norm > 0 ? std::min(median, 2 * own_norm) : median;
-}
-
 const AggregationRule& DefaultRule() {
   static const FilteredMeanRule rule;
   return rule;

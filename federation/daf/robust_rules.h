@@ -126,24 +126,6 @@ class SelfClipRule final : public AggregationRule {
   void Combine(const RuleInput& input, std::span<float> out) const override;
 };
 
-// Moves `own` by weight * clip(peer - own, radius), 0 <= weight <= 1, to merge one update when it
-// arrives. Returns the distance of the peer before the merge.
-double MergeClipped(std::span<const float> peer, double weight, double radius,
-                    std::span<float> own);
-
-// The clip radius for merging updates one at a time: the lower median of the last kMaxClipDistances
-// distances, at most twice the norm of the own update unless that is zero (as in SelfClipRule).
-// With fewer than three distances it is the norm of the own update. Not thread-safe.
-class ClipRadius {
- public:
-  void Add(double distance);
-  double For(double own_norm) const;
-
- private:
-  std::vector<double> distances_;
-  size_t next_ = 0;
-};
-
 // Returns the default rule: FilteredMeanRule, which is SelfClipRule below five updates.
 const AggregationRule& DefaultRule();
 

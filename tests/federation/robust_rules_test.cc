@@ -367,39 +367,6 @@ RC_GTEST_PROP(SortingNetwork, SortsEveryColumn, (uint64_t seed)) {
   }
 }
 
-TEST(MergeClipped, MovesByAtMostTheRadius) {
-  std::vector<float> own = {1, 0};
-  const std::vector<float> peer = {1, 10};
-  EXPECT_DOUBLE_EQ(federation::MergeClipped(peer, 0.5, 2, own), 10);
-  EXPECT_EQ(own, (std::vector<float>{1, 1}));
-  const std::vector<float> near = {1, 2};
-  EXPECT_DOUBLE_EQ(federation::MergeClipped(near, 0.5, 2, own), 1);
-  EXPECT_EQ(own, (std::vector<float>{1, 1.5F}));
-}
-
-TEST(ClipRadius, IsTheOwnNormFirstAndThenTheMedianOfTheLast) {
-  federation::ClipRadius radius;
-  EXPECT_EQ(radius.For(0.7), 0.7);
-  radius.Add(1);
-  radius.Add(1000);
-  EXPECT_EQ(radius.For(0.7), 0.7);
-  radius.Add(2);
-  EXPECT_EQ(radius.For(3), 2);
-  for (size_t i = 0; i < limits::kMaxClipDistances; ++i) {
-    radius.Add(5);
-  }
-  EXPECT_EQ(radius.For(3), 5);
-}
-
-TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
-  federation::ClipRadius radius;
-  for (int i = 0; i < 3; ++i) {
-    radius.Add(1e6);
-  }
-  EXPECT_EQ(radius.For(0.5), 1);
-  EXPECT_EQ(radius.For(0), 1e6);  // it has no values of its own to compare with
-}
-
 // A fused product is not rounded before it is added, and only some processors fuse. 0.125 / 3 + 3 /
 // 3 in float is 0x3f855555 if both products are rounded.
 TEST(VectorKernels, RoundEachProductBeforeTheSum) {

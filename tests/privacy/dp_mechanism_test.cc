@@ -1,33 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/dp/adaptive_clip.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/snr.h"
 #include "privacy/limits.h"
 
 namespace ruvd::privacy::dp {
 namespace {
-
-using ::testing::HasSubstr;
-
-RandomBytes SeededEntropy(Random& random) {
-  return [&random](std::span<uint8_t> out) {
-    for (uint8_t& byte : out) {
-      byte = static_cast<uint8_t>(random.Next() >> 56);
-    }
-  };
-}
 
 TEST(DpNoiseGrid, IsAPowerOfTwoWithAtLeastTheNoiseAskedFor) {
   const NoiseGrid small = MakeNoiseGrid(1, 1.1, 10).value();
@@ -59,56 +46,6 @@ RC_GTEST_PROP(DpNoiseGrid, IntegersNeverKeepANormAboveTheClip, ()) {
   }
   RC_ASSERT(squares <= clip * clip);
   RC_ASSERT(squares_before > clip * clip || units == before);
-}
-
-TEST(DpAdaptiveClip, FindsTheQuantileAndStaysThere) {
-  constexpr uint32_t kContributors = 200;
-  AdaptiveClip clip =
-      AdaptiveClip::Create({.initial = 10, .quantile = 0.5, .contributors = kContributors}).value();
-  Random random(5);
-  const RandomBytes bytes = SeededEntropy(random);
-  for (int round = 0; round < 60; ++round) {
-    uint32_t within = 0;
-    for (uint32_t i = 0; i < kContributors; ++i) {
-      within += (i + 0.5) / kContributors <= clip.clip_norm() ? 1 : 0;  // norms of 0 to 1
-    }
-    ASSERT_TRUE(clip.EndRound(within, kContributors, bytes).ok());
-  }
-  EXPECT_NEAR(clip.clip_norm(), 0.5, 0.1);
-  EXPECT_EQ(clip.CountSigma(), 10);
-}
-
-TEST(DpAdaptiveClip, TheCountIsNoised) {
-  Random random(6);
-  const RandomBytes bytes = SeededEntropy(random);
-  std::vector<double> norms;
-  for (int i = 0; i < 8; ++i) {
-    AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
-    ASSERT_TRUE(clip.EndRound(50, 100, bytes).ok());
-    norms.push_back(clip.clip_norm());
-  }
-  EXPECT_GT(std::ranges::max(norms), std::ranges::min(norms));
-}
-
-TEST(DpAdaptiveClip, SharesOneBudgetWithTheSum) {
-  // This is the published setting: multiplier 1 with noise 5 on the count.
-  EXPECT_NEAR(SumMultiplier(1, 5).value(), 1.0050378, 1e-7);
-  const double sum = SumMultiplier(1.3, 2).value();
-  EXPECT_NEAR(1 / (sum * sum) + 1 / 16.0, 1 / (1.3 * 1.3), 1e-12);
-  EXPECT_EQ(ReasonOf(SumMultiplier(1, 0.5).status()), reasons::kInvalidArgument);
-}
-
-TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
-  EXPECT_THAT(MessageOf(AdaptiveClip::Create({.contributors = 1}).status()),
-              HasSubstr("fix the clip norm"));
-  EXPECT_FALSE(AdaptiveClip::Create({.initial = 0, .contributors = 100}).ok());
-  EXPECT_FALSE(AdaptiveClip::Create({.quantile = 1.1, .contributors = 100}).ok());
-  EXPECT_FALSE(AdaptiveClip::Create({.rate = 0, .contributors = 100}).ok());
-  AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
-  Random random(1);
-  EXPECT_FALSE(clip.EndRound(51, 50, SeededEntropy(random)).ok());
-  EXPECT_FALSE(clip.EndRound(1, 201, SeededEntropy(random)).ok());
-  EXPECT_EQ(clip.clip_norm(), 1);
 }
 
 TEST(DpSnr, DimensionDecides) {
