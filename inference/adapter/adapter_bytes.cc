@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::string_view kMagic = "RVAD";
 constexpr uint32_t kFormat = 1;
-constexpr uint32_t kKindFormat = 2;
 
 void WriteName(ByteWriter* out, std::string_view name) {
   out->Write(static_cast<uint16_t>(name.size())).WriteText(name);
@@ -121,8 +120,7 @@ absl::Status ReadKind(ByteReader* in, Adapter* adapter) {
   if (!frame) {
     return Broken("they end inside the header");
   }
-  if (*kind == static_cast<uint8_t>(AdapterKind::kLora) ||
-      *kind > static_cast<uint8_t>(AdapterKind::kCore)) {
+  if (*kind > static_cast<uint8_t>(AdapterKind::kCore)) {
     return Broken("this format has no kind {}", *kind);
   }
   adapter->kind = static_cast<AdapterKind>(*kind);
@@ -159,14 +157,11 @@ std::optional<BlockTensor> ParseBlockTensor(std::string_view tensor, int layers)
 }  // namespace
 
 std::string EncodeAdapter(const Adapter& adapter) {
-  const bool plain = adapter.kind == AdapterKind::kLora;
   ByteWriter out;
-  out.WriteText(kMagic).Write(plain ? kFormat : kKindFormat);
+  out.WriteText(kMagic).Write(kFormat);
   out.WriteBytes(adapter.model_hash).Write(adapter.version);
   WriteName(&out, adapter.name);
-  if (!plain) {
-    out.Write(static_cast<uint8_t>(adapter.kind)).WriteBytes(adapter.frame_id);
-  }
+  out.Write(static_cast<uint8_t>(adapter.kind)).WriteBytes(adapter.frame_id);
   WriteTargets(&out, adapter);
   const Digest checksum = Sha256(out.str());
   return out.WriteBytes(checksum).Take();
@@ -187,8 +182,8 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
   ByteReader in(content);
   const auto magic = in.ReadBytes(kMagic.size());
   const auto format = in.Read<uint32_t>();
-  if (!format || AsText(*magic) != kMagic || (*format != kFormat && *format != kKindFormat)) {
-    return Broken("not an adapter of format {} or {}", kFormat, kKindFormat);
+  if (!format || AsText(*magic) != kMagic || *format != kFormat) {
+    return Broken("not an adapter of format {}", kFormat);
   }
   auto adapter = std::make_shared<Adapter>();
   const auto model_hash = in.ReadArray<32>();
@@ -199,9 +194,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
   adapter->model_hash = *model_hash;
   adapter->version = *version;
   ASSIGN_OR_RETURN(adapter->name, ReadName(&in));
-  if (*format == kKindFormat) {
-    RETURN_IF_ERROR(ReadKind(&in, adapter.get()));
-  }
+  RETURN_IF_ERROR(ReadKind(&in, adapter.get()));
   RETURN_IF_ERROR(ReadTargets(&in, adapter.get()));
   if (in.remaining() != 0) {
     return Broken("{} bytes follow the last target", in.remaining());

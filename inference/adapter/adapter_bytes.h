@@ -18,8 +18,8 @@
 namespace ruvd::inference {
 
 // Returns an adapter as bytes, for storage payloads and messages. All numbers are little endian:
-//   "RVAD", u32 format 1, 32 bytes model hash, u32 version, u16 name length, name, u32 targets;
-//   format 2, for every kind except kLora, has u8 kind and 32 bytes frame id before the targets;
+//   "RVAD", u32 format 1, 32 bytes model hash, u32 version, u16 name length, name, u8 kind,
+//   32 bytes frame id (0 where the kind has no frame), u32 targets;
 //   for each target, in ascending order of names: u16 name length, name, u32 rank, u32 in, u32 out,
 //   f32 scale, rank*in f32 A, out*rank f32 B;
 //   32 bytes SHA-256 of everything before.

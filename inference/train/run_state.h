@@ -32,7 +32,7 @@ struct RunState {
 };
 
 // Encodes the state, little endian:
-//   "RVTR", u32 format 2, 32 bytes task, u64 seed, u64 step, u8 evaluated,
+//   "RVTR", u32 format 1, 32 bytes task, u64 seed, u64 step, u8 evaluated,
 //   u64 optimiser steps,
 //   u64 count and f32 parameters; u64 count and f64 first; u64 count and f64 second;
 //   u64 count and f64 held-out losses; u64 count and f32 best;
