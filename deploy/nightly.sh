@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs what is too long for the gate: every header alone, both sanitizers over every test, clang-tidy
-# over every source, every fuzz target, and simulated worlds. It takes some hours on two cores. Each
-# part runs even where an earlier one found something; the exit code is the number of parts with
-# findings.
+# over every source, every fuzz target, the tests of the benchmarks, and simulated worlds. It takes
+# some hours on two cores. Each part runs even where an earlier one found something; the exit code is
+# the number of parts with findings.
 #
 #   deploy/nightly.sh [--fuzz-seconds N] [--seeds A..B] [PART...]
 #
 #   --fuzz-seconds N  how long each fuzz target runs (default 60)
 #   --seeds A..B      seeds of the worlds of 20 nodes (default 1..200)
-#   PART              headers, asan, tsan, tidy, fuzz or worlds (default: all, in this order)
+#   PART              headers, asan, tsan, bench, tidy, fuzz or worlds (default: all, in this order)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
@@ -28,23 +28,27 @@ while [ $# -gt 0 ]; do
       if [ "$1" = --seeds ]; then seeds=$2; else fuzz_seconds=$2; fi
       shift ;;
     -h | --help) usage; exit 0 ;;
-    headers | asan | tsan | tidy | fuzz | worlds) parts+=("$1") ;;
+    headers | asan | tsan | bench | tidy | fuzz | worlds) parts+=("$1") ;;
     *) fail "unknown argument $1; see --help" ;;
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(headers asan tsan tidy fuzz worlds)
+[ ${#parts[@]} -gt 0 ] || parts=(headers asan tsan bench tidy fuzz worlds)
 [[ "$fuzz_seconds" =~ ^[1-9][0-9]*$ ]] || fail "--fuzz-seconds takes a whole number from 1, not '$fuzz_seconds'"
 
 ./deploy/install-deps.sh --dev || exit 2
 
-release_build() { cmake --preset release > /dev/null && cmake --build --preset release -j "$(nproc)" "$@"; }
+release_build() {
+  cmake --preset release -DRUVD_BUILD_BENCHMARKS=ON > /dev/null &&
+    cmake --build --preset release -j "$(nproc)" "$@"
+}
 
 run_part() {
   case "$1" in
     headers) ./deploy/headers.sh --all ;;
     asan) ./deploy/test.sh --preset asan-ubsan ;;
     tsan) ./deploy/test.sh --preset tsan ;;
+    bench) release_build && build/release/tests/bench/bench_tests --gtest_brief=1 ;;
     # The compile database names generated headers, which the build makes.
     tidy) release_build && ./deploy/lint.sh --all ;;
     fuzz) ./deploy/fuzz.sh --seconds "$fuzz_seconds" --jobs "$(nproc)" ;;

@@ -271,6 +271,21 @@ bool GossipCore::State::ResolveDuplicate(Link& link, const privacy::NodeId& peer
   return keeps_new;
 }
 
+void GossipCore::State::LinkUp(Link& link, const privacy::NodeId& peer, Instant now) {
+  link.active = true;
+  link.peer = peer;
+  link.certificate = link.handshake->peer_certificate();
+  link.relays = link.handshake->peer_relays();
+  link.handshake.reset();
+  link_of[peer] = link.id;
+  members.SetLink(peer, true, now.now);
+  detector.LinkUp(link.id, peer, now.now);
+  mesh.LinkUp(link.id, peer, link.dialed, now.now);
+  exchange.LinkUp(link.id);
+  scores.LinkUp(link.id, peer);
+  certificates.budget().LinkUp(link.id);
+}
+
 void GossipCore::State::Activate(Link& link, Instant now) {
   const privacy::NodeId peer = link.handshake->peer_certificate().node_id;
   DialPurpose purpose = DialPurpose::kMesh;
@@ -299,20 +314,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (!ResolveDuplicate(link, peer, now)) {
     return;
   }
-  link.active = true;
-  link.peer = peer;
-  link.certificate = link.handshake->peer_certificate();
-  link.relays = link.handshake->peer_relays();
   const std::string revocations = link.handshake->peer_revocations();
   const Digest plan = link.handshake->peer_plan();
-  link.handshake.reset();
-  link_of[peer] = link.id;
-  members.SetLink(peer, true, now.now);
-  detector.LinkUp(link.id, peer, now.now);
-  mesh.LinkUp(link.id, peer, link.dialed, now.now);
-  exchange.LinkUp(link.id);
-  scores.LinkUp(link.id, peer);
-  certificates.budget().LinkUp(link.id);
+  LinkUp(link, peer, now);
   if (plan != local.plan_id) {
     outbox.Refuse(/*link=*/0, OtherPlan(link.certificate.name, plan, local.plan_id));
   }

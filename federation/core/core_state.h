@@ -164,6 +164,8 @@ struct GossipCore::State {
                 Instant now);
   void OnHandshakeFrame(Link& link, const WireFrame& frame, Instant now);
   void Activate(Link& link, Instant now);
+  // Tells everyone of a link whose handshake has ended, which is let go of.
+  void LinkUp(Link& link, const privacy::NodeId& peer, Instant now);
   // Ends one of two links to the same peer. Returns false if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const privacy::NodeId& peer, Instant now);
   // Decides which of two links to the same peer to keep. Both sides choose the same one.

@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/evaluate/text_documents.h"
 #include "node/learning/deep_limits.h"
 
 namespace ruvd::learning {
@@ -134,14 +133,6 @@ absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> document
     }
   }
   return passages;
-}
-
-absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path,
-                                                const inference::Model& model) {
-  ASSIGN_OR_RETURN(const auto documents,
-                   inference::ReadTextDocuments(path, limits::kMaxGeneralTextBytes));
-  auto passages = PassagesOf(documents, model);
-  return passages.ok() ? std::move(passages) : Annotate(passages.status(), path);
 }
 
 }  // namespace ruvd::learning

@@ -33,13 +33,9 @@ GeneralPassages BuiltInPassages(const inference::Model& model);
 // document's end is left out. An eighth of the passages, at most limits::kMaxMeasuredPassages, is
 // used for measuring. Which ones follows from their content alone, so that the order of the
 // documents does not matter. Replays at most limits::kMaxReplayedPassages. Returns INVALID_ARGUMENT
-// for fewer than limits::kMinGeneralPassages passages.
+// for fewer than limits::kMinGeneralPassages passages. An operator's documents have at most
+// limits::kMaxGeneralTextBytes.
 absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> documents,
                                            const inference::Model& model);
-
-// Returns the passages of a file that ReadTextDocuments can read. Returns its errors and those of
-// PassagesOf, naming the file, and LIMIT_EXCEEDED above limits::kMaxGeneralTextBytes.
-absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path,
-                                                const inference::Model& model);
 
 }  // namespace ruvd::learning

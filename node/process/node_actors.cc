@@ -3,6 +3,8 @@
 //
 // Starts what is behind the node's services: inference, learning and federation.
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/bank.h"
+#include "inference/evaluate/text_documents.h"
 #include "inference/train/losses.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
@@ -19,6 +22,8 @@
 #include "node/actors/maintenance_actor.h"
 #include "node/actors/witness_actor.h"
 #include "node/admission/identity.h"
+#include "node/learning/deep_limits.h"
+#include "node/learning/general_text.h"
 #include "node/log/log.h"
 #include "node/process/learner_options.h"
 #include "node/process/limits.h"
@@ -198,9 +203,12 @@ absl::Status NodeImpl::LoadGeneralText() {
     general_passages_ = learning::BuiltInPassages(*model_);
     return absl::OkStatus();
   }
-  auto passages = learning::ReadGeneralText(config_.learning.general_text, *model_);
+  const std::string& path = config_.learning.general_text;
+  const auto documents = inference::ReadTextDocuments(path, limits::kMaxGeneralTextBytes);
+  absl::StatusOr<learning::GeneralPassages> passages =
+      documents.ok() ? learning::PassagesOf(*documents, *model_) : documents.status();
   if (!passages.ok()) {
-    return Annotate(passages.status(), "learning.general_text");
+    return Annotate(passages.status(), fmt::format("learning.general_text = {}", path));
   }
   general_passages_ = *std::move(passages);
   general_text_ = learning::GeneralTextGate(general_passages_.measured);
@@ -233,6 +241,37 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() const {
+  federation::GossipConfig gossip;
+  ASSIGN_OR_RETURN(gossip.certificate, LoadCertificate(config_, clock_));
+  gossip.model_hash = package_.id;
+  gossip.frame_id = frame_->id;
+  gossip.listen_address = config_.federation.advertise.empty() ? config_.federation.listen
+                                                               : config_.federation.advertise;
+  gossip.seeds = config_.federation.seeds;
+  gossip.relay = config_.federation.relay;
+  gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
+  federation::UpdateRules rules;
+  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
+  rules.banks = inference::kTimestepBanks;
+  gossip.pattern_rules.dimension = patterns_->dimension();
+  gossip.pattern_rules.cores = rules;
+  return gossip;
+}
+
+sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& issuer) {
+  return {.load_revocations = [this, issuer] { return revocations_.Load(issuer); },
+          .store_revocations =
+              [this, issuer](const privacy::RevocationList& list) {
+                return revocations_.Store(list, issuer);
+              },
+          .load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); },
+          .store_evidence =
+              [state = state_.get()](const std::vector<std::string>& proofs) {
+                return sharing::StoreEvidence(*state, proofs);
+              }};
+}
+
 absl::Status NodeImpl::StartFederation() {
   if (!config_.federation.enabled) {
     federation_ = actors::MakeIsolatedFederation(clock_);
@@ -248,61 +287,40 @@ absl::Status NodeImpl::StartFederation() {
     link_tls_ = *std::move(tls);
   }
   PrepareReleases();
-  actors::FederationActorOptions options;
-  ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
-  options.certificate = [this, first = options.gossip.certificate] {
-    return LoadCertificate(config_, clock_).value_or(first);
-  };
-  options.gossip.model_hash = package_.id;
-  options.gossip.frame_id = frame_->id;
-  options.gossip.listen_address = config_.federation.advertise.empty()
-                                      ? config_.federation.listen
-                                      : config_.federation.advertise;
-  options.gossip.seeds = config_.federation.seeds;
-  options.gossip.relay = config_.federation.relay;
-  options.gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
-  federation::UpdateRules rules;
-  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
-  rules.banks = inference::kTimestepBanks;
-  options.gossip.pattern_rules.dimension = patterns_->dimension();
-  options.gossip.pattern_rules.cores = rules;
-  options.next_boot = [this] { return counters_->NextBoot(); };
-  options.key = &files_->key;
-  options.clock = &clock_;
-  options.items = items_.get();
-  options.patterns = patterns_.get();
-  options.consent = consent_.get();
-  options.withdrawals = withdrawals_.get();
-  options.releases = release_sources_.get();
-  options.consents = consents_.get();
-  options.contributor = contributor_.get();
-  options.centroids = centroids_.get();
-  options.pattern_quality = limits::kMinPeerPatternQuality;
-  options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
   pattern_trial_ = std::make_unique<sharing::PatternTrial>(
       sharing::PatternTrialOptions{.min_rating = config_.learning.min_rating,
                                    .similarity = RelatedSimilarity(),
                                    .general = general_passages_.measured});
-  options.trial = pattern_trial_.get();
-  options.trial_counters = &trial_counters_;
-  options.frame = frame_.get();
-  options.learning = ServicesOfLearning();
-  options.throttle = throttle_.get();
-  options.learning_pool = &learning_pool_;
-  options.dial = [this](const std::string& address) { dialer_.Dial(address); };
-  options.state = state_.get();
-  options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
-    return revocations_.Load(issuer);
-  };
+  ASSIGN_OR_RETURN(federation::GossipConfig gossip, GossipConfigOf());
+  actors::FederationActorOptions options{
+      .gossip = gossip,
+      .next_boot = [this] { return counters_->NextBoot(); },
+      .certificate =
+          [this, first = gossip.certificate] {
+            return LoadCertificate(config_, clock_).value_or(first);
+          },
+      .key = &files_->key,
+      .clock = &clock_,
+      .items = items_.get(),
+      .patterns = patterns_.get(),
+      .consent = consent_.get(),
+      .withdrawals = withdrawals_.get(),
+      .releases = release_sources_.get(),
+      .consents = consents_.get(),
+      .contributor = contributor_.get(),
+      .centroids = centroids_.get(),
+      .frame = frame_.get(),
+      .public_examples = static_cast<uint32_t>(config_.privacy.public_examples),
+      .pattern_quality = limits::kMinPeerPatternQuality,
+      .trial = pattern_trial_.get(),
+      .trial_counters = &trial_counters_,
+      .learning = ServicesOfLearning(),
+      .throttle = throttle_.get(),
+      .learning_pool = &learning_pool_,
+      .dial = [this](const std::string& address) { dialer_.Dial(address); },
+      .trust = TrustStoreOf(gossip.certificate.issuer),
+      .state = state_.get()};
   RETURN_IF_ERROR(options.trust.load_revocations().status());
-  options.trust.store_revocations =
-      [this, issuer = options.gossip.certificate.issuer](const privacy::RevocationList& list) {
-        return revocations_.Store(list, issuer);
-      };
-  options.trust.load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); };
-  options.trust.store_evidence = [state = state_.get()](const std::vector<std::string>& proofs) {
-    return sharing::StoreEvidence(*state, proofs);
-  };
   RETURN_IF_ERROR(PrepareRounds(&options));
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;

@@ -53,6 +53,7 @@
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/pattern_trial.h"
 #include "node/sharing/trial_counters.h"
+#include "node/sharing/trust_records.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
 #include "storage/changes/change_store.h"
@@ -113,6 +114,10 @@ class NodeImpl final : public Node {
                                          : inference::kWhitenedSimilarity;
   }
   absl::Status StartFederation();
+  // Returns what the configuration, the model package and the certificate say of gossip.
+  absl::StatusOr<federation::GossipConfig> GossipConfigOf() const;
+  // Returns where revocations by the issuer and proofs against members are kept.
+  sharing::TrustStore TrustStoreOf(const privacy::PublicKey& issuer);
   // Returns the services that all learning loops share.
   learning::LearningServices ServicesOfLearning();
   // Prepares releases. An error of the ledger or the policy prevents releases but not serving.

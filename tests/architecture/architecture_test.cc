@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "folder_graph.h"
 #include "rules.h"
 #include "source_tree.h"
 #include "tests/paths.h"
@@ -43,6 +44,9 @@ TEST(Architecture, PureRoomsHaveNoInputOrOutput) {
 TEST(Architecture, IncludesHaveNoCycle) {
   EXPECT_THAT(CycleFinder(Tree()).Find(), IsEmpty());
 }
+TEST(Architecture, ThePageShowsTheGraphOfTheSources) {
+  EXPECT_THAT(CheckFolderGraph(Tree()), IsEmpty());
+}
 TEST(Architecture, TimeAndChanceAreInjected) {
   EXPECT_THAT(CheckDeterminism(Tree()), IsEmpty());
 }
@@ -57,6 +61,9 @@ TEST(Architecture, HeadersIncludeNoSlowLibrary) {
 }
 TEST(Architecture, EveryNameHasOneDefinition) {
   EXPECT_THAT(CheckOneDefinition(Tree()), IsEmpty());
+}
+TEST(Architecture, NamesOfTestsAreShort) {
+  EXPECT_THAT(CheckTestNames(Tree()), IsEmpty());
 }
 TEST(Architecture, NoPathOfOneMachine) {
   EXPECT_THAT(CheckMachinePaths(Tree()), IsEmpty());
@@ -171,6 +178,25 @@ TEST(RuleCycles, DetectsACycleAndNamesIt) {
   EXPECT_THAT(CycleFinder(files).Find(),
               ElementsAre("include cycle: base/a.h <- base/c.h <- base/b.h <- base/a.h"));
   EXPECT_THAT(CycleFinder({files[0], files[1]}).Find(), IsEmpty());
+}
+
+TEST(RuleTestNames, DetectsALongOne) {
+  const std::string name(kMaxTestName - 3, 'A');
+  EXPECT_EQ(CheckTestNames(One("tests/a_test.cc", "TEST(Ab, " + name + ") {\n")).size(), 0u);
+  EXPECT_EQ(CheckTestNames(One("tests/a_test.cc", "TEST_F(Abc, " + name + ") {\n")).size(), 1u);
+}
+
+TEST(RuleFolderGraph, DetectsWhatIsMissingAndWhatIsGone) {
+  const SourceFile page = {"docs/architecture.md",
+                           "### Today\n```\nbase  .:    a: . b    b:\n      c: a\n```\n"};
+  EXPECT_THAT(
+      CheckFolderGraph({{"base/a/x.cc", "#include \"base/top.h\"\n"},
+                        {"base/b/y.h", "#include \"base/a/z.h\"\n"},
+                        {"base/c/z.h", "#include \"base/a/z.h\"\n#include \"base/c/w.h\"\n"},
+                        page}),
+      ElementsAre("docs/architecture.md lacks base/b: base/a",
+                  "docs/architecture.md has base/a: base/b, which no source includes"));
+  EXPECT_EQ(CheckFolderGraph({}).size(), 1u);
 }
 
 TEST(RuleDeterminism, DetectsEveryWayAround) {

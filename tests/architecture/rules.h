@@ -196,6 +196,28 @@ inline Complaints CheckPureParts(const Files& files) {
   return complaints;
 }
 
+// The longest name of a test, with its suite, that is still easy to read in ctest's output.
+inline constexpr size_t kMaxTestName = 72;
+
+inline Complaints CheckTestNames(const Files& files) {
+  static const std::regex kTest(R"re(^(TEST|TEST_F|TEST_P|RC_GTEST_PROP)\((\w+),\s*(\w+))re");
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp()) {
+      continue;
+    }
+    for (const std::string& line : file.Lines()) {
+      if (std::smatch match; std::regex_search(line, match, kTest)) {
+        const std::string name = match[2].str() + "." + match[3].str();
+        if (name.size() > kMaxTestName) {
+          complaints.push_back(file.path + ": give this test a shorter name: " + name);
+        }
+      }
+    }
+  }
+  return complaints;
+}
+
 // Finds one cycle in the graph of includes.
 class CycleFinder {
  public:

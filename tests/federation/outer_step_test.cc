@@ -44,7 +44,7 @@ GlobalState Filled(const LearnerPlan& plan, float value) {
   return state;
 }
 
-TEST(TakeOuterStepTest, AHoldPullsWhatMattersToGeneralTextTowardsTheFrozenModel) {
+TEST(TakeOuterStepTest, AHoldPullsWhatMattersToGeneralTextTowardsTheModel) {
   const LearnerPlan plan = HeldPlan({.kind = federation::OuterOptions::Kind::kPlain});
   GlobalState state = Filled(plan, 4);
   for (const size_t bank : {0, 1}) {

@@ -6,14 +6,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter.h"
@@ -41,11 +39,6 @@ class GeneralTextTest : public ::testing::Test {
       text += static_cast<char>('a' + random() % 26);
     }
     return text;
-  }
-  std::string File(const std::string& name, const std::string& contents) const {
-    const std::string path = ::testing::TempDir() + name;
-    EXPECT_TRUE(WriteFileAtomically(path, contents, 0600).ok());
-    return path;
   }
   const std::shared_ptr<const TextModel> model_ = MakeModel(1024);
 };
@@ -94,33 +87,10 @@ TEST_F(GeneralTextTest, PassagesFitASmallContext) {
   EXPECT_EQ(passages->measured.front().size(), 40u);
 }
 
-TEST_F(GeneralTextTest, TooLittleTextIsRefusedWithItsFilesName) {
-  const std::string path = File("short_general.txt", Text(300, 1));
-  const auto passages = ReadGeneralText(path, *model_);
+TEST_F(GeneralTextTest, TooLittleTextIsRefused) {
+  const auto passages = PassagesOf(std::vector<std::string>{Text(300, 1)}, *model_);
   EXPECT_EQ(ReasonOf(passages.status()), reasons::kInvalidArgument);
-  EXPECT_THAT(MessageOf(passages.status()), HasSubstr(path));
   EXPECT_THAT(MessageOf(passages.status()), HasSubstr("give at least 4"));
-}
-
-TEST_F(GeneralTextTest, FilesThatAreNoneAreRefused) {
-  EXPECT_EQ(ReasonOf(ReadGeneralText("/nowhere/general.txt", *model_).status()),
-            reasons::kFileNotFound);
-  const std::string broken = File("broken_general.jsonl", "{\"text\": \"a\"}\n{\"other\": 1}\n");
-  const auto passages = ReadGeneralText(broken, *model_);
-  EXPECT_EQ(ReasonOf(passages.status()), reasons::kFileUnreadable);
-  EXPECT_THAT(MessageOf(passages.status()), HasSubstr("line 2"));
-  const std::string large = File("large_general.txt", Text(limits::kMaxGeneralTextBytes + 1, 1));
-  EXPECT_FALSE(ReadGeneralText(large, *model_).ok());
-}
-
-TEST_F(GeneralTextTest, LinesOfJsonAreDocuments) {
-  std::string lines;
-  for (unsigned i = 0; i < 12; ++i) {
-    lines += "{\"text\": \"" + Text(100, i + 1) + "\"}\n";
-  }
-  const auto passages = ReadGeneralText(File("general.jsonl", lines), *model_);
-  ASSERT_TRUE(passages.ok()) << passages.status();
-  EXPECT_EQ(passages->replayed.size() + passages->measured.size(), 12u);
 }
 
 }  // namespace

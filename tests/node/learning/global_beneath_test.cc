@@ -112,7 +112,7 @@ TEST_F(DeepOnGlobalTest, AnInterruptedRoundContinuesOnTheNewestVersion) {
 
 class PatternOnGlobalTest : public BackgroundRoundTest {};
 
-TEST_F(PatternOnGlobalTest, APatternIsTrainedAndMeasuredOnTopOfItAndOutlastsItsVersions) {
+TEST_F(PatternOnGlobalTest, APatternIsTrainedOnTopOfItAndOutlastsItsVersions) {
   catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions());
   const test::GlobalCores cores(model_);
   const double bare = Learn().held_out_before;

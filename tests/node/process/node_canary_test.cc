@@ -105,7 +105,7 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
   EXPECT_EQ(Release().releases(), 1U);
 }
 
-TEST_F(NodeCanaryTest, WherePatternsNeedMoreLessonsOnlyAPlainContributionLeavesAndNoWordOfIt) {
+TEST_F(NodeCanaryTest, APatternOfTooFewLessonsStaysAndNoWordOfThemLeaves) {
   config_.privacy.public_examples = 10;
   Restart();
   TeachCanary();

@@ -114,7 +114,7 @@ class NodePeerPatternsTest : public FederatedNodeTest {
 };
 
 // It claims the highest quality and lies near this node's lessons, which it makes worse.
-TEST_F(NodePeerPatternsTest, WhatHarmsOwnLessonsNeverServesAndWhatHelpsThemLowersTheLoss) {
+TEST_F(NodePeerPatternsTest, WhatHarmsOwnLessonsNeverServesAndWhatHelpsThemDoes) {
   ASSERT_NO_FATAL_FAILURE(AddJudges(2));
   const double before = Score(kKeeper, kLesson, true);
   const federation::SharedPattern good = Good(1);

@@ -345,6 +345,19 @@ TEST_F(NodeTest, ACorruptModelIsNamed) {
   EXPECT_EQ(ReasonOf(Node::Start(config_).status()), reasons::kModelCorrupt);
 }
 
+TEST_F(NodeTest, GeneralTextThatIsMissingOrTooLittleIsNamed) {
+  config_.learning.general_text = folder_ / "general.txt";
+  const absl::Status missing = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(missing), reasons::kFileNotFound);
+  ASSERT_TRUE(WriteFileAtomically(config_.learning.general_text, "A few words.").ok());
+  const absl::Status little = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(little), reasons::kInvalidArgument);
+  for (const absl::Status& status : {missing, little}) {
+    EXPECT_NE(MessageOf(status).find("learning.general_text"), std::string::npos);
+    EXPECT_NE(MessageOf(status).find("general.txt"), std::string::npos);
+  }
+}
+
 // Lessons are text: another model, whose embeddings have another kind, learns them again.
 TEST_F(NodeTest, AnotherModelHasItsOwnPatternsAndLearnsTheOldLessons) {
   Start();
