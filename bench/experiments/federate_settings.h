@@ -87,7 +87,7 @@ federation::ContributionKind KindOf(const FederateSettings& settings);
 // Returns the rank of the cores.
 int RankOf(const FederateSettings& settings);
 
-// The two files of a domain.
+// The two files of a domain
 struct DomainFiles {
   std::string name;
   std::string train;

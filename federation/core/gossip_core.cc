@@ -79,10 +79,12 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
                  "certificate of {} is for another key; issue one for this node's key",
                  config.certificate.name);
   }
-  if (!IsValidAddress(config.listen_address) ||
-      !std::all_of(config.seeds.begin(), config.seeds.end(), IsValidAddress)) {
+  std::vector<std::string> addresses = config.seeds;
+  addresses.push_back(config.listen_address);
+  const auto wrong = std::ranges::find_if_not(addresses, IsValidAddress);
+  if (wrong != addresses.end()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "federation addresses must be host:port");
+                 "{} is no address of the federation; give host:port", *wrong);
   }
   std::erase(config.seeds, "");
   auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed, now.now);

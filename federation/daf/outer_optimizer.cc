@@ -37,8 +37,10 @@ absl::StatusOr<OuterOptimizer> OuterOptimizer::Create(size_t values, const Outer
       !IsDecay(options.beta1) || !IsDecay(options.beta2) || !(options.epsilon > 0) ||
       !std::isfinite(options.epsilon)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the outer step must be above 0 and at most 1, momentum, beta1 and beta2 at least "
-                 "0 and below 1, epsilon above 0");
+                 "the outer step is {}, momentum {}, beta1 {}, beta2 {} and epsilon {}; the step "
+                 "must be above 0 and at most 1, momentum and both betas at least 0 and below 1, "
+                 "and epsilon above 0",
+                 options.step, options.momentum, options.beta1, options.beta2, options.epsilon);
   }
   return OuterOptimizer(values, options);
 }

@@ -114,13 +114,17 @@ absl::Status CheckStrategy(const StrategyOptions& options) {
   if (!IsShare(options.timestep_weight) || !IsShare(options.quality_weight) ||
       !IsShare(options.schedule_weight) || !(sum > 0)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the three weights of the hybrid strategy must be at least 0 and one above 0");
+                 "the weights of the hybrid strategy are {}, {} and {}; they must be at least 0, "
+                 "and one above 0",
+                 options.timestep_weight, options.quality_weight, options.schedule_weight);
   }
   const double a = options.staleness_exponent;
   if ((a != 0 && a != 0.5 && a != 1) || !IsShare(options.cluster_distance) ||
       options.cluster_distance > 1) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "staleness_exponent must be 0, 0.5 or 1, cluster_distance between 0 and 1");
+                 "staleness_exponent is {} and cluster_distance {}; give 0, 0.5 or 1, and a "
+                 "distance from 0 to 1",
+                 a, options.cluster_distance);
   }
   return absl::OkStatus();
 }

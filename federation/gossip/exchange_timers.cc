@@ -175,7 +175,7 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   }
   if (payload.size() > limits::kMaxPayloadBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "update of {} bytes is above the limit of {}; lower its rank", payload.size(),
+                 "an item of {} bytes is above the limit of {}; lower its rank", payload.size(),
                  limits::kMaxPayloadBytes);
   }
   RETURN_IF_ERROR(CheckContent(kind, payload, round, local_->key->id(), local_->key->public_key()));

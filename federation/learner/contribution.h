@@ -46,7 +46,7 @@ struct Contribution {
 // Returns PLAN_MISMATCH for another plan. Returns UPDATE_INVALID for a round after `now_round`, a
 // base that is not before the round or more than `window` rounds older, banks, values or a schedule
 // of another form than the plan's, values that are not finite, and noise or members that the kind
-// does not have. A norm above plan.max_norm is no error: ApplyRounds scales it.
+// does not have. A norm above plan.max_norm is no error: ApplyRound scales it.
 absl::Status CheckContribution(const Contribution& contribution, const LearnerPlan& plan,
                                uint64_t now_round);
 

@@ -104,8 +104,11 @@ absl::Status CheckLocal(const LearnerPlan::Local& local) {
       !IsIn(local.batch, 1, limits::kMaxNominalBatch) || !(local.prox >= 0) ||
       !std::isfinite(local.prox)) {
     return Invalid(
-        "local steps need a learning rate above 0, at least one step and text, and prox of at "
-        "least 0");
+        fmt::format("local steps have learning rate {}, {} step(s) of {} text(s) and prox {}; give "
+                    "a rate above "
+                    "0, 1 to {} steps of 1 to {} texts, and prox of at least 0",
+                    local.learning_rate, local.steps, local.batch, local.prox,
+                    limits::kMaxLocalSteps, limits::kMaxNominalBatch));
   }
   return absl::OkStatus();
 }

@@ -50,8 +50,8 @@ std::string StartOf(const std::string& id) {
 absl::Status OtherFrame(const std::string& own, const std::string& peers) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                "this node uses adapter frame {}, the peer frame {}; use the same model package "
-               "(with the same .frame.gguf beside the model, or without one) and "
-               "federation.core_rank on every node of a cluster",
+               "(with the same .frame.gguf beside the model, or without one) on "
+               "every node of a cluster",
                StartOf(own), StartOf(peers));
 }
 

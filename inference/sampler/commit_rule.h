@@ -70,7 +70,8 @@ struct CommitRuleOptions {
   float remask_strength = 0.05F;  // kRemdm: the cap, or the factor of kRescale, in [0, 1]
 };
 
-// The rules. s and t are the times of the step on MDLM's linear schedule: t = 1 - step / steps.
+// s and t in the rules below are the times of the step on MDLM's linear schedule: t = 1 - step /
+// steps.
 //  kAncestral       reveals every mask with probability 1 - s/t (MDLM, arXiv 2406.07524). The
 //                   draw comes first, so only revealed positions are evaluated, and a step that
 //                   reveals none costs nothing (this saves more than MDLM's ddpm_cache).

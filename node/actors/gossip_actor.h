@@ -76,7 +76,7 @@ using GossipMessage =
                  ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // Makes the actor behind FederationActor. It owns the gossip core, carries out its actions, and
-// turns items into patterns and the federated adapter.
+// turns items into patterns and the global adapter.
 std::unique_ptr<runtime::Actor<GossipMessage>> MakeGossipActor(
     const FederationActorOptions& options);
 

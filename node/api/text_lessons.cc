@@ -49,7 +49,9 @@ absl::StatusOr<LessonFormat> FormatOf(const LessonFile& file) {
     case LessonFile::FORMAT_BY_NAME:
       break;
     default:
-      return Invalid(fmt::format("format {} is not known; update this node", file.format()));
+      return Invalid(
+          fmt::format("format {} is not known; give 0 (by the name) to {}, or update this node",
+                      file.format(), static_cast<int>(LessonFile::Format_MAX)));
   }
   const std::optional<LessonFormat> format = LessonFormatOf(file.name());
   if (!format) {

@@ -163,7 +163,7 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
     return absl::OkStatus();
   }
   context.out << fmt::format(
-      "withdrawn: {} items are no longer offered to peers ({} updates, {} patterns)\n",
+      "withdrawn: {} items are no longer offered to peers ({} contributions, {} patterns)\n",
       response.items_taken_back(), response.items_taken_back() - response.patterns_taken_back(),
       response.patterns_taken_back());
   context.out << WithdrawalLine(response.items_taken_back(), response.peers_told());
@@ -198,7 +198,7 @@ void AddConsentVerbs(VerbTable& verbs) {
       .Add("consent grant", kConsentGroup, "Allow this node to share what it learned",
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
       .Option("--tier", *tier,
-              "public: signed items without noise. dp: updates with noise, within "
+              "public: signed items without noise. dp: contributions with noise, within "
               "privacy.epsilon. masked: noised sums over at least four nodes, within the "
               "same budget")
       .Required()

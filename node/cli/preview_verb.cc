@@ -76,7 +76,8 @@ std::string CentroidsText(const admin::v1::CentroidPreview& next) {
       "value, and fields that do not depend on the lessons (\"{} lessons\", no adapter, no text). "
       "Because of the noise some groups, or all, may be left out.\n"
       "Each lesson is charged epsilon {:.3f} at delta {:.1e}, noise multiplier {:.3g}; {:.3f} of "
-      "{:.3f} was spent in {} release(s) and in noised updates. The guarantee is for one lesson; "
+      "{:.3f} was spent in {} release(s) and in noised contributions. The guarantee is for one "
+      "lesson; "
       "it is weaker for a user with many lessons. Peers can see that there was a release, and "
       "when.\n",
       release.most(), next.lessons(), next.contributors(), next.left_out(),

@@ -47,8 +47,8 @@ void OwnPatterns::Append(federation::Actions more, federation::Actions* actions)
                   std::make_move_iterator(more.end()));
 }
 
-// The contributors of patterns from before contributors were recorded are unknown. Such patterns
-// leave under `public` with the operator's consent alone.
+// A pattern that the operator stored has no contributors. It leaves under `public` with the
+// operator's consent alone.
 bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors,
                            privacy::ConsentTier tier, federation::Instant now) const {
   if (contributors.empty() || consents_ == nullptr) {

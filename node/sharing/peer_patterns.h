@@ -59,8 +59,8 @@ class PeerPatterns {
                const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
-  // Reads which rows of which peers are stored. Rows from before there were trials get one. Call it
-  // before the first Store.
+  // Reads which rows of which peers are stored. Rows that this node
+  // learned under another identity get a trial. Call it before the first Store.
   absl::Status Load();
   // Notices patterns that were deleted, expired or evicted since the last call. Returns the errors
   // of the store.

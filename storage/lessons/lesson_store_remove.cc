@@ -23,7 +23,7 @@ constexpr size_t kRemovedAtOnce = 256;
 
 absl::Status NothingToWithdraw(std::string_view what) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "the store has no lessons of {}; they were withdrawn or never added", what);
+               "the store has no lessons {}; they were withdrawn or never added", what);
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawSource(const LessonSourceI
         [&](const StoredLesson& lesson) { return lesson.source == id; }, &entries));
   }
   if (entries.empty()) {
-    return NothingToWithdraw(fmt::format("source {}", ToHex(id)));
+    return NothingToWithdraw(fmt::format("of source {}", ToHex(id)));
   }
   return Remove(entries, Durability::kPowerLoss);
 }
@@ -156,7 +156,7 @@ absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawUser(std::string_view user
         [&](const StoredLesson& lesson) { return lesson.user_id == user_id; }, &entries));
   }
   if (entries.empty()) {
-    return NothingToWithdraw(user_id.empty() ? "nobody" : "this user");
+    return NothingToWithdraw(user_id.empty() ? "without a user" : "of this user");
   }
   return Remove(entries, Durability::kPowerLoss);
 }

@@ -27,7 +27,7 @@ enum class SharingTier : uint8_t {
 // Whether requests get the adapter of a pattern. A pattern of a peer serves only after a trial on
 // this node. The numbers are stored in rows.
 enum class PatternStanding : uint8_t {
-  kOwn = 0,  // learned here, so it serves; or a peer's, stored by a version without trials
+  kOwn = 0,  // learned here, so it serves
   kTrial = 1,
   kServing = 2,  // passed the trial, or an operator stored it
   // Dropped: the row has neither centroid nor adapter any more. Only a newer version of the first

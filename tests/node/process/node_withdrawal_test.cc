@@ -91,9 +91,9 @@ TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
     }
     return Accepted(peer, federation::ItemKind::kWithdrawal) > 0;
   }));
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1 updates, 0 patterns"), HasSubstr("1 linked peer"),
-                                HasSubstr("1 noised release(s)"), HasSubstr("epsilon"),
-                                HasSubstr("not given back")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1 contributions, 0 patterns"),
+                                HasSubstr("1 linked peer"), HasSubstr("1 noised release(s)"),
+                                HasSubstr("epsilon"), HasSubstr("not given back")));
   EXPECT_EQ(Held(peer), 0U);
 }
 

@@ -193,8 +193,8 @@ TEST_F(PatternTrialsTest, PeersTakeTurnsAndAPostponedTrialWaits) {
   EXPECT_EQ(peers_->NextTrial(1000)->value().id, first.id);
 }
 
-// Rows of a version without trials must not serve untried.
-TEST_F(PatternTrialsTest, RowsFromBeforeTrialsGetOne) {
+// Rows that the node learned under another identity must not serve untried.
+TEST_F(PatternTrialsTest, RowsOfAnotherIdentityOfTheNodeGetATrial) {
   storage::Pattern row = PatternFromShared(Trained(1, 200), Node(2), trained_, 1).value();
   ASSERT_TRUE(store_->Put(row).ok());
   row = PatternFromShared(Trained(2, 200), Node(1), trained_, 1).value();
