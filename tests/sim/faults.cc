@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace ruvd::test {
 namespace {
@@ -48,6 +49,7 @@ constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
 constexpr double kMaxDownShare = 0.3;
 constexpr int64_t kMaxBesideMillis = 5000;  // of a clock that jumps
 constexpr int64_t kMaxLeapMillis = 60'000;
+constexpr double kLeapOfAll = 0.2;  // because their time server was wrong
 
 // Whether this file makes a fault happen again and again.
 bool Recurs(Fault fault) {
@@ -141,7 +143,7 @@ void FaultInjector::Happen(Fault fault) {
     case Fault::kClockStep:
       return StepOneClock();
     case Fault::kClockLeap:
-      return LeapOneClock();
+      return LeapClocks();
     default:
       return;
   }
@@ -279,13 +281,25 @@ void FaultInjector::StepOneClock() {
   StepClock(node, static_cast<int64_t>(random_.Below(2 * kMaxBesideMillis + 1)) - kMaxBesideMillis);
 }
 
-void FaultInjector::LeapOneClock() {
-  SimNode& node = *(*target_.nodes)[random_.Below(target_.nodes->size())];
+void FaultInjector::LeapClocks() {
+  std::vector<SimNode*> leaping;
+  if (random_.Bernoulli(kLeapOfAll)) {
+    for (const auto& node : *target_.nodes) {
+      leaping.push_back(node.get());
+    }
+  } else {
+    leaping.push_back((*target_.nodes)[random_.Below(target_.nodes->size())].get());
+  }
   ++counts_["clock-leap"];
-  StepClock(node, 1 + static_cast<int64_t>(random_.Below(kMaxLeapMillis)));
-  target_.queue->After(Between(milliseconds(100), seconds(20)), [this, &node] {
-    if (!ended_) {
-      StepClock(node, 0);
+  const int64_t ahead_ms = 1 + static_cast<int64_t>(random_.Below(kMaxLeapMillis));
+  for (SimNode* node : leaping) {
+    StepClock(*node, ahead_ms);
+  }
+  target_.queue->After(Between(milliseconds(100), seconds(20)), [this, leaping] {
+    for (SimNode* node : leaping) {
+      if (!ended_) {
+        StepClock(*node, 0);
+      }
     }
   });
 }

@@ -30,7 +30,7 @@ enum class Fault : uint8_t {
   kClog,         // the links of some nodes stop one node after another, and run again at random
   kLinkBreak,    // one link ends
   kClockStep,    // a wall clock jumps to up to 5 s beside its course
-  kClockLeap,    // a wall clock leaps ahead by up to a minute, and is set right within 20 s
+  kClockLeap,    // a wall clock, or all of them, leap ahead by up to a minute for at most 20 s
   kClockDrift,   // wall clocks differ by up to 50 s, or 2.5 s where nodes learn, and run up to 200
                  // ppm apart
   kDuplication,  // one frame in 2000 arrives twice
@@ -80,7 +80,7 @@ class FaultInjector {
   void Heal();
   void ClogSome();
   void StepOneClock();
-  void LeapOneClock();
+  void LeapClocks();
   void StepClock(SimNode& node, int64_t beside_ms);
   Duration Between(Duration least, Duration most);
   void DisturbAll();
