@@ -203,7 +203,7 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
   std::erase_if(
       sums_, [&](const auto& entry) { return entry.second.contribution.round < FirstLiveRound(); });
   const uint64_t boundary = CheckpointRound(plan(), round);
-  if (boundary > leapt_to_ && (!boundary_ || boundary > boundary_->round) &&
+  if (boundary > 0 && (!boundary_ || boundary > boundary_->round) &&
       boundary >= history_.checkpoint().round) {
     PassBoundary(boundary);
   }
@@ -224,7 +224,7 @@ void ClusterRounds::GoBack(uint64_t round) {
   own_vote_.reset();
   to_offer_.reset();
   changed_ = true;
-  if (history_.checkpoint().round > round) {
+  if (history_.checkpoint().round + 1 >= round) {
     new_ = true;
     Adopt(EmptyState(plan(), FirstLive(plan(), round)));
   }
@@ -232,7 +232,11 @@ void ClusterRounds::GoBack(uint64_t round) {
 }
 
 void ClusterRounds::PassBoundary(uint64_t round) {
-  if (round > CheckpointRound(plan(), begin_round_) && votes_.empty()) {
+  // A clock that leapt may be wrong, so this node only compares states then.
+  const bool leapt = round <= leapt_to_;
+  const bool voted = std::ranges::any_of(
+      votes_, [&](const auto& entry) { return entry.second.round <= now_round_; });
+  if (!leapt && round > CheckpointRound(plan(), begin_round_) && !voted) {
     new_ = false;
   }
   if (new_) {
@@ -248,7 +252,9 @@ void ClusterRounds::PassBoundary(uint64_t round) {
                  .round = round,
                  .state = boundary_->state,
                  .payload = std::make_shared<const std::string>(bytes)};
-    to_offer_ = {.round = round, .bytes = std::move(bytes)};
+    if (!leapt) {
+      to_offer_ = {.round = round, .bytes = std::move(bytes)};
+    }
   }
 }
 

@@ -79,10 +79,11 @@ class ClusterRounds {
   // Returns whether a state contained a part of it.
   bool OnExpelled(const privacy::NodeId& member);
   // Moves on to the round at `wall_ms`. If it leaves out rounds, because the process was paused or
-  // the clock leapt, this node settles nothing for a window and offers no state of those rounds.
-  // A clock that goes back by a round has no effect. After one that goes back further, because it
-  // was wrong before or is now, the round at `wall_ms` runs; if rounds were settled that are still
-  // to come, this node is new again and takes a peer's state.
+  // the clock leapt, this node settles nothing for a window, and compares the states of those
+  // rounds with its peers' but offers none. A clock that goes back by a round has no effect. After
+  // one that goes back further, because it was wrong before or is now, the round at `wall_ms` runs;
+  // if rounds were settled that are running or still to come, this node is new again and takes a
+  // peer's state.
   void OnTime(int64_t wall_ms);
 
   // ---- What follows from them

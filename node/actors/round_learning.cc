@@ -191,7 +191,7 @@ void RoundLearning::FollowClock() {
   }
   // What was tried in rounds that are still to come is tried again in them.
   tried_ = std::min(tried_, round);
-  verdicts_.tried = std::min(verdicts_.tried, round);
+  verdicts_.tried = std::min(verdicts_.tried, round > 0 ? round - 1 : 0);
   LogWarning(
       "the clock was set back from round {} to round {}, so this node continues there{}; keep the "
       "clocks of all nodes set, for instance by NTP",

@@ -15,6 +15,7 @@
 namespace ruvd::architecture {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -183,14 +184,17 @@ TEST(RuleCycles, DetectsACycleAndNamesIt) {
 TEST(RuleTestNames, DetectsALongOne) {
   const std::string name(kMaxTestName - 3, 'A');
   EXPECT_EQ(CheckTestNames(One("tests/a_test.cc", "TEST(Ab, " + name + ") {\n")).size(), 0u);
-  EXPECT_EQ(CheckTestNames(One("tests/a_test.cc", "TEST_F(Abc, " + name + ") {\n")).size(), 1u);
+  for (const char* begin : {"TEST_F(Abc, ", "TEST(Abc,\n     ", "RC_GTEST_PROP(\n    Abc, "}) {
+    EXPECT_EQ(CheckTestNames(One("tests/a_test.cc", begin + name + ") {\n")).size(), 1u) << begin;
+  }
 }
 
 TEST(RuleFolderGraph, DetectsWhatIsMissingAndWhatIsGone) {
   const SourceFile page = {"docs/architecture.md",
                            "### Today\n```\nbase  .:    a: . b    b:\n      c: a\n```\n"};
   EXPECT_THAT(
-      CheckFolderGraph({{"base/a/x.cc", "#include \"base/top.h\"\n"},
+      CheckFolderGraph({{"base/top.h", ""},
+                        {"base/a/x.cc", "#include \"base/top.h\"\n"},
                         {"base/b/y.h", "#include \"base/a/z.h\"\n"},
                         {"base/c/z.h", "#include \"base/a/z.h\"\n#include \"base/c/w.h\"\n"},
                         page}),

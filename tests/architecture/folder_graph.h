@@ -73,7 +73,16 @@ inline Complaints CheckFolderGraph(const Files& files) {
   }
   Complaints complaints;
   FolderGraph told = FoldersOfPage(page->text);
-  for (const auto& [folder, included] : FoldersOfIncludes(files)) {
+  const FolderGraph found = FoldersOfIncludes(files);
+  for (const auto& [folder, included] : told) {
+    if (!found.contains(folder)) {
+      complaints.push_back("docs/architecture.md has the folder " + folder + ", which is gone");
+    }
+  }
+  for (const auto& [folder, included] : found) {
+    if (!told.contains(folder)) {
+      complaints.push_back("docs/architecture.md lacks the folder " + folder);
+    }
     std::set<std::string>& here = told[folder];
     for (const std::string& name : included) {
       if (here.erase(name) == 0) {

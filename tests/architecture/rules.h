@@ -200,18 +200,18 @@ inline Complaints CheckPureParts(const Files& files) {
 inline constexpr size_t kMaxTestName = 72;
 
 inline Complaints CheckTestNames(const Files& files) {
-  static const std::regex kTest(R"re(^(TEST|TEST_F|TEST_P|RC_GTEST_PROP)\((\w+),\s*(\w+))re");
+  static const std::regex kTest(
+      R"re((?:^|\n)(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\s*(\w+),\s*(\w+))re");
   Complaints complaints;
   for (const SourceFile& file : files) {
     if (!file.IsCpp()) {
       continue;
     }
-    for (const std::string& line : file.Lines()) {
-      if (std::smatch match; std::regex_search(line, match, kTest)) {
-        const std::string name = match[2].str() + "." + match[3].str();
-        if (name.size() > kMaxTestName) {
-          complaints.push_back(file.path + ": give this test a shorter name: " + name);
-        }
+    for (auto it = std::sregex_iterator(file.text.begin(), file.text.end(), kTest);
+         it != std::sregex_iterator(); ++it) {
+      const std::string name = (*it)[1].str() + "." + (*it)[2].str();
+      if (name.size() > kMaxTestName) {
+        complaints.push_back(file.path + ": give this test a shorter name: " + name);
       }
     }
   }

@@ -269,6 +269,20 @@ TEST(ClusterRounds, TimeThatGoesBackByARoundHasNoEffect) {
   EXPECT_EQ(cluster.StateOf(0), state);
 }
 
+// A paused process misses rounds whose items have expired when it goes on.
+TEST(ClusterRounds, AMemberThatWasPausedForLongTakesTheStateOfTheOthersAtOnce) {
+  RoundsCluster cluster(ShortPlan(), 4, 14);
+  Pass(cluster, 12);
+  cluster.Pause(0);
+  Pass(cluster, 3 * ShortPlan().window + 5);
+  EXPECT_NE(cluster.StateOf(0), cluster.StateOf(1));
+  cluster.Heal();
+  Pass(cluster, 1);
+  EXPECT_TRUE(cluster.Agree());
+  Pass(cluster, 10);
+  EXPECT_TRUE(cluster.Agree());
+}
+
 // A clock that leaps ahead settles rounds of which nothing has come yet.
 TEST(ClusterRounds, AClockThatLeaptAheadAndWasSetRightLeavesNoTrace) {
   for (const uint64_t leap : {uint64_t{3}, uint64_t{ShortPlan().window + 1}, uint64_t{1000}}) {

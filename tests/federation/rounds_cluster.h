@@ -99,8 +99,14 @@ class RoundsCluster {
   void Restart(size_t index, const std::string& saved) { Start(members_[index], saved); }
 
   void Cut(size_t index) { cut_.insert(index); }
+  // The process stands still and hears nothing until Heal.
+  void Pause(size_t index) {
+    Cut(index);
+    paused_.insert(index);
+  }
   void Heal() {
     cut_.clear();
+    paused_.clear();
     for (RoundsMember& member : members_) {
       GiveAll(member);
     }
@@ -110,6 +116,9 @@ class RoundsCluster {
   void Pass() {
     ++round_;
     for (size_t i = 0; i < members_.size(); ++i) {
+      if (paused_.contains(i)) {
+        continue;
+      }
       members_[i].rounds->OnTime(BeginOf(plan_, round_));
       Send(i, ContributionItem(plan_, round_, members_[i].number, random_));
     }
@@ -189,6 +198,7 @@ class RoundsCluster {
   std::vector<RoundsMember> members_;
   std::vector<Sent> items_;
   std::set<size_t> cut_;
+  std::set<size_t> paused_;
 };
 
 inline void Pass(RoundsCluster& cluster, uint64_t rounds) {

@@ -48,8 +48,7 @@ constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
 
 constexpr double kMaxDownShare = 0.3;
 constexpr int64_t kMaxBesideMillis = 5000;  // of a clock that jumps
-constexpr int64_t kMaxLeapMillis = 60'000;
-constexpr double kLeapOfAll = 0.2;  // because their time server was wrong
+constexpr double kLeapOfAll = 0.2;          // because their time server was wrong
 
 // Whether this file makes a fault happen again and again.
 bool Recurs(Fault fault) {

@@ -21,6 +21,9 @@
 
 namespace ruvd::test {
 
+// The longest leap of a clock
+inline constexpr int64_t kMaxLeapMillis = 60'000;
+
 enum class Fault : uint8_t {
   kKill,                 // a process ends, in half of the cases between two actions of one input
   kPowerCut,             // a machine stops: unsynced writes are lost, its links die silently

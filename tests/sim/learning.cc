@@ -20,8 +20,8 @@ constexpr double kTrainingNoise = 0.02;
 // Contributions live for ten minutes at least, and a node keeps 132 of each origin: rounds of five
 // seconds are the shortest of which none is displaced.
 constexpr int64_t kRoundMillis = 5000;
-// Keys of masked sums have a second, and a share leaves three and a half seconds after the begin at
-// the latest.
+// Keys of masked sums have two seconds, and a share leaves three and a half seconds after the begin
+// at the latest.
 constexpr int64_t kMaskedRoundMillis = 12'000;
 // Many faults last longer than a window.
 constexpr uint32_t kWindow = 3;

@@ -92,6 +92,7 @@ void SimRounds::Exclude(const privacy::NodeId& member) {
 std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(
     const federation::GossipCore& core, int64_t wall_ms) {
   const uint64_t before = rounds_.now_round();
+  const uint64_t settled = rounds_.StateBefore(0).round;
   if (masked_) {
     masked_->CountSums(core, rounds_);
   }
@@ -102,7 +103,7 @@ std::optional<federation::ClusterRounds::Checkpoint> SimRounds::OnTime(
     check_->Offers(*checkpoint);
   }
   if (rounds_.now_round() != before) {
-    Compare(/*may_begin_anew=*/rounds_.now_round() < before);
+    Compare(/*may_begin_anew=*/rounds_.now_round() < before && settled + 1 >= rounds_.now_round());
   }
   return checkpoint;
 }

@@ -200,7 +200,13 @@ void World::PlanRounds(TimePoint begin, TimePoint end) {
   const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
     return entry.kind == AdversaryKind::kFalseState;
   });
-  learning_->Open(round_at(begin) + 1, round_at(end) + (lies ? kCalmRoundsAfterLies : kCalmRounds));
+  const uint64_t calm = lies ? kCalmRoundsAfterLies : kCalmRounds;
+  // What nodes gave to rounds to which clocks leapt counts once these have come, and they give
+  // nothing else to them.
+  const auto leapt = picked_faults_.contains(Fault::kClockLeap)
+                         ? static_cast<uint64_t>(kMaxLeapMillis / plan_->round_ms)
+                         : 0;
+  learning_->Open(round_at(begin) + 1, round_at(end) + calm + leapt);
 }
 
 void World::RunUntil(TimePoint end) {
