@@ -225,10 +225,22 @@ absl::StatusOr<privacy::dp::SnrParameters> SnrQuestion(const LearnerPlan& plan,
   return question;
 }
 
+// Returns an epsilon with the two decimals that messages print, never less than it is.
+double RoundedUp(double epsilon) {
+  return std::ceil(epsilon * 100) / 100;
+}
+
 // Says which epsilon a unit must be allowed for samples of `rate`.
 std::string EpsilonText(const LearnerPlan& plan, const RoundSampling& sampling, double rate) {
   if (rate > 1) {
     return "At this noise no epsilon suffices";
+  }
+  const double batch = rate * static_cast<double>(sampling.units);
+  if (batch > sampling.max_batch) {
+    return fmt::format(
+        "A sample of {:.0f} would suffice, but this machine is in time for {:.0f}: set longer "
+        "federation.round_seconds on all nodes",
+        std::ceil(batch), sampling.max_batch);
   }
   const absl::StatusOr<double> rho = RhoOfRound(plan, sampling.masked);
   const absl::StatusOr<RdpCurve> curve =
@@ -238,12 +250,12 @@ std::string EpsilonText(const LearnerPlan& plan, const RoundSampling& sampling, 
           ? EpsilonOfRounds(*curve,
                             {.unit = plan.unit, .delta = sampling.delta, .rounds = sampling.rounds})
           : curve.status();
-  return epsilon.ok() ? fmt::format(
-                            "Epsilon {:.3g} suffices, which hides a {} in {} rounds that sample "
-                            "{:.3g} of them",
-                            *epsilon, privacy::UnitName(plan.unit), sampling.rounds,
-                            rate * static_cast<double>(sampling.units))
-                      : fmt::format("An epsilon is not known ({})", MessageOf(epsilon.status()));
+  return epsilon.ok()
+             ? fmt::format(
+                   "Epsilon {:.2f} suffices, which hides a {} in {} rounds that sample "
+                   "{:.3g} of them",
+                   RoundedUp(*epsilon), privacy::UnitName(plan.unit), sampling.rounds, batch)
+             : fmt::format("An epsilon is not known ({})", MessageOf(epsilon.status()));
 }
 
 }  // namespace
@@ -318,9 +330,10 @@ absl::StatusOr<double> SamplingRateWithin(double rho, const privacy::UnitBudget&
     ASSIGN_OR_RETURN(const double epsilon, EpsilonOfRounds(least, budget));
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "no sampling rate keeps {} rounds of rho {:.3g} within epsilon {:.3f} of a {}; "
-                 "{:.3f} is the least that any sample needs: allow more, or fewer rounds, or set "
+                 "{:.2f} is the least that any sample needs: allow more, or fewer rounds, or set "
                  "more privacy.noise on all nodes",
-                 budget.rounds, rho, budget.epsilon, privacy::UnitName(budget.unit), epsilon);
+                 budget.rounds, rho, budget.epsilon, privacy::UnitName(budget.unit),
+                 RoundedUp(epsilon));
   }
   while (high > low * (1 + kRateTolerance)) {
     const double middle = std::sqrt(low * high);

@@ -94,17 +94,19 @@ absl::StatusOr<double> RhoOfRound(const LearnerPlan& plan, bool masked);
 // How a node takes part in rounds of a plan of gradients.
 struct RoundSampling {
   bool masked = false;
-  size_t nodes = 1;      // that take part, this one included
-  size_t units = 0;      // of this node, as PublicUnits returns them
-  double rate = 1;       // of its sample
-  uint32_t rounds = 20;  // in which a unit takes part
-  double delta = 1e-6;   // of its epsilon after them
-  double signal = 0.09;  // as in PrivacyRequest
+  size_t nodes = 1;        // that take part, this one included
+  size_t units = 0;        // of this node, as PublicUnits returns them
+  double rate = 1;         // of its sample
+  double max_batch = 1e9;  // units of a sample that this machine can compute in a round
+  uint32_t rounds = 20;    // in which a unit takes part
+  double delta = 1e-6;     // of its epsilon after them
+  double signal = 0.09;    // as in PrivacyRequest
 };
 // Returns the predicted ratio of signal and noise over all rounds of a unit, if all nodes are like
 // this one (privacy/dp/snr.h). Fails as dp::PredictSnr and dp::SplitNoise do.
 absl::StatusOr<double> PredictSnr(const LearnerPlan& plan, const RoundSampling& sampling);
-// Returns SIGNAL_TOO_WEAK, with the figures, the epsilon that suffices and other ways out, if that
+// Returns SIGNAL_TOO_WEAK, with the figures, the epsilon that suffices or what else limits the
+// sample, and other ways out, if that
 // is below `min_snr`; and the errors of PredictSnr.
 absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& sampling, double min_snr);
 
