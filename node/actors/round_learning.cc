@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -181,9 +182,12 @@ void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_m
 
 void RoundLearning::FollowClock() {
   const uint64_t before = rounds_->now_round();
-  rounds_->OnTime(options_.clock->WallMillis());
+  const federation::Instant now = Now();
+  rounds_->OnTime(now.wall_ms);
   const uint64_t round = rounds_->now_round();
-  if (round > before + 1) {
+  const federation::Instant last = std::exchange(last_tick_, now).value_or(now);
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now.now - last.now);
+  if (now.wall_ms - last.wall_ms - passed.count() > learner_.plan->round_ms) {
     tried_ = round;  // nothing is charged for a round to which a wrong clock may have leapt
   }
   if (round >= before) {

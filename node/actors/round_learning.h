@@ -135,6 +135,7 @@ class RoundLearning {
   bool contributed_ = false;
   bool gave_verdict_ = false;
   uint64_t sharing_changes_ = 0;
+  std::optional<federation::Instant> last_tick_;
   uint64_t tried_ = 0;  // the last round to which a contribution was tried
   uint64_t last_round_ = 0;
   uint32_t last_lessons_ = 0;

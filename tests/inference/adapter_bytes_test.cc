@@ -100,7 +100,7 @@ RC_GTEST_PROP(AdapterBytesTest, ResealedDamageNeverCrashesAndNeverGivesWrongShap
 
 // Offset of the first target's rank in the encoding of ExampleAdapter().
 size_t RankOffset() {
-  return 4 + 4 + 32 + 4 + 2 + std::strlen("night shift") + 4 + 2 +
+  return 4 + 4 + 32 + 4 + 2 + std::strlen("night shift") + 1 + 32 + 4 + 2 +
          std::strlen("blk.0.attn_q.weight");
 }
 
