@@ -199,9 +199,7 @@ void RoundLearning::FollowClock() {
   LogWarning(
       "the clock was set back from round {} to round {}, so this node continues there{}; keep the "
       "clocks of all nodes set, for instance by NTP",
-      before, round,
-      rounds_->is_new() ? " and takes the state of the rounds from its peers if they have one"
-                        : "");
+      before, round, rounds_->is_new() ? " with the state of its peers, if they have one" : "");
 }
 
 void RoundLearning::OfferCheckpoint(federation::GossipCore& core, Context& context) {
