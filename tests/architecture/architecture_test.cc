@@ -200,6 +200,10 @@ TEST(RuleFolderGraph, DetectsWhatIsMissingAndWhatIsGone) {
                         page}),
       ElementsAre("docs/architecture.md lacks base/b: base/a",
                   "docs/architecture.md has base/a: base/b, which no source includes"));
+  EXPECT_THAT(CheckFolderGraph({{"base/d/x.h", ""}, page}),
+              Contains("docs/architecture.md lacks the folder base/d"));
+  EXPECT_THAT(CheckFolderGraph({{"base/a/x.h", ""}, page}),
+              Contains("docs/architecture.md has the folder base/b, which is gone"));
   EXPECT_EQ(CheckFolderGraph({}).size(), 1u);
 }
 
