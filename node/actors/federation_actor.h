@@ -12,8 +12,6 @@
 #include "absl/status/statusor.h"
 #include "base/executor.h"
 #include "federation/core/gossip_core.h"
-#include "federation/learner/cluster_rounds.h"
-#include "federation/learner/contribution.h"
 #include "federation/learner/plan.h"
 #include "federation/limits.h"
 #include "inference/adapter/core_shape.h"
@@ -28,6 +26,7 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/node_rounds.h"
 #include "node/sharing/pattern_trial.h"
 #include "node/sharing/trial_counters.h"
 #include "node/sharing/trust_records.h"
@@ -40,13 +39,6 @@
 
 namespace ruvd::actors {
 
-// Changes a contribution of this node before it is signed and offered; the privacy of what it
-// returns is its own affair. Experiments with members that lie have one. `rounds` are those that
-// the node knows. The contribution that it returns must pass CheckContribution. It is called by the
-// actor, so one call at a time.
-using ContributionEdit = std::function<federation::Contribution(
-    const federation::Contribution& own, const federation::ClusterRounds& rounds)>;
-
 // What the rounds of the cluster need besides the contributor. All but `plan` and `frame` is
 // borrowed.
 struct RoundLearningOptions {
@@ -57,7 +49,7 @@ struct RoundLearningOptions {
   // Likewise; needed only if the plan counts quality
   const sharing::ContributionJudge* judge = nullptr;
   serving::AdapterCatalog* catalog = nullptr;  // serves the global adapter
-  ContributionEdit edit;                       // null: contributions are what was made
+  sharing::ContributionEdit edit;              // null: contributions are what was made
 };
 
 struct FederationActorOptions {

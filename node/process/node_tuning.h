@@ -33,7 +33,7 @@ struct NodeTuning {
   // Share of the requests that the router serves at random.
   double router_exploration = serving::RequestRouterOptions().exploration;
   // Honest nodes have none.
-  actors::ContributionEdit edit_contribution;
+  sharing::ContributionEdit edit_contribution;
 };
 
 }  // namespace ruvd::node

@@ -60,13 +60,6 @@ absl::Status NotAlone() {
                "node; make a sum of this node's lessons for a share");
 }
 
-absl::Status ChargedBefore(uint64_t round) {
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kPrivacyBudgetSpent,
-               "this node was charged for round {} already, and its sample is released only once; "
-               "it takes part in the next round",
-               round);
-}
-
 absl::Status Displaced() {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
@@ -134,7 +127,7 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
   ASSIGN_OR_RETURN(const double largest, LargestRate(plan, request.tier));
   Sampling sampling;
   ASSIGN_OR_RETURN(sampling.oldest_joined, OldestEligible(request, largest));
-  const uint64_t now = SecondOf(plan, request.round);
+  const uint64_t now = LedgerRoundOf(plan, request.round);
   const bool displaces = lessons.displaces_from_ms &&
                          JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
   UnitCollector collector(lessons, plan.unit);
@@ -201,20 +194,8 @@ LocalContributor::Sampling LocalContributor::PlanOpen(const ContributionRequest&
   return sampling;
 }
 
-absl::Status LocalContributor::CheckNotCharged(const learning::LearningServices& services,
-                                               const ContributionRequest& request) const {
-  const uint64_t newest = options_.ledger->counter().Of(request.plan->unit).newest_round;
-  const int64_t now = services.clock->WallMillis() / kMillisPerSecond;
-  if (std::cmp_greater(newest, now)) {
-    return Error(
-        absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-        "the privacy ledger has a charge for a round that begins {} s from now, and rounds "
-        "are charged in their order; nothing with noise is offered until then: correct the "
-        "clock if it is wrong",
-        newest - static_cast<uint64_t>(now));
-  }
-  return newest >= SecondOf(*request.plan, request.round) ? ChargedBefore(request.round)
-                                                          : absl::OkStatus();
+uint64_t LocalContributor::NewestCharged(const LearnerPlan& plan) const {
+  return options_.ledger->counter().Of(plan.unit).newest_round;
 }
 
 absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningServices& services,
@@ -225,7 +206,8 @@ absl::StatusOr<LessonSampling> LocalContributor::Plan(const learning::LearningSe
   }
   RETURN_IF_ERROR(RequireLearning(services));
   if (request.tier != ConsentTier::kPublic) {
-    RETURN_IF_ERROR(CheckNotCharged(services, request));
+    RETURN_IF_ERROR(CheckNotCharged(*request.plan, request.round, NewestCharged(*request.plan),
+                                    services.clock->WallMillis()));
   }
   ASSIGN_OR_RETURN(const ShareableLessons lessons,
                    GatherShareableLessons(services, request.tier, options_.min_rating,
@@ -330,14 +312,7 @@ absl::StatusOr<privacy::UnitReleaseTerms> LocalContributor::TermsOf(
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
                    privacy::BudgetOf(options_.budgets, plan.unit));
-  return privacy::UnitReleaseTerms{.scope = options_.scope,
-                                   .unit = plan.unit,
-                                   .grid = plan.grid,
-                                   .sampling_rate = sampling.rate,
-                                   .delta = budget.delta,
-                                   .round = SecondOf(plan, request.round),
-                                   .oldest_joined = sampling.oldest_joined,
-                                   .subject = fmt::format("round {}", request.round)};
+  return TermsOfRound(plan, request.round, sampling, budget, options_.scope);
 }
 
 absl::StatusOr<privacy::PreparedUnits> LocalContributor::Noise(

@@ -19,6 +19,7 @@
 #include "inference/adapter/frame_set.h"
 #include "inference/train/limits.h"
 #include "node/learning/learning_services.h"
+#include "node/sharing/round_release.h"
 #include "node/sharing/shareable_lessons.h"
 #include "privacy/consent/consent.h"
 #include "privacy/consent/site_policy.h"
@@ -70,30 +71,6 @@ struct ContributionRequest {
   size_t max_batch = 0;  // lowers LocalContributorOptions::max_batch; 0: it does not
 };
 
-// The lessons of a contribution, and how they are sampled.
-struct LessonSampling {
-  std::vector<std::string> names;
-  federation::LessonUnits units;                   // places in `names`
-  std::vector<privacy::Contributor> contributors;  // whose lessons these are, each once
-  double rate = 1;
-  uint64_t oldest_joined = 0;
-};
-
-// The sum of this node's sampled gradients in a round, without noise: only
-// LocalContributor::ReleaseShare may use it, once.
-struct PreparedSum {
-  uint64_t round = 0;
-  privacy::UnitSum sum;
-  LessonSampling sampling;
-};
-
-// This node's paid input to a masked sum.
-struct ReleasedShare {
-  privacy::masking::MaskInput input;  // its reservation is for NoteSent
-  size_t lessons = 0;                 // that could be in it
-  double epsilon = 0;                 // of this charge alone
-};
-
 // A contribution that may be offered to peers, and what only this node may know about it.
 struct LocalContribution {
   federation::Contribution contribution;
@@ -121,9 +98,7 @@ struct LocalContribution {
 // lesson. Where the operator changes the unit, what was spent under the former one counts
 // (storage/ledger/ledger_accounts.h).
 //
-// The ledger numbers rounds by the second of Unix time in which they begin, so that their order
-// stays right if the length of rounds is changed. A round that was charged is never charged again:
-// after a restart the node waits for the next one.
+// A round that was charged is never charged again: after a restart the node waits for the next one.
 //
 // Its functions change nothing but the ledger, so it is as thread-safe as what it is given; Make,
 // MakeSum and CheckLessons belong on the learning thread.
@@ -194,8 +169,6 @@ class LocalContributor {
  private:
   using Sampling = LessonSampling;
 
-  // Returns the number of a round in the ledger.
-  static uint64_t SecondOf(const federation::LearnerPlan& plan, uint64_t round);
   void WriteSpent(privacy::PrivacyUnit unit, admin::v1::ReleaseStatus* view) const;
   absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
@@ -211,10 +184,8 @@ class LocalContributor {
   // Returns the most units that are expected in a sample.
   double MaxBatch(const ContributionRequest& request) const;
   Sampling PlanOpen(const ContributionRequest& request, const ShareableLessons& lessons) const;
-  // Returns PRIVACY_BUDGET_SPENT if the round was charged, and INVALID_ARGUMENT if the clock went
-  // back behind a charge.
-  absl::Status CheckNotCharged(const learning::LearningServices& services,
-                               const ContributionRequest& request) const;
+  // Returns the ledger's newest round of the plan's unit.
+  uint64_t NewestCharged(const federation::LearnerPlan& plan) const;
   absl::StatusOr<Sampling> PlanMasked(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
   absl::StatusOr<privacy::UnitSum> SumOf(const learning::LearningServices& services,

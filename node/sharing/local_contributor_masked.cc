@@ -65,25 +65,18 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
       .plan = &plan, .round = sum.round, .tier = ConsentTier::kMasked};
   RETURN_IF_ERROR(Check(plan, request.tier));
   RETURN_IF_ERROR(RequireLearning(services));
-  RETURN_IF_ERROR(CheckNotCharged(services, request));
   RETURN_IF_ERROR(CheckUnchanged(services, request, sum.sampling));
   ASSIGN_OR_RETURN(const privacy::UnitReleaseTerms terms, TermsOf(request, sum.sampling));
   const int64_t now_ms = services.clock->WallMillis();
   const privacy::ConsentRegister consents =
       services.consents->ForRelease(ConsentTier::kMasked, now_ms);
-  ASSIGN_OR_RETURN(
-      privacy::PreparedUnitShare paid,
-      PrepareUnitShare(terms,
-                       {.policy = options_.policy,
-                        .consents = consents,
-                        .node_tier = request.tier,
-                        .ledger = *options_.ledger,
-                        .random = options_.random,
-                        .now_ms = now_ms},
-                       sum.sum, sum.sampling.contributors, federation::LayoutOfSums(plan), clique));
-  return ReleasedShare{.input = std::move(paid.input),
-                       .lessons = sum.sampling.names.size(),
-                       .epsilon = paid.charge.epsilon};
+  return PayForShare(plan, sum, clique, terms, NewestCharged(plan),
+                     {.policy = options_.policy,
+                      .consents = consents,
+                      .node_tier = request.tier,
+                      .ledger = *options_.ledger,
+                      .random = options_.random,
+                      .now_ms = now_ms});
 }
 
 uint64_t LocalContributor::last_reservation() const {

@@ -53,11 +53,6 @@ absl::StatusOr<double> RhoOf(const LearnerPlan& plan, ConsentTier tier) {
 
 }  // namespace
 
-uint64_t LocalContributor::SecondOf(const LearnerPlan& plan, uint64_t round) {
-  constexpr uint64_t kMillisPerSecond = 1000;
-  return round * static_cast<uint64_t>(plan.round_ms) / kMillisPerSecond;
-}
-
 absl::Status LocalContributor::Check(const LearnerPlan& plan, ConsentTier tier) const {
   if (tier == ConsentTier::kPrivate) {
     return absl::OkStatus();
@@ -103,7 +98,7 @@ absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequ
   const LearnerPlan& plan = *request.plan;
   ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
   ASSIGN_OR_RETURN(const privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
-  return options_.ledger->OldestEligible(plan.unit, SecondOf(plan, request.round), cost);
+  return options_.ledger->OldestEligible(plan.unit, LedgerRoundOf(plan, request.round), cost);
 }
 
 absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,

@@ -46,8 +46,10 @@ void Measures::Merge(const Measures& other) {
   payload_bytes_received += other.payload_bytes_received;
   accepted_byzantine += other.accepted_byzantine;
   withdrawn += other.withdrawn;
+  withdrawn_lessons += other.withdrawn_lessons;
   states_settled += other.states_settled;
   states_taken += other.states_taken;
+  noised += other.noised;
   masked_shares += other.masked_shares;
   masked_sums += other.masked_sums;
   false_suspicions += other.false_suspicions;
@@ -128,12 +130,27 @@ void Audit::Released(size_t node, const Digest& id, bool charged) {
   }
 }
 
-void Audit::ReleasedShare(size_t node, uint64_t round, const Digest& id, bool charged) {
+void Audit::ReleasedInRound(size_t node, uint64_t round, const Digest& id, bool charged) {
   Released(node, id, charged);
-  ++measures_.masked_shares;
   if (std::exchange(nodes_[node].shared_in, round) >= round) {
-    Violate("second_share", fmt::format("{}: {} is another share of round {} or of an earlier one",
-                                        Where(node), Short(id), round));
+    Violate("second_release",
+            fmt::format("{}: {} is another release of round {} or of an earlier one", Where(node),
+                        Short(id), round));
+  }
+}
+
+void Audit::LessonWithdrawn(size_t node, const std::string& lesson) {
+  nodes_[node].withdrawn_lessons.insert(lesson);
+  ++measures_.withdrawn_lessons;
+}
+
+void Audit::MadeFrom(size_t node, const Digest& id, const std::vector<std::string>& lessons) {
+  for (const std::string& lesson : lessons) {
+    if (nodes_[node].withdrawn_lessons.contains(lesson)) {
+      Violate("withdrawn_lesson_trained", fmt::format("{}: {} is made from {}, which was withdrawn",
+                                                      Where(node), Short(id), lesson));
+      return;
+    }
   }
 }
 

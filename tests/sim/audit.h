@@ -39,6 +39,8 @@ struct Measures {
   uint64_t withdrawn = 0;               // items that their honest origin took back
   uint64_t states_settled = 0;          // rounds or more that a node folded into its state
   uint64_t states_taken = 0;            // states of others that a node took
+  uint64_t withdrawn_lessons = 0;       // that honest nodes forgot
+  uint64_t noised = 0;                  // contributions with noise that honest nodes gave
   uint64_t masked_shares = 0;           // that honest nodes gave
   uint64_t masked_sums = 0;             // different ones that any node found
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
@@ -84,8 +86,13 @@ class Audit {
   void Replaced(size_t node, const Digest& id);
   // The node lets a contribution leave. `charged`: its disk has the charge, whatever happens.
   void Released(size_t node, const Digest& id, bool charged);
-  // The node lets its share of a masked sum leave. Each one needs a round and a charge of its own.
-  void ReleasedShare(size_t node, uint64_t round, const Digest& id, bool charged);
+  // The node lets its share of a masked sum, or a contribution with noise, leave. Each one needs a
+  // round and a charge of its own.
+  void ReleasedInRound(size_t node, uint64_t round, const Digest& id, bool charged);
+  // The node forgot a lesson, and what it lets leave from now on is not made from it.
+  void LessonWithdrawn(size_t node, const std::string& lesson);
+  // The node lets something leave that was made from these lessons.
+  void MadeFrom(size_t node, const Digest& id, const std::vector<std::string>& lessons);
   void Accepted(size_t node, const federation::Item& item, bool own);
   void MemberSeen(size_t node, const federation::Member& member);
   void Refused(size_t node, federation::LinkId link, const absl::Status& status);
@@ -124,7 +131,8 @@ class Audit {
     uint64_t spent = 0;
     size_t releases = 0;
     bool uncharged = false;  // one is known that left without a charge
-    uint64_t shared_in = 0;  // the newest round to whose masked sums it gave a share
+    uint64_t shared_in = 0;  // the newest round to which it gave something with noise
+    std::set<std::string> withdrawn_lessons;
   };
   struct SignedItem {
     size_t origin = 0;

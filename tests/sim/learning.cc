@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "federation/daf/robust_rules.h"
+#include "federation/learner/privacy_plan.h"
 #include "tests/sim/identities.h"
 
 namespace ruvd::test {
@@ -27,6 +28,14 @@ constexpr int64_t kMaskedRoundMillis = 12'000;
 constexpr uint32_t kWindow = 3;
 // Liars ask for no older round.
 constexpr size_t kRememberedRounds = 16;
+
+privacy::dp::RdpCurve CurveOf(const federation::LearnerPlan& plan, bool masked) {
+  const auto rho = federation::RhoOfRound(plan, masked);
+  RUVD_CHECK(rho.ok());
+  auto curve = privacy::dp::SampledCurve(1, *rho);
+  RUVD_CHECK(curve.ok());
+  return *curve;
+}
 
 }  // namespace
 
@@ -76,11 +85,8 @@ Learning::Learning(size_t nodes, uint64_t seed, std::shared_ptr<const federation
     own_.push_back(random_.Next());
   }
   if (plan_->kind == federation::ContributionKind::kGradient) {
-    const auto rho = privacy::LargestShareRho(federation::LayoutOfSums(*plan_));
-    RUVD_CHECK(rho.ok());
-    auto cost = privacy::dp::SampledCurve(1, *rho);
-    RUVD_CHECK(cost.ok());
-    share_cost_ = *cost;
+    share_cost_ = CurveOf(*plan_, /*masked=*/true);
+    cost_ = CurveOf(*plan_, /*masked=*/false);
   }
 }
 

@@ -27,7 +27,8 @@ namespace ruvd::test {
 // What nodes of a world learn together, small enough for thousands of them: node i wants values w_i
 // = w + h_i (all share w, h_i is its own text's part), and in a round it trains half of the way
 // from the state before the round to w_i, with noise. In a world with masked sums some nodes add
-// this up under masks, and the others contribute it openly. Not thread-safe.
+// this up under masks, and the others contribute it with noise of their own or openly. Not
+// thread-safe.
 class Learning {
  public:
   static constexpr size_t kValues = 64;
@@ -63,8 +64,9 @@ class Learning {
   bool IsOpen(uint64_t round) const { return round >= first_ && round <= last_; }
   // Returns what an honest node adds to a masked sum in place of a contribution, without noise.
   privacy::UnitSum TrainSum(size_t node, uint64_t round, const federation::GlobalState& base);
-  // Returns what a share of a masked sum costs a lesson at most.
-  const privacy::dp::RdpCurve& share_cost() const { return share_cost_; }
+  // Returns what a release with noise costs a lesson at most: a share of a masked sum, or a
+  // contribution with whole noise.
+  const privacy::dp::RdpCurve& CostOf(bool masked) const { return masked ? share_cost_ : cost_; }
   // Returns what a Byzantine node sends that knows all honest contributions of the round. It is one
   // for each attack, so that attackers of one kind agree.
   federation::Contribution Lie(bench::UpdateAttack attack, uint64_t round,
@@ -89,6 +91,7 @@ class Learning {
   uint64_t first_ = 1;
   uint64_t last_ = 0;
   privacy::dp::RdpCurve share_cost_;
+  privacy::dp::RdpCurve cost_;
   std::vector<float> shared_;
   std::vector<uint64_t> own_;                                   // seeds of h_i
   std::map<uint64_t, std::vector<std::vector<float>>> honest_;  // of the last rounds

@@ -45,6 +45,10 @@ void SimDisk::PutRounds(std::string saved) {
   unsynced_.emplace_back(RoundsRecord{std::move(saved)});
 }
 
+void SimDisk::WithdrawLesson(uint64_t lesson) {
+  unsynced_.emplace_back(LessonRecord{lesson});
+}
+
 void SimDisk::Write(Record record) {
   if (auto* put = std::get_if<PutItemRecord>(&record)) {
     state_.items[put->id] = std::move(put->item);
@@ -62,8 +66,10 @@ void SimDisk::Write(Record record) {
     state_.revocations = *std::move(list);
   } else if (auto* evidence = std::get_if<EvidenceRecord>(&record)) {
     state_.evidence = std::move(evidence->proofs);
+  } else if (auto* rounds = std::get_if<RoundsRecord>(&record)) {
+    state_.rounds = std::move(rounds->saved);
   } else {
-    state_.rounds = std::move(std::get<RoundsRecord>(record).saved);
+    state_.withdrawn_lessons.insert(std::get<LessonRecord>(record).withdrawn);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,7 @@ class SimDisk {
     privacy::RevocationList revocations;
     std::vector<std::string> evidence;
     std::string rounds;  // ClusterRounds::TakeSavedState
+    std::set<uint64_t> withdrawn_lessons;
   };
 
   void PutItem(const federation::Item& item);
@@ -53,6 +55,7 @@ class SimDisk {
   void PutRevocations(const privacy::RevocationList& list);
   void PutEvidence(std::vector<std::string> proofs);
   void PutRounds(std::string saved);
+  void WithdrawLesson(uint64_t lesson);
 
   bool dirty() const { return !unsynced_.empty(); }
   void Sync();
@@ -83,9 +86,12 @@ class SimDisk {
   struct RoundsRecord {
     std::string saved;
   };
+  struct LessonRecord {
+    uint64_t withdrawn = 0;
+  };
   using Record = std::variant<PutItemRecord, DeleteItemRecord, BootRecord, privacy::ConsentRecord,
                               privacy::LedgerEntry, privacy::Withdrawal, privacy::RevocationList,
-                              EvidenceRecord, RoundsRecord>;
+                              EvidenceRecord, RoundsRecord, LessonRecord>;
   // Carries out one record.
   void Write(Record record);
   void Replay(size_t count);

@@ -14,7 +14,7 @@
 namespace ruvd::test {
 
 SimLedger::SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool syncs)
-    : disk_(&disk), lessons_(budget), syncs_(syncs) {
+    : disk_(&disk), budget_(budget), lessons_(budget), syncs_(syncs) {
   for (const privacy::LedgerEntry& entry : disk_->Read().ledger) {
     whole_ = whole_ && entry.sequence == next_sequence_;
     next_sequence_ = entry.sequence + 1;
@@ -94,8 +94,8 @@ std::string SubjectOf(std::string_view payload) {
   return std::string(AsText(Sha256(payload)));
 }
 
-std::string SubjectOfShare(uint64_t round) {
-  return fmt::format("share of round {}", round);
+std::string SubjectOfRound(uint64_t round) {
+  return fmt::format("round {}", round);
 }
 
 bool IsCharged(const SimDisk& disk, std::string_view subject) {

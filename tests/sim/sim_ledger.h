@@ -40,6 +40,7 @@ class SimLedger final : public privacy::ReleaseLedger {
   uint64_t OldestEligible(uint64_t round, const privacy::dp::RdpCurve& cost) const {
     return lessons_.OldestEligible(round, cost);
   }
+  const privacy::UnitBudget& budget() const { return budget_; }
   // Returns the number of the newest entry; 0: there is no entry.
   uint64_t newest() const { return next_sequence_ - 1; }
   // Returns the newest round that was charged; 0: none was.
@@ -59,6 +60,7 @@ class SimLedger final : public privacy::ReleaseLedger {
   void Write(const privacy::LedgerEntry& entry);
 
   SimDisk* disk_;
+  privacy::UnitBudget budget_;
   privacy::CohortLedger lessons_;
   bool syncs_;
   bool defers_ = false;
@@ -72,8 +74,8 @@ class SimLedger final : public privacy::ReleaseLedger {
 
 // Returns the name of a released payload in the ledger.
 std::string SubjectOf(std::string_view payload);
-// Returns the name of a node's share in the masked sums of a round.
-std::string SubjectOfShare(uint64_t round);
+// Returns the name of a node's release with noise in a round (sharing::TermsOfRound).
+std::string SubjectOfRound(uint64_t round);
 // Returns whether what has this name in the ledger is charged and spent on a disk, whatever happens
 // to the disk.
 bool IsCharged(const SimDisk& disk, std::string_view subject);

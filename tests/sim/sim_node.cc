@@ -90,11 +90,7 @@ void SimNode::Start() {
   RUVD_CHECK(core.ok());
   core_ = *std::move(core);
   if (rounds_check_) {
-    rounds_.emplace(setup_.learning->model(), *rounds_check_, identity().key.id(),
-                    disk_.Read().rounds, now().wall_ms);
-    if (setup_.plan->kind == federation::ContributionKind::kGradient) {
-      rounds_->AddMasked(MaskedOptions());
-    }
+    rounds_.emplace(*rounds_check_, RoundsOptions(), disk_.Read().rounds, now());
   }
   RestoreTrust();
   auto consented = core_->SetConsent(consent_, now());
@@ -152,10 +148,9 @@ void SimNode::EndProcess() {
   earlier_payload_bytes_ += core_->counters().payload_bytes_received;
   core_.reset();
   rounds_.reset();
-  training_ = false;
+  made_from_.clear();
   put_in_.reset();
   false_share_.reset();
-  sent_ = 0;
   doomed_ = false;
   ledger_.reset();
   paused_ = false;
@@ -356,7 +351,7 @@ void SimNode::Keep(const federation::Item& item, bool own) {
   if (own) {
     audit_->Signed(setup_.number, item.id, *item.payload, item.expires_ms);
     if (item.kind == federation::ItemKind::kContribution && !adversary_) {
-      audit_->Released(setup_.number, item.id, IsCharged(disk_, SubjectOf(*item.payload)));
+      NoteContribution(item);
     } else if (item.kind == federation::ItemKind::kMaskShare) {
       NoteShare(item);
     }
@@ -379,7 +374,7 @@ void SimNode::Drop(const federation::ItemDropped& dropped) {
   disk_.DeleteItem(dropped.id);
   Hold(dropped.id, false);
   if (rounds_) {
-    rounds_->OnDropped(dropped.id);
+    rounds_->OnDropped(dropped);
   }
   if (dropped.kind == federation::ItemKind::kCheckpoint ||
       dropped.kind == federation::ItemKind::kWithdrawal) {

@@ -15,8 +15,11 @@
 #include "base/random.h"
 #include "federation/core/gossip_core.h"
 #include "federation/membership/record_set.h"
-#include "node/sharing/masked_contributions.h"
+#include "node/sharing/node_rounds.h"
+#include "node/sharing/round_release.h"
 #include "privacy/consent/consent.h"
+#include "privacy/ledger/release_ledger.h"
+#include "privacy/release/release_guards.h"
 #include "tests/sim/adversary.h"
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
@@ -43,21 +46,23 @@ struct NodeSetup {
   Learning* learning = nullptr;
   // What it sends as contributions if it lies in them.
   std::optional<bench::UpdateAttack> attack;
-  // What its operator chose: kPublic, or kMasked for masked sums in place of contributions.
+  // What its operator chose: kPublic, kDp for contributions with noise, or kMasked for masked sums
+  // in place of contributions.
   privacy::ConsentTier tier = privacy::ConsentTier::kPublic;
   // Defects
   bool syncs_items = true;        // false: acknowledges items that a power cut may take
   bool syncs_ledger = true;       // false: forgets what was spent
   bool charges_first = true;      // false: charges a contribution when it has left
-  bool charges_shares = true;     // false: charges a share of a masked sum when it has left
+  bool charges_shares = true;     // false: charges a release with noise when it has left
   bool says_input = true;         // false: puts something else into a share than it says
   bool saves_last_round = true;   // false: its saved state says that the last round is missing
   bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
+  bool forgets_lessons = true;    // false: trains lessons that were withdrawn
   // The pool of the world: each record is verified and kept once.
   std::shared_ptr<federation::RecordPool> record_pool;
 };
 
-// The owner of one GossipCore and of its ClusterRounds: it carries out the core's actions over the
+// The owner of one GossipCore and of its NodeRounds: it carries out their actions over the
 // simulated network and disk, as the node's federation actor does over the real ones. Own items are
 // synced before they are acknowledged and sent, other nodes' items and the state of the rounds half
 // a second later, and the ledger before every step. A process can be killed between any two
@@ -97,6 +102,8 @@ class SimNode final : public NetworkEndpoint {
   // all of them by the tier `private` for some seconds. Returns NOT_FOUND if it has no
   // contribution.
   absl::Status WithdrawContribution();
+  // Forgets one of its lessons for good; another one has come in its place.
+  absl::Status WithdrawLesson();
   absl::Status SetRevocations(const privacy::RevocationList& list);
 
   // ---- NetworkEndpoint
@@ -111,6 +118,8 @@ class SimNode final : public NetworkEndpoint {
   bool byzantine() const { return adversary_ != nullptr; }
   // Whether it takes part in masked sums, except while its operator left them.
   bool masked() const { return setup_.tier == privacy::ConsentTier::kMasked; }
+  // Whether what it gives to rounds has noise and is charged.
+  bool noised() const { return masked() || setup_.tier == privacy::ConsentTier::kDp; }
   const federation::GossipCore& core() const { return *core_; }
   // Null while the process does not run or the node runs no rounds.
   SimRounds* rounds() { return rounds_ ? &*rounds_ : nullptr; }
@@ -151,15 +160,29 @@ class SimNode final : public NetworkEndpoint {
   // What the node keeps from before the restart.
   void RestoreTrust();
   void RestoreItems();
+  // ---- Rounds
+  sharing::NodeRoundsOptions RoundsOptions();
   void TickRounds();
-  void OfferCheckpoint(federation::ClusterRounds::Checkpoint checkpoint);
+  // Performs what the rounds want and begins their work.
+  void Follow(sharing::RoundsOutput output);
   void SaveRounds(std::string saved);
-  void BeginContribution(uint64_t round);
-  void EndContribution(uint64_t round, const federation::GlobalState& base);
+  void Begin(const sharing::ContributionWork& work);
+  void Begin(const sharing::SumWork& work);
+  void Begin(const sharing::VerdictWork& work);
+  void Begin(const sharing::JudgementWork& work);
+  void EndContribution(const sharing::ContributionWork& work,
+                       const std::vector<std::string>& lessons);
+  absl::StatusOr<std::optional<sharing::LocalContribution>> MakeContribution(
+      const sharing::ContributionWork& work, const std::vector<std::string>& lessons);
+  absl::StatusOr<sharing::LocalContribution> MakeNoised(const sharing::ContributionWork& work,
+                                                        const std::vector<std::string>& lessons);
+  // Returns the names of the lessons that the node has.
+  std::vector<std::string> Lessons();
+  sharing::LessonSampling SamplingOf(uint64_t round, std::vector<std::string> lessons) const;
+  privacy::ReleaseGuards Guards(privacy::ReleaseLedger& ledger);
   absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
   absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
   // ---- Masked sums
-  sharing::MaskedContributionsOptions MaskedOptions();
   absl::StatusOr<sharing::ReleasedShare> ReleaseShare(const sharing::PreparedSum& sum,
                                                       const privacy::masking::Clique& clique);
   absl::StatusOr<sharing::ReleasedShare> LieInShare(const sharing::PreparedSum& sum,
@@ -167,11 +190,9 @@ class SimNode final : public NetworkEndpoint {
   void OfferFalseShare();
   // Counts a step of a release. Returns whether the process dies at it.
   bool DiesInRelease();
-  void TickMasked();
+  void DieInThisRelease();
   void NoteShare(const federation::Item& item);
-  // Begins what masked sums need of the learner; false if they need nothing.
-  bool BeginSum();
-  void EndSum(uint64_t round, const federation::GlobalState& base, Duration took);
+  void EndSum(const sharing::SumWork& work, std::vector<std::string> lessons, Duration took);
   void SetTier(privacy::ConsentTier tier);
   void LeaveMasked();
   void ReturnToMasked();
@@ -179,6 +200,7 @@ class SimNode final : public NetworkEndpoint {
   // new.
   std::optional<privacy::Withdrawal> SignWithdrawal(const federation::Actions& actions);
   void Keep(const federation::Item& item, bool own);
+  void NoteContribution(const federation::Item& item);
   void Drop(const federation::ItemDropped& dropped);
   void Hold(const Digest& id, bool held);
   void NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame);
@@ -191,6 +213,7 @@ class SimNode final : public NetworkEndpoint {
   struct PutIn {
     Digest set{};
     std::vector<int32_t> units;
+    std::vector<std::string> lessons;
   };
   // A share to be made up: for a set that the node signed, and under which name.
   struct FalseShare {
@@ -210,11 +233,10 @@ class SimNode final : public NetworkEndpoint {
   std::unique_ptr<federation::GossipCore> core_;  // null while there is no process
   std::optional<RoundsCheck> rounds_check_;       // of all processes
   std::optional<SimRounds> rounds_;               // of this process
-  bool training_ = false;
+  std::vector<std::string> made_from_;            // lessons of what is being offered
   privacy::ConsentRecord consent_;
   std::optional<PutIn> put_in_;
   std::optional<FalseShare> false_share_;
-  uint64_t sent_ = 0;  // the reservation of a share that has left
   std::optional<size_t> steps_to_live_;
   bool doomed_ = false;
   size_t deaths_in_releases_ = 0;

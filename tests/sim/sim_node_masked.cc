@@ -14,17 +14,15 @@
 #include "base/status.h"
 #include "federation/learner/contribution.h"
 #include "federation/masked/messages.h"
-#include "privacy/consent/site_policy.h"
-#include "privacy/consent/user_consent.h"
 #include "privacy/reasons.h"
-#include "privacy/release/unit_release.h"
+#include "storage/reasons.h"
 #include "tests/federation/fixture.h"
 #include "tests/sim/sim_node.h"
+#include "tests/sim/sim_release.h"
 
 namespace ruvd::test {
 namespace {
 
-constexpr double kDelta = 1e-6;
 // A node whose operator left the tier `masked` comes back to it after this time at most.
 constexpr uint64_t kMaxPrivateMillis = 8000;
 // How often an operator comes back to a process that does not run.
@@ -32,43 +30,8 @@ constexpr Duration kConsentRetry = std::chrono::seconds(1);
 // A process that died within a release runs again after this time at most.
 constexpr uint64_t kMaxDeadMillis = 10'000;
 
-const privacy::SitePolicy& Policy() {
-  static const auto* const policy = new privacy::SitePolicy([] {
-    auto parsed = privacy::SitePolicy::Parse(
-        "version = 1\n[scope.lab]\ntiers = [\"masked\"]\n"
-        "purposes = [\"training\", \"sharing\"]\n");
-    RUVD_CHECK(parsed.ok());
-    return *std::move(parsed);
-  }());
-  return *policy;
-}
-
-// All lessons of all nodes are of one user, who consented long ago and for long.
-const std::vector<privacy::Contributor>& Contributors() {
-  static const auto* const contributors =
-      new std::vector<privacy::Contributor>{{.user = "ann", .session = ""}};
-  return *contributors;
-}
-const privacy::ConsentRegister& Consents() {
-  static const auto* const consents = new privacy::ConsentRegister([] {
-    privacy::ConsentRegister made;
-    RUVD_CHECK(made.Put({.subject = {.id = "ann"},
-                         .purposes = privacy::consent_purposes::kAll,
-                         .widest = privacy::ConsentTier::kMasked,
-                         .granted_ms = kWallStart - kDayMillis,
-                         .expires_ms = kWallStart + 365 * kDayMillis})
-                   .ok());
-    return made;
-  }());
-  return *consents;
-}
-
 Duration Within(Random& random, uint64_t millis) {
   return std::chrono::milliseconds(static_cast<int64_t>(1 + random.Below(millis)));
-}
-
-privacy::ClusterId ClusterOf(const Identity& identity) {
-  return privacy::ClusterIdOf(identity.config.certificate.issuer);
 }
 
 absl::Status NothingToGive() {
@@ -76,47 +39,12 @@ absl::Status NothingToGive() {
                "no lesson may take part in this round; wait for the next one");
 }
 
-// A ledger whose process may die before and after each step.
-class MortalLedger final : public privacy::ReleaseLedger {
- public:
-  MortalLedger(privacy::ReleaseLedger& ledger, std::function<bool()> dies)
-      : ledger_(&ledger), dies_(std::move(dies)) {}
-
-  absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override {
-    if (dies_()) {
-      return Dead();
-    }
-    ASSIGN_OR_RETURN(const uint64_t reservation, ledger_->Reserve(charge));
-    return dies_() ? absl::StatusOr<uint64_t>(Dead()) : reservation;
-  }
-  absl::Status Spend(uint64_t reservation) override {
-    RETURN_IF_ERROR(ledger_->Spend(reservation));
-    return dies_() ? Dead() : absl::OkStatus();
-  }
-  absl::Status Release(uint64_t reservation) override { return ledger_->Release(reservation); }
-
- private:
-  static absl::Status Dead() { return absl::CancelledError("the process ended"); }
-
-  privacy::ReleaseLedger* ledger_;
-  std::function<bool()> dies_;
-};
+absl::Status LessonGone(const std::string& lesson) {
+  return Error(absl::StatusCode::kAborted, reasons::kChanged,
+               "{} was withdrawn meanwhile; the next round makes another sum", lesson);
+}
 
 }  // namespace
-
-sharing::MaskedContributionsOptions SimNode::MaskedOptions() {
-  return {.plan = setup_.plan,
-          .cluster = ClusterOf(identity()),
-          .self = identity().key.id(),
-          .release =
-              [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
-                return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
-                                                                : ReleaseShare(sum, clique);
-              },
-          .sent = [this](uint64_t reservation) { sent_ = reservation; },
-          .last_reservation = [this] { return ledger_->newest(); },
-          .random = EntropyOf(random_.Next())};
-}
 
 void SimNode::DieInRelease(size_t steps, bool power_cut) {
   steps_to_live_ = steps;
@@ -124,46 +52,50 @@ void SimNode::DieInRelease(size_t steps, bool power_cut) {
 }
 
 bool SimNode::DiesInRelease() {
+  audit_->LedgerCharged(setup_.number, ledger_->spent());  // what is spent stays, if it dies now
   doomed_ = doomed_ || (steps_to_live_ && (*steps_to_live_)-- == 0);
   return doomed_;
 }
 
+sharing::LessonSampling SimNode::SamplingOf(uint64_t round,
+                                            std::vector<std::string> lessons) const {
+  return {.names = std::move(lessons),
+          .units = federation::LessonUnits(setup_.plan->nominal_batch),
+          .contributors = SimContributors(),
+          .rate = 1,
+          .oldest_joined = ledger_->OldestEligible(sharing::LedgerRoundOf(*setup_.plan, round),
+                                                   setup_.learning->CostOf(masked()))};
+}
+
+privacy::ReleaseGuards SimNode::Guards(privacy::ReleaseLedger& ledger) {
+  return {.policy = SimPolicy(),
+          .consents = SimConsents(),
+          .node_tier = consent_.tier,
+          .ledger = ledger,
+          .random = EntropyOf(random_.Next()),
+          .now_ms = now().wall_ms};
+}
+
 absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
     const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
-  // As LocalContributor: a sum is for one share, also after a restart.
-  if (ledger_->newest_round() >= sum.round) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPrivacyBudgetSpent,
-                 "this node was charged for round {} already", sum.round);
+  const std::vector<std::string> lessons = Lessons();
+  for (const std::string& lesson : sum.sampling.names) {
+    if (!std::ranges::binary_search(lessons, lesson)) {
+      return LessonGone(lesson);
+    }
   }
   if (!setup_.charges_shares) {
     ledger_->Defer();
   }
-  MortalLedger ledger(*ledger_, [this] {
-    audit_->LedgerCharged(setup_.number, ledger_->spent());  // what is spent stays, if it dies now
-    return DiesInRelease();
-  });
+  MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
   ASSIGN_OR_RETURN(
-      privacy::PreparedUnitShare share,
-      PrepareUnitShare(
-          {.scope = "lab",
-           .grid = setup_.plan->grid,
-           .sampling_rate = 1,
-           .delta = kDelta,
-           .round = sum.round,
-           .oldest_joined = ledger_->OldestEligible(sum.round, setup_.learning->share_cost()),
-           .subject = SubjectOfShare(sum.round)},
-          {.policy = Policy(),
-           .consents = Consents(),
-           .node_tier = consent_.tier,
-           .ledger = ledger,
-           .random = EntropyOf(random_.Next()),
-           .now_ms = now().wall_ms},
-          sum.sum, Contributors(), federation::LayoutOfSums(*setup_.plan), clique));
-  put_in_ = {.set = clique.SetHash(), .units = share.input.units};
+      sharing::ReleasedShare share,
+      PayForShare(*setup_.plan, sum, clique,
+                  TermsOfRound(*setup_.plan, sum.round, sum.sampling, ledger_->budget(), kSimScope),
+                  ledger_->newest_round(), Guards(ledger)));
+  put_in_ = {.set = clique.SetHash(), .units = share.input.units, .lessons = sum.sampling.names};
   put_in_->units.front() += setup_.says_input ? 0 : 1;
-  return sharing::ReleasedShare{.input = std::move(share.input),
-                                .lessons = sum.sampling.names.size(),
-                                .epsilon = share.charge.epsilon};
+  return share;
 }
 
 absl::StatusOr<sharing::ReleasedShare> SimNode::LieInShare(const sharing::PreparedSum& sum,
@@ -204,7 +136,8 @@ void SimNode::OfferFalseShare() {
     if (item.kind != federation::ItemKind::kMaskSet || item.origin != identity().key.id()) {
       return false;
     }
-    const auto set = federation::DecodeMaskSet(AsBytes(*item.payload), ClusterOf(identity()));
+    const auto set = federation::DecodeMaskSet(
+        AsBytes(*item.payload), privacy::ClusterIdOf(identity().config.certificate.issuer));
     return set.ok() && set->clique.SetHash() == lie.set;
   });
   if (own == items.end()) {
@@ -227,30 +160,16 @@ void SimNode::OfferFalseShare() {
   }
 }
 
-void SimNode::TickMasked() {
-  federation::Actions actions = rounds_->OnMaskedTime(*core_, consent_.since_ms, now());
-  if (std::exchange(doomed_, false)) {
-    steps_to_live_.reset();
-    ++deaths_in_releases_;
-    Die();
-    queue_->After(Within(random_, kMaxDeadMillis), [this] {
-      if (core_ == nullptr) {
-        Start();
-      }
-    });
-    return;
-  }
-  Apply(std::move(actions));
-  if (!Survives()) {
-    return;
-  }
-  if (!setup_.charges_shares) {
-    ledger_->Flush();
-  }
-  if (const uint64_t sent = std::exchange(sent_, 0); sent != 0 && setup_.charges_shares) {
-    RUVD_CHECK(ledger_->Release(sent).ok());
-  }
-  OfferFalseShare();
+void SimNode::DieInThisRelease() {
+  doomed_ = false;
+  steps_to_live_.reset();
+  ++deaths_in_releases_;
+  Die();
+  queue_->After(Within(random_, kMaxDeadMillis), [this] {
+    if (core_ == nullptr) {
+      Start();
+    }
+  });
 }
 
 // The share of a set hides what was put in for that set.
@@ -259,52 +178,46 @@ void SimNode::NoteShare(const federation::Item& item) {
   RUVD_CHECK(share.ok());
   if (put_in_ && put_in_->set == share->update.set) {
     setup_.learning->model().masked().Gave(*item.payload, std::move(put_in_->units));
+    audit_->MadeFrom(setup_.number, item.id, put_in_->lessons);
     put_in_.reset();
   }
   if (!adversary_) {
-    audit_->ReleasedShare(setup_.number, item.round, item.id,
-                          IsCharged(disk_, SubjectOfShare(item.round)));
+    ++audit_->measures().masked_shares;
+    audit_->ReleasedInRound(setup_.number, item.round, item.id,
+                            IsCharged(disk_, SubjectOfRound(item.round)));
   }
 }
 
-bool SimNode::BeginSum() {
-  const auto work = rounds_->masked()->TakeWork();
-  if (!work) {
-    return false;
-  }
+void SimNode::Begin(const sharing::SumWork& work) {
+  using Made = absl::StatusOr<std::optional<sharing::PreparedSum>>;
   // A node announces itself in a round for the next one.
-  if (!work->sum) {
-    rounds_->masked()->SetChecked(setup_.learning->IsOpen(work->round + 1) ? absl::OkStatus()
-                                                                           : NothingToGive());
-    return true;
-  }
-  training_ = true;
-  const Duration after(static_cast<int64_t>(
-      random_.Below(static_cast<uint64_t>(Learning::kGradientSpread.count()))));
-  queue_->After(after, [this, after, round = work->round, boot = boot_counter_,
-                        base = rounds_->StateBefore(work->round)] {
-    if (boot_counter_ == boot) {
-      Take([this, after, round, base] { EndSum(round, base, after); });
-    }
-  });
-  return true;
-}
-
-void SimNode::EndSum(uint64_t round, const federation::GlobalState& base, Duration took) {
-  training_ = false;
-  if (!setup_.learning->IsOpen(round)) {
-    rounds_->masked()->SetSum(round, NothingToGive(), took);
+  if (!work.work.sum) {
+    rounds_->node().EndSum(
+        work, setup_.learning->IsOpen(work.work.round) ? Made(std::nullopt) : Made(NothingToGive()),
+        Duration{});
     return;
   }
-  rounds_->masked()->SetSum(
-      round,
-      sharing::PreparedSum{
-          .round = round,
-          .sum = setup_.learning->TrainSum(setup_.number, round, base),
-          .sampling = {.names = {"lessons"},
-                       .units = federation::LessonUnits(setup_.plan->nominal_batch),
-                       .contributors = Contributors(),
-                       .rate = 1}},
+  const Duration after(static_cast<int64_t>(
+      random_.Below(static_cast<uint64_t>(Learning::kGradientSpread.count()))));
+  queue_->After(after, [this, work, after, lessons = Lessons(), boot = boot_counter_] {
+    if (boot_counter_ == boot) {
+      Take([this, work, after, lessons] { EndSum(work, lessons, after); });
+    }
+  });
+}
+
+void SimNode::EndSum(const sharing::SumWork& work, std::vector<std::string> lessons,
+                     Duration took) {
+  const uint64_t round = work.work.round;
+  if (!setup_.learning->IsOpen(round)) {
+    rounds_->node().EndSum(work, NothingToGive(), took);
+    return;
+  }
+  rounds_->node().EndSum(
+      work,
+      sharing::PreparedSum{.round = round,
+                           .sum = setup_.learning->TrainSum(setup_.number, round, *work.base),
+                           .sampling = SamplingOf(round, std::move(lessons))},
       took);
 }
 

@@ -3,6 +3,8 @@
 
 // What a simulated node does for the rounds of its cluster, and what it takes back.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -13,7 +15,9 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/limits.h"
+#include "tests/federation/fixture.h"
 #include "tests/sim/sim_node.h"
+#include "tests/sim/sim_release.h"
 
 namespace ruvd::test {
 namespace {
@@ -36,6 +40,13 @@ const privacy::dp::RdpCurve& Cost() {
     return *curve;
   }();
   return cost;
+}
+
+// How many lessons a node has; a new one comes for each that is withdrawn.
+constexpr uint64_t kLessons = 6;
+
+std::string LessonName(uint64_t lesson) {
+  return fmt::format("lesson {:04}", lesson);
 }
 
 }  // namespace
@@ -115,45 +126,93 @@ absl::Status SimNode::SetRevocations(const privacy::RevocationList& list) {
   return absl::OkStatus();
 }
 
-void SimNode::TickRounds() {
-  if (auto checkpoint = rounds_->OnTime(*core_, now().wall_ms)) {
-    OfferCheckpoint(*std::move(checkpoint));
+absl::Status SimNode::WithdrawLesson() {
+  if (core_ == nullptr || paused_ || rounds_ == std::nullopt) {
+    return absl::UnavailableError("process does not run, or learns nothing");
   }
-  if (core_ != nullptr && rounds_->masked() != nullptr) {
-    TickMasked();
+  const std::set<uint64_t>& withdrawn = disk_.Read().withdrawn_lessons;
+  uint64_t lesson = random_.Below(kLessons + withdrawn.size());
+  while (withdrawn.contains(lesson)) {
+    lesson = random_.Below(kLessons + withdrawn.size());
   }
-  if (core_ == nullptr) {
-    return;
+  audit_->LessonWithdrawn(setup_.number, LessonName(lesson));
+  if (setup_.forgets_lessons) {
+    disk_.WithdrawLesson(lesson);
+    disk_.Sync();
+    rounds_->node().OnSharingChanged();
   }
-  if (auto saved = rounds_->TakeSavedState()) {
-    SaveRounds(*std::move(saved));
-  }
-  rounds_->ExcludeIfChanged(*core_);
-  if (training_ || (rounds_->masked() != nullptr && BeginSum()) || masked()) {
-    return;
-  }
-  if (const auto round = rounds_->TakeDueRound();
-      round && setup_.learning->Contributes(setup_.number, *round)) {
-    BeginContribution(*round);
-  }
+  Apply(rounds_->node().OnLessonsWithdrawn(*core_));
+  return absl::OkStatus();
 }
 
-void SimNode::OfferCheckpoint(federation::ClusterRounds::Checkpoint checkpoint) {
-  if (consent_.tier == privacy::ConsentTier::kPrivate) {
+std::vector<std::string> SimNode::Lessons() {
+  const std::set<uint64_t>& withdrawn = disk_.Read().withdrawn_lessons;
+  std::vector<std::string> names;
+  for (uint64_t lesson = 0; lesson < kLessons + withdrawn.size(); ++lesson) {
+    if (!withdrawn.contains(lesson)) {
+      names.push_back(LessonName(lesson));
+    }
+  }
+  return names;
+}
+
+sharing::NodeRoundsOptions SimNode::RoundsOptions() {
+  return {.plan = setup_.plan,
+          .cluster = privacy::ClusterIdOf(identity().config.certificate.issuer),
+          .self = identity().key.id(),
+          .random = EntropyOf(random_.Next()),
+          .save = [this](std::string saved) { SaveRounds(std::move(saved)); },
+          .release =
+              [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
+                return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
+                                                                : ReleaseShare(sum, clique);
+              },
+          .last_reservation = [this] { return ledger_->newest(); },
+          .may_leave = nullptr,
+          .record = nullptr,
+          .edit = nullptr,
+          .edit_checkpoint =
+              [this](federation::ClusterRounds::Checkpoint& checkpoint) {
+                if (adversary_ && adversary_->LiesInCheckpoints()) {
+                  auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
+                  RUVD_CHECK(state.ok());
+                  std::ranges::fill(state->values[0], kFalseValue);
+                  checkpoint.bytes = EncodeState(*state, *setup_.plan);
+                }
+              }};
+}
+
+void SimNode::TickRounds() {
+  sharing::RoundsOutput output = rounds_->OnTick(*core_, consent_.since_ms, now());
+  if (doomed_) {
+    DieInThisRelease();
     return;
   }
-  if (adversary_ && adversary_->LiesInCheckpoints()) {
-    auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
-    RUVD_CHECK(state.ok());
-    std::ranges::fill(state->values[0], kFalseValue);
-    checkpoint.bytes = EncodeState(*state, *setup_.plan);
+  Follow(std::move(output));
+  OfferFalseShare();
+}
+
+void SimNode::Follow(sharing::RoundsOutput output) {
+  Apply(std::move(output.actions));
+  if (core_ == nullptr || (!output.sent.empty() && !Survives())) {
+    return;
   }
-  auto offered = core_->OfferCheckpoint(checkpoint.round, std::move(checkpoint.bytes), now());
-  RUVD_CHECK(offered.ok());
-  Apply(*std::move(offered));
+  if (setup_.charges_shares) {
+    for (const uint64_t reservation : output.sent) {
+      RUVD_CHECK(ledger_->Release(reservation).ok());
+    }
+  } else {
+    ledger_->Flush();
+  }
+  if (output.work) {
+    std::visit([this](const auto& work) { Begin(work); }, *output.work);
+  }
 }
 
 void SimNode::SaveRounds(std::string saved) {
+  if (doomed_) {
+    return;  // the process died before
+  }
   if (!setup_.saves_last_round) {
     auto state = federation::DecodeState(AsBytes(saved), *setup_.plan);
     RUVD_CHECK(state.ok());
@@ -171,26 +230,110 @@ void SimNode::SaveRounds(std::string saved) {
   disk_.PutRounds(std::move(saved));
 }
 
-// Training runs beside the core, from the state at its begin.
-void SimNode::BeginContribution(uint64_t round) {
-  training_ = true;
-  const Duration after =
-      setup_.attack ? Learning::kLiarsWait
-                    : Duration(static_cast<int64_t>(
-                          random_.Below(static_cast<uint64_t>(Learning::kTrainingSpread.count()))));
-  queue_->After(after, [this, round, boot = boot_counter_, base = rounds_->StateBefore(round)] {
+// Training runs beside the core, from the lessons and the state at its begin.
+void SimNode::Begin(const sharing::ContributionWork& work) {
+  const bool open = setup_.learning->Contributes(setup_.number, work.round);
+  const Duration after = !open ? Duration{}
+                         : setup_.attack
+                             ? Learning::kLiarsWait
+                             : Duration(static_cast<int64_t>(random_.Below(
+                                   static_cast<uint64_t>(Learning::kTrainingSpread.count()))));
+  queue_->After(after, [this, work, lessons = Lessons(), boot = boot_counter_] {
     if (boot_counter_ == boot) {
-      Take([this, round, base] { EndContribution(round, base); });
+      Take([this, work, lessons] { EndContribution(work, lessons); });
     }
   });
 }
 
-// A node that has no budget left, or dies meanwhile, trains again in the next round.
-void SimNode::EndContribution(uint64_t round, const federation::GlobalState& base) {
-  training_ = false;
-  OfferContribution(setup_.attack ? setup_.learning->Lie(*setup_.attack, round, base)
-                                  : setup_.learning->Train(setup_.number, round, base))
-      .IgnoreError();
+// The world's contributions count no quality, and its adapters are not served.
+void SimNode::Begin(const sharing::VerdictWork& work) {
+  Follow(rounds_->node().EndVerdict(work, absl::CancelledError(), *core_, now()));
+}
+void SimNode::Begin(const sharing::JudgementWork&) {
+  rounds_->node().EndJudgement();
+}
+
+void SimNode::EndContribution(const sharing::ContributionWork& work,
+                              const std::vector<std::string>& lessons) {
+  absl::StatusOr<std::optional<sharing::LocalContribution>> made = MakeContribution(work, lessons);
+  if (doomed_) {
+    DieInThisRelease();
+    return;
+  }
+  if (core_ == nullptr) {
+    return;
+  }
+  std::optional<federation::Contribution> uncharged;
+  if (!setup_.charges_first && made.ok() && *made && (*made)->reservation == 0) {
+    uncharged = (*made)->contribution;
+  }
+  made_from_ = lessons;
+  Follow(rounds_->node().EndContribution(work, std::move(made), *core_, now()));
+  made_from_.clear();
+  if (uncharged && Survives()) {
+    Charge(*uncharged).IgnoreError();
+  }
+}
+
+absl::StatusOr<std::optional<sharing::LocalContribution>> SimNode::MakeContribution(
+    const sharing::ContributionWork& work, const std::vector<std::string>& lessons) {
+  if (!setup_.learning->Contributes(setup_.number, work.round)) {
+    return std::nullopt;
+  }
+  if (work.tier == privacy::ConsentTier::kDp && !setup_.attack) {
+    return MakeNoised(work, lessons);
+  }
+  sharing::LocalContribution made{
+      .contribution = setup_.attack ? setup_.learning->Lie(*setup_.attack, work.round, *work.base)
+                                    : setup_.learning->Train(setup_.number, work.round, *work.base),
+      .lessons = lessons.size(),
+      .contributors = SimContributors()};
+  if (setup_.charges_first) {
+    ASSIGN_OR_RETURN(made.reservation, Charge(made.contribution));
+    if (!Survives()) {
+      return absl::CancelledError("the process ended");
+    }
+    RETURN_IF_ERROR(ledger_->Spend(made.reservation));
+  }
+  return made;
+}
+
+absl::StatusOr<sharing::LocalContribution> SimNode::MakeNoised(
+    const sharing::ContributionWork& work, const std::vector<std::string>& lessons) {
+  const federation::LearnerPlan& plan = *setup_.plan;
+  RETURN_IF_ERROR(
+      sharing::CheckNotCharged(plan, work.round, ledger_->newest_round(), now().wall_ms));
+  const sharing::LessonSampling sampling = SamplingOf(work.round, lessons);
+  const privacy::UnitSum sum = setup_.learning->TrainSum(setup_.number, work.round, *work.base);
+  if (!setup_.charges_shares) {
+    ledger_->Defer();
+  }
+  MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
+  ASSIGN_OR_RETURN(
+      privacy::PreparedUnits paid,
+      PrepareUnits(sharing::TermsOfRound(plan, work.round, sampling, ledger_->budget(), kSimScope),
+                   Guards(ledger), sum, sampling.contributors));
+  ASSIGN_OR_RETURN(federation::Contribution contribution,
+                   GradientContribution(plan, work.round, *work.base, std::move(paid.units),
+                                        federation::Contribution::Noise::kWhole));
+  return sharing::LocalContribution{.contribution = std::move(contribution),
+                                    .reservation = paid.reservation,
+                                    .lessons = lessons.size(),
+                                    .epsilon = paid.charge.epsilon,
+                                    .contributors = sampling.contributors};
+}
+
+void SimNode::NoteContribution(const federation::Item& item) {
+  const auto contribution = federation::DecodeContribution(AsBytes(*item.payload), *setup_.plan);
+  RUVD_CHECK(contribution.ok());
+  if (contribution->noise == federation::Contribution::Noise::kNone) {
+    audit_->Released(setup_.number, item.id, IsCharged(disk_, SubjectOf(*item.payload)));
+  } else {
+    ++audit_->measures().noised;
+    audit_->ReleasedInRound(setup_.number, item.round, item.id,
+                            IsCharged(disk_, SubjectOfRound(item.round)));
+  }
+  audit_->MadeFrom(setup_.number, item.id, std::exchange(made_from_, {}));
 }
 
 // A new record repeats the contents of the previous one while there is room, as OwnWithdrawals

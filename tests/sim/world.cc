@@ -38,6 +38,8 @@ constexpr uint64_t kCalmRoundsAfterLies = 6;
 // and half a round of a world that learns.
 constexpr int64_t kClockSpreadMillis = 50'000;
 constexpr int64_t kLearnersSpreadMillis = 2500;
+// In a world with masked sums, the share of the other honest nodes whose contributions have noise.
+constexpr double kNoisedShare = 0.5;
 // Keys of masked sums have a second to arrive.
 constexpr int64_t kMaskedSpreadMillis = 200;
 constexpr size_t kLeastForNewcomers = 5;
@@ -102,6 +104,7 @@ void World::MakeNodes() {
     setup.says_input = options_.defect != SeededDefect::kOtherInput;
     setup.saves_last_round = options_.defect != SeededDefect::kRoundTwice;
     setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
+    setup.forgets_lessons = options_.defect != SeededDefect::kWithdrawnLesson;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (revoked_ == i) {
       adversary = std::make_unique<Adversary>();  // no node owes it anything once it is revoked
@@ -112,6 +115,8 @@ void World::MakeNodes() {
       liars_ += setup.attack ? 1 : 0;
       if (PicksMasked(kinds[i], i)) {
         setup.tier = privacy::ConsentTier::kMasked;
+      } else if (*options_.masked && !kinds[i] && masked_random_.Bernoulli(kNoisedShare)) {
+        setup.tier = privacy::ConsentTier::kDp;
       }
     }
     if (adversary) {
@@ -408,6 +413,7 @@ WorldReport World::Report() const {
   report.honest = honest_.size();
   report.faults = faults_->counts();
   report.faults["withdrawal"] += audit_.measures().withdrawn;
+  report.faults["withdrawn-lesson"] += audit_.measures().withdrawn_lessons;
   report.faults["revocation"] += list_.nodes.size();
   report.faults["newcomer"] += newcomers_;
   for (const auto& node : nodes_) {

@@ -40,9 +40,10 @@ enum class SeededDefect : uint8_t {
   kTrustingRule,      // nodes take the mean of whatever updates there are
   kDeafNode,          // only keep-alives ever reach one node's core
   kLateCharge,        // nodes charge a contribution when it has left
-  kLateShareCharge,   // nodes charge a share of a masked sum when it has left
+  kLateShareCharge,   // nodes charge a release with noise when it has left
   kRoundTwice,        // nodes count the last settled round again after a restart
   kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
+  kWithdrawnLesson,   // nodes train lessons that were withdrawn
   kOtherInput,        // nodes put something else into masked sums than they say
   kSumTwice,          // a node counts masked sums in two rounds
   kOddNode,           // a node's rounds take a contribution that the node does not hold

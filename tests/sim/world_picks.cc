@@ -20,7 +20,7 @@ constexpr double kLearningShare = 0.25;
 constexpr double kMaskedShare = 0.33;
 constexpr size_t kMaxItemsPerWorld = 40;
 
-// What nodes log about masked sums is for operators.
+// What nodes log about their rounds is for operators.
 void SilenceLog() {
   static const bool silent = [] {
     config::NodeConfig::LogSection section;
@@ -87,7 +87,7 @@ void World::PickMasked() {
   if (*options_.masked && picks_byzantine_ && masked_random_.Bernoulli(0.5)) {
     options_.byzantine->push_back({.kind = AdversaryKind::kFalseShare, .share = 0.05});
   }
-  if (*options_.masked) {
+  if (*options_.learning) {
     SilenceLog();
   }
   constexpr std::array<double, 3> kShares = {0.5, 0.8, 1};

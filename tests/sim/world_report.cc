@@ -218,6 +218,7 @@ std::string ToJson(const Summary& summary) {
       {"rounds",
        {{"states_settled", measures.states_settled},
         {"states_taken", measures.states_taken},
+        {"noised_contributions", measures.noised},
         {"masked_shares", measures.masked_shares},
         {"masked_sums", measures.masked_sums},
         {"withdrawn", measures.withdrawn}}},
@@ -270,6 +271,7 @@ std::string ToTable(const Summary& summary) {
   if (measures.adapter_error.count() > 0) {
     out += Row("states settled, taken",
                fmt::format("{}, {}", measures.states_settled, measures.states_taken));
+    out += Row("contributions with noise", fmt::format("{}", measures.noised));
     out += Row("masked shares, sums",
                fmt::format("{}, {}", measures.masked_shares, measures.masked_sums));
     out +=

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kWithdrawalPeriod = seconds(4);
+// The share of the withdrawals that withdraw a lesson and not a contribution
+constexpr double kLessonShare = 0.5;
 // Before the charge, between the charge and the noise, and before the share is masked.
 constexpr size_t kStepsOfRelease = 3;
 // The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
@@ -56,7 +58,7 @@ void World::PlanDeathsInReleases(TimePoint begin, TimePoint end) {
     SimNode& node = *nodes_[honest_[masked_random_.Below(honest_.size())]];
     const bool by_cut = cut && (!kill || masked_random_.Bernoulli(0.5));
     const size_t steps = masked_random_.Below(kStepsOfRelease);
-    if (node.masked()) {
+    if (node.noised()) {
       queue_.At(at, [&node, steps, by_cut] { node.DieInRelease(steps, by_cut); });
     }
   }
@@ -64,7 +66,9 @@ void World::PlanDeathsInReleases(TimePoint begin, TimePoint end) {
 
 void World::WithdrawOne() {
   // A node that is down or has nothing to withdraw does nothing.
-  nodes_[honest_[random_.Below(honest_.size())]]->WithdrawContribution().IgnoreError();
+  SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
+  (random_.Bernoulli(kLessonShare) ? node.WithdrawLesson() : node.WithdrawContribution())
+      .IgnoreError();
 }
 
 void World::Revoke() {

@@ -255,13 +255,16 @@ WorldOptions Masked(uint64_t seed, std::set<Fault> faults = {}) {
 }
 
 TEST(WorldMasked, EverybodyEndsWithTheAdapterOfTheSums) {
+  uint64_t noised = 0;
   for (const uint64_t seed : {1, 2, 3}) {
     const WorldReport report = World(Masked(seed)).Run();
     ExpectWell(Masked(seed), report);
+    noised += report.measures.noised;
     EXPECT_GE(report.measures.masked_sums, 5U);
     EXPECT_GE(report.measures.masked_shares, 4 * report.measures.masked_sums);
     EXPECT_LT(report.measures.adapter_error.Quantile(1), 0.3);
   }
+  EXPECT_GT(noised, 0U) << "nodes of the tier dp contribute beside the sums";
 }
 
 TEST(WorldMasked, SameSeedSameTrace) {
@@ -378,6 +381,16 @@ TEST(WorldCatches, AChargeThatComesAfterTheContributionLeft) {
 
 TEST(WorldCatches, AShareThatLeavesBeforeItsCharge) {
   ExpectViolation(Masked(5), SeededDefect::kLateShareCharge, "released_uncharged");
+}
+
+TEST(WorldCatches, AWithdrawnLessonThatIsTrainedAgain) {
+  ExpectViolation(Learners(5, {Fault::kWithdrawal}), SeededDefect::kWithdrawnLesson,
+                  "withdrawn_lesson_trained");
+}
+
+TEST(WorldCatches, AWithdrawnLessonInAReleaseWithNoise) {
+  ExpectViolation(Masked(5, {Fault::kWithdrawal}), SeededDefect::kWithdrawnLesson,
+                  "withdrawn_lesson_trained");
 }
 
 TEST(WorldCatches, AMaskedSumOfSomethingElse) {
