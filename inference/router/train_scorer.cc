@@ -128,6 +128,90 @@ void Step(std::span<const RoutingExample> examples, std::span<const size_t> batc
   adam->Step(gradient, scorer->parameters());
 }
 
+// The logistic loss of calibrated logits against softened targets, and its Newton steps.
+class CalibrationFit {
+ public:
+  CalibrationFit(const Scorer& scorer, std::span<const RoutingExample> examples)
+      : examples_(examples) {
+    // The targets depend on the number of examples, not on their weights.
+    const auto good = static_cast<double>(std::ranges::count_if(examples, &RoutingExample::good));
+    target_good_ = (good + 1) / (good + 2);
+    target_bad_ = 1 / (static_cast<double>(examples.size()) - good + 2);
+    logits_.reserve(examples.size());
+    for (const RoutingExample& example : examples) {
+      logits_.push_back(scorer.Logit(example.features));
+    }
+  }
+
+  double LossOf(const Calibration& calibration) const {
+    double loss = 0;
+    for (size_t i = 0; i < logits_.size(); ++i) {
+      const double scaled = calibration.slope * logits_[i] + calibration.offset;
+      loss += examples_[i].weight * (TargetOf(i) * LogisticLoss(scaled, true) +
+                                     (1 - TargetOf(i)) * LogisticLoss(scaled, false));
+    }
+    return loss;
+  }
+
+  // Returns by how much a Newton step lowers slope and offset.
+  Calibration StepFrom(const Calibration& calibration) const {
+    constexpr double kRidge = 1e-9;
+    double g_slope = 0;
+    double g_offset = 0;
+    double h_slope = kRidge;
+    double h_both = 0;
+    double h_offset = kRidge;
+    for (size_t i = 0; i < logits_.size(); ++i) {
+      const double p = calibration.Probability(logits_[i]);
+      const double error = examples_[i].weight * (p - TargetOf(i));
+      const double curvature = examples_[i].weight * p * (1 - p);
+      g_slope += error * logits_[i];
+      g_offset += error;
+      h_slope += curvature * logits_[i] * logits_[i];
+      h_both += curvature * logits_[i];
+      h_offset += curvature;
+    }
+    const double determinant = h_slope * h_offset - h_both * h_both;
+    return {.slope = (h_offset * g_slope - h_both * g_offset) / determinant,
+            .offset = (h_slope * g_offset - h_both * g_slope) / determinant};
+  }
+
+  // Moves by the step, halved until it lowers the loss. Returns false if no share of it does.
+  bool Improve(Calibration* best, double* loss) const {
+    constexpr double kMinShare = 1e-6;
+    const Calibration step = StepFrom(*best);
+    for (double share = 1; share > kMinShare; share /= 2) {
+      const Calibration next{.slope = best->slope - share * step.slope,
+                             .offset = best->offset - share * step.offset};
+      if (const double next_loss = LossOf(next); next_loss < *loss) {
+        *best = next;
+        *loss = next_loss;
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  double TargetOf(size_t i) const { return examples_[i].good ? target_good_ : target_bad_; }
+
+  std::span<const RoutingExample> examples_;
+  std::vector<double> logits_;
+  double target_good_ = 0;
+  double target_bad_ = 0;
+};
+
+// Returns a calibration that ignores the scorer and says the share of good examples.
+Calibration Unsure(std::span<const RoutingExample> examples) {
+  const double mean_weight = MeanWeight(examples);
+  double good = 0;
+  for (const RoutingExample& example : examples) {
+    good += example.good ? example.weight / mean_weight : 0;
+  }
+  const double bad = static_cast<double>(examples.size()) - good;
+  return {.slope = 0, .offset = std::log((good + 1) / (bad + 1))};
+}
+
 }  // namespace
 
 double LogisticLoss(double logit, bool good) {
@@ -168,73 +252,14 @@ absl::Status TrainScorer(std::span<const RoutingExample> examples, const ScorerT
 
 Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample> examples) {
   constexpr int kMaxIterations = 50;
-  constexpr double kRidge = 1e-9;
   if (examples.empty()) {
     return {};
   }
-  // The targets depend on the number of examples, not on their weights.
-  const auto good = static_cast<double>(std::ranges::count_if(examples, &RoutingExample::good));
-  const double bad = static_cast<double>(examples.size()) - good;
-  const double target_good = (good + 1) / (good + 2);
-  const double target_bad = 1 / (bad + 2);
-  const double mean_weight = MeanWeight(examples);
-  double weight_of_good = 0;
-  std::vector<double> logits;
-  for (const RoutingExample& example : examples) {
-    weight_of_good += example.good ? example.weight / mean_weight : 0;
-    logits.push_back(scorer.Logit(example.features));
-  }
-  const double weight_of_bad = static_cast<double>(examples.size()) - weight_of_good;
-  const auto loss_of = [&](const Calibration& calibration) {
-    double loss = 0;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const double target = examples[i].good ? target_good : target_bad;
-      const double scaled = calibration.slope * logits[i] + calibration.offset;
-      loss += examples[i].weight *
-              (target * LogisticLoss(scaled, true) + (1 - target) * LogisticLoss(scaled, false));
-    }
-    return loss;
-  };
-  const Calibration unsure{.slope = 0,
-                           .offset = std::log((weight_of_good + 1) / (weight_of_bad + 1))};
+  const CalibrationFit fit(scorer, examples);
+  const Calibration unsure = Unsure(examples);
   Calibration best = unsure;
-  double loss = loss_of(best);
-  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    double g_slope = 0;
-    double g_offset = 0;
-    double h_slope = kRidge;
-    double h_both = 0;
-    double h_offset = kRidge;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const double p = best.Probability(logits[i]);
-      const double error = examples[i].weight * (p - (examples[i].good ? target_good : target_bad));
-      const double curvature = examples[i].weight * p * (1 - p);
-      g_slope += error * logits[i];
-      g_offset += error;
-      h_slope += curvature * logits[i] * logits[i];
-      h_both += curvature * logits[i];
-      h_offset += curvature;
-    }
-    const double determinant = h_slope * h_offset - h_both * h_both;
-    const double d_slope = (h_offset * g_slope - h_both * g_offset) / determinant;
-    const double d_offset = (h_slope * g_offset - h_both * g_slope) / determinant;
-    // The step is halved until it lowers the loss.
-    double share = 1;
-    Calibration next;
-    double next_loss = loss;
-    constexpr double kMinShare = 1e-6;
-    for (; share > kMinShare; share /= 2) {
-      next = {.slope = best.slope - share * d_slope, .offset = best.offset - share * d_offset};
-      next_loss = loss_of(next);
-      if (next_loss < loss) {
-        break;
-      }
-    }
-    if (!(next_loss < loss)) {
-      break;
-    }
-    best = next;
-    loss = next_loss;
+  double loss = fit.LossOf(best);
+  for (int i = 0; i < kMaxIterations && fit.Improve(&best, &loss); ++i) {
   }
   // With few examples the fit may reverse the scorer. Then a slope of 0, which ignores the scorer,
   // is the best slope that is not negative.

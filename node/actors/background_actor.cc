@@ -86,6 +86,7 @@ class BackgroundActor final : public runtime::Actor<BackgroundMessage> {
   void LeaveOutUndone(const storage::LearningChange& change);
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
+  absl::Status EndRound(const BackgroundRoundResults& result, TimePoint begun, Context& context);
   void Report(const learning::BackgroundRound& round) const;
   // Returns what feedback is told if a pause ended the round that it waited for; empty if learning
   // is not paused.
@@ -366,29 +367,33 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         }
       },
       [this, result, begun, served](Context& own) {
-        const auto waiters = std::exchange(running_, nullptr);
         if (result->patterns.status.ok()) {
           looked_at_ = served;
         }
-        ++rounds_;
-        const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
-        options_.metrics->LearningRound(seconds);
-        fresh_.merge(result->patterns.waiting);
-        Report(result->patterns);
-        if (result->router) {
-          LogRouterRound(*result->router);
-        }
-        AnswerWaiters(*result, *waiters, feedback_,
-                      {.seconds = seconds, .at = own.Now(), .paused = PausedText()});
-        // Without waiters, the remaining lessons wait for the next AgeCheck, because a failure may
-        // last.
-        const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
-        if (waited_for && !learning()) {
-          SendAway(std::exchange(waiting_, {}), own.Now());
-          return absl::OkStatus();
-        }
-        return waited_for ? MaybeStartRound(own) : absl::OkStatus();
+        return EndRound(*result, begun, own);
       });
+}
+
+absl::Status BackgroundActor::EndRound(const BackgroundRoundResults& result, TimePoint begun,
+                                       Context& context) {
+  const auto waiters = std::exchange(running_, nullptr);
+  ++rounds_;
+  const double seconds = std::chrono::duration<double>(context.Now() - begun).count();
+  options_.metrics->LearningRound(seconds);
+  fresh_.insert(result.patterns.waiting.begin(), result.patterns.waiting.end());
+  Report(result.patterns);
+  if (result.router) {
+    LogRouterRound(*result.router);
+  }
+  AnswerWaiters(result, *waiters, feedback_,
+                {.seconds = seconds, .at = context.Now(), .paused = PausedText()});
+  // Without waiters, the remaining lessons wait for the next AgeCheck, because a failure may last.
+  const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
+  if (waited_for && !learning()) {
+    SendAway(std::exchange(waiting_, {}), context.Now());
+    return absl::OkStatus();
+  }
+  return waited_for ? MaybeStartRound(context) : absl::OkStatus();
 }
 
 void BackgroundActor::Report(const learning::BackgroundRound& round) const {

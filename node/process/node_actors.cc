@@ -32,7 +32,7 @@
 
 namespace ruvd::node {
 
-absl::Status NodeImpl::StartActors() {
+void NodeImpl::MakeActorSystem() {
   uint64_t seed = 0;
   std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
   runtime::ActorSystemOptions options;
@@ -45,6 +45,10 @@ absl::Status NodeImpl::StartActors() {
         MessageOf(failure.status));
   };
   actors_ = std::make_unique<runtime::ActorSystem>(io_pool_, std::move(options));
+}
+
+absl::Status NodeImpl::StartActors() {
+  MakeActorSystem();
   actors::StartMaintenanceActor(*actors_, {.database = database_.get(),
                                            .patterns = patterns_.get(),
                                            .graph = pattern_graph_.get(),
@@ -64,6 +68,11 @@ absl::Status NodeImpl::StartActors() {
                                                                    .sessions = sessions_.get(),
                                                                    .fence = &fence_}));
   StartRouter();
+  StartInference();
+  return StartLearning();
+}
+
+void NodeImpl::StartInference() {
   extensions_ = MakeRequestExtensions(config_, {.adapters = adapters_.get(),
                                                 .whitening = package_.whitening.get(),
                                                 .instant = instant_.get(),
@@ -96,7 +105,6 @@ absl::Status NodeImpl::StartActors() {
                  .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get(),
                  .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
-  return StartLearning();
 }
 
 void NodeImpl::StartRouter() {

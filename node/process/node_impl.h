@@ -102,6 +102,8 @@ class NodeImpl final : public Node {
   // Sets frame_set_. A node that gets no frame serves and learns by itself all the same.
   void LoadFrame();
   absl::Status StartActors();
+  void MakeActorSystem();
+  void StartInference();
   // Starts the router. A failure is logged, and requests are then served as requested.
   void StartRouter();
   absl::Status StartLearning();
