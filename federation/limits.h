@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/clock.h"
 
@@ -342,6 +343,9 @@ inline constexpr size_t kMaxReconRanges = 512;
 // (0.1 ms).
 inline constexpr double kReconPerSecond = 20;
 inline constexpr double kReconBurst = 120;
+// Peers with which one state of this node is the reason for an exchange: four times its links, in
+// case links come and go. Such an exchange begins with one frame and one pass over all ids.
+inline constexpr size_t kMaxStateExchanges = 4 * kMaxLinks;
 // Payloads whose hash tree is cached while their chunks are requested
 inline constexpr size_t kMaxTreesCached = 16;
 
@@ -361,6 +365,8 @@ inline constexpr size_t kLargestQuorum = 16;
 // A round has time for one gradient at least, and a cluster hears of each other within a week.
 inline constexpr int64_t kMinRoundMillis = 1000;
 inline constexpr int64_t kMaxRoundMillis = 7LL * 24 * 3600 * 1000;
+// No clock shows a later round.
+inline constexpr uint64_t kLastRound = std::numeric_limits<int64_t>::max() / kMinRoundMillis;
 // Rounds whose contributions and states a node keeps: with the largest adapters of a 29M model
 // (57,344 values) and FedAdam 64 states take 75 MB.
 inline constexpr uint32_t kMaxWindow = 64;

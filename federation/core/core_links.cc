@@ -147,6 +147,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   accusation_backlog.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
+  states.LinkDown(link.peer);
   if (const auto current = link_of.find(link.peer);
       current != link_of.end() && current->second == id) {
     link_of.erase(current);
@@ -276,6 +277,7 @@ void GossipCore::State::LinkUp(Link& link, const privacy::NodeId& peer, Instant 
   link.peer = peer;
   link.certificate = link.handshake->peer_certificate();
   link.relays = link.handshake->peer_relays();
+  link.same_plan = link.handshake->peer_plan() == local.plan_id;
   link.handshake.reset();
   link_of[peer] = link.id;
   members.SetLink(peer, true, now.now);
@@ -317,7 +319,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   const std::string revocations = link.handshake->peer_revocations();
   const Digest plan = link.handshake->peer_plan();
   LinkUp(link, peer, now);
-  if (plan != local.plan_id) {
+  if (!link.same_plan) {
     outbox.Refuse(/*link=*/0, OtherPlan(link.certificate.name, plan, local.plan_id));
   }
   if (!ReceiveRevocationList(link.id, revocations, now)) {
@@ -371,12 +373,8 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const WireFrame& frame
     case WireFrame::kHelloAck:
     case WireFrame::kHelloProof:
       return OnRepeatedOpening(link, frame);
-    case WireFrame::kPing: {
-      WireFrame answer;
-      answer.mutable_ack()->set_seq(frame.ping().seq());
-      outbox.Send(link.id, std::move(answer));
-      return absl::OkStatus();
-    }
+    case WireFrame::kPing:
+      return OnPing(link, frame.ping());
     case WireFrame::kAck:
       OnAck(link, frame.ack().seq(), now.now);
       return absl::OkStatus();

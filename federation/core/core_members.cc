@@ -26,6 +26,21 @@ absl::Status WrongId(size_t bytes) {
                "node id has {} bytes; update the sending node", bytes);
 }
 
+// Returns the state that the sender of a ping holds; nullopt if it has none.
+absl::StatusOr<std::optional<StateDigest>> StateOf(const v1::Ping& ping) {
+  if (ping.state_digest().empty() && ping.state_round() == 0) {
+    return std::optional<StateDigest>();
+  }
+  const auto digest = DigestFrom(ping.state_digest());
+  if (!digest || ping.state_round() > limits::kLastRound) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "ping names a state of round {} with a digest of {} bytes, where 32 bytes and a "
+                 "round up to {} are allowed; update the sending node",
+                 ping.state_round(), ping.state_digest().size(), limits::kLastRound);
+  }
+  return StateDigest{.round = ping.state_round(), .digest = *digest};
+}
+
 }  // namespace
 
 void GossipCore::State::AnnounceSelf(Instant now) {
@@ -300,6 +315,18 @@ void GossipCore::State::RetryAccusations(Instant now) {
       AnswerAccusations(from, std::move(accusations), now);
     }
   }
+}
+
+absl::Status GossipCore::State::OnPing(const Link& link, const v1::Ping& ping) {
+  ASSIGN_OR_RETURN(const std::optional<StateDigest> state, StateOf(ping));
+  WireFrame answer;
+  answer.mutable_ack()->set_seq(ping.seq());
+  outbox.Send(link.id, std::move(answer));
+  // A leaving node begins nothing new, and states of other plans always differ.
+  if (!leaving && link.same_plan && states.OnSaid(link.peer, state)) {
+    ReconcileItems(link);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status GossipCore::State::OnPingRequest(const Link& link, const v1::PingRequest& request,

@@ -224,11 +224,15 @@ void GossipCore::State::DialUnresponsive(Instant now) {
   }
 }
 
-void GossipCore::State::StartReconciliation(const Link& link) {
+void GossipCore::State::ReconcileItems(const Link& link) {
   ++outbox.counters().reconciliations;
   WireFrame frame;
   *frame.mutable_recon_open() = exchange.OpenItems();
   outbox.Send(link.id, std::move(frame));
+}
+
+void GossipCore::State::StartReconciliation(const Link& link) {
+  ReconcileItems(link);
   WireFrame about_members;
   *about_members.mutable_recon_open() =
       OpenReconciliation(RecordSource(members.records(), certificates.revocations()));

@@ -17,6 +17,7 @@
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
+#include "federation/gossip/state_comparison.h"
 #include "federation/link/certificates.h"
 #include "federation/link/handshake.h"
 #include "federation/link/token_bucket.h"
@@ -48,6 +49,7 @@ struct GossipCore::State {
     // Set when the link is active
     privacy::NodeId peer{};
     privacy::AdmissionCert certificate;
+    bool same_plan = false;  // the peer's rounds are those of this node
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
@@ -145,6 +147,7 @@ struct GossipCore::State {
   RelayPlanner relay_planner;
   Mesh mesh;
   ReconSchedule recon;
+  StateComparison states;
   ItemExchange exchange;
   std::map<LinkId, Link> links;
   std::map<privacy::NodeId, LinkId> link_of;  // active links
@@ -218,6 +221,7 @@ struct GossipCore::State {
   void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
   // Checks accusations that there was no time to check before.
   void RetryAccusations(Instant now);
+  absl::Status OnPing(const Link& link, const v1::Ping& ping);
   absl::Status OnPingRequest(const Link& link, const v1::PingRequest& request, Instant now);
   absl::Status OnMemberReconciliation(const Link& link, const v1::ReconMessage& message,
                                       Instant now);
@@ -295,6 +299,8 @@ struct GossipCore::State {
   bool IsWorthDialing(const SignedRecord& record) const;
   void DialUnresponsive(Instant now);
   void TickAntiEntropy(Instant now);
+  // Compares the items alone, or also the members.
+  void ReconcileItems(const Link& link);
   void StartReconciliation(const Link& link);
 };
 

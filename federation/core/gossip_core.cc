@@ -283,6 +283,12 @@ absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const privacy::Withdrawal& w
   return state_->TakeActions();
 }
 
+void GossipCore::SetStateDigest(uint64_t round, const Digest& digest) {
+  const StateDigest own{.round = round, .digest = digest};
+  state_->states.SetOwn(own);
+  state_->detector.NameState(own);
+}
+
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;
@@ -333,6 +339,7 @@ std::vector<Member> GossipCore::Members() const {
   std::vector<Member> members = state_->members.Members();
   for (Member& member : members) {
     member.standing = StandingOf(member.id);
+    member.rounds = state_->states.Of(member.id);
   }
   return members;
 }

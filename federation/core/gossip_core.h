@@ -119,6 +119,11 @@ class GossipCore {
   // SIGNATURE_INVALID and WITHDRAWAL_INVALID for a withdrawal that is not this node's own.
   // ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferWithdrawal(const privacy::Withdrawal& withdrawal, Instant now);
+  // Says which state of the cluster's rounds this node holds: the state after `round` with this
+  // digest. The owner calls it whenever that changes. Pings carry it from then on. A neighbour
+  // whose ping names another digest for that round lacks items, or this node does: the core
+  // compares items with it at once, at most once for each state that is set here.
+  void SetStateDigest(uint64_t round, const Digest& digest);
   // Leaves: sends a signed LEFT record and a Goaway over every link. Afterwards the core may only
   // be destroyed.
   Actions Leave(Instant now);

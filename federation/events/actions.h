@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "federation/events/item.h"
+#include "federation/events/state_digest.h"
 #include "privacy/identity/revocation_list.h"
 
 namespace ruvd::federation::v1 {
@@ -48,6 +49,7 @@ struct Member {
   std::optional<Duration> rtt;  // of the link, if there is one and it was measured
   bool linked = false;
   bool self = false;
+  StateAgreement rounds = StateAgreement::kUnknown;  // of its state of the cluster's rounds
 
   // Returns whether the member takes part in the cluster's current work.
   bool counts() const { return state == MemberState::kAlive && standing == MemberStanding::kGood; }

@@ -75,6 +75,13 @@ absl::Status ClusterRounds::OnItem(const Item& item) {
   return item.kind == ItemKind::kCheckpoint ? AddVote(item) : absl::OkStatus();
 }
 
+void ClusterRounds::NoteChange(uint64_t round) {
+  changed_ |= round == 0 || round < now_round_;
+  if (round == 0 || round + 1 < now_round_) {
+    compared_.reset();
+  }
+}
+
 absl::Status ClusterRounds::AddContribution(const Item& item) {
   ASSIGN_OR_RETURN(Contribution contribution, DecodeContribution(AsBytes(*item.payload), plan()));
   const uint64_t round = contribution.round;
@@ -83,7 +90,9 @@ absl::Status ClusterRounds::AddContribution(const Item& item) {
                                                    .attempt = 0,
                                                    .members = {},
                                                    .contribution = std::move(contribution)}));
-  changed_ |= added && round < now_round_;
+  if (added) {
+    NoteChange(round);
+  }
   return absl::OkStatus();
 }
 
@@ -93,7 +102,9 @@ absl::Status ClusterRounds::AddVerdict(const Item& item) {
   ASSIGN_OR_RETURN(
       const bool added,
       history_.AddVerdict({.id = item.id, .judge = item.origin, .verdict = std::move(verdict)}));
-  changed_ |= added && round < now_round_;
+  if (added) {
+    NoteChange(round);
+  }
   return absl::OkStatus();
 }
 
@@ -112,7 +123,9 @@ absl::Status ClusterRounds::AddSum(RoundContribution sum) {
   }
   sums_.emplace(sum.id, sum);
   ASSIGN_OR_RETURN(const bool added, history_.Add(std::move(sum)));
-  changed_ |= added && round < now_round_;
+  if (added) {
+    NoteChange(round);
+  }
   return absl::OkStatus();
 }
 
@@ -158,7 +171,9 @@ void ClusterRounds::ForgetVotes() {
 
 void ClusterRounds::OnWithdrawn(const Digest& id) {
   sums_.erase(id);
-  changed_ |= history_.Remove(id);
+  if (history_.Remove(id)) {
+    NoteChange(0);
+  }
   live_.erase(id);
   votes_.erase(id);
 }
@@ -171,7 +186,9 @@ bool ClusterRounds::OnExpelled(const privacy::NodeId& member) {
   std::erase_if(sums_, [&](const auto& entry) { return IsMember(entry.second, member); });
   std::erase_if(votes_, [&](const auto& entry) { return entry.second.voter == member; });
   const absl::StatusOr<bool> removed = history_.RemoveMember(member);
-  changed_ |= removed.value_or(true);
+  if (removed.value_or(true)) {
+    NoteChange(0);
+  }
   if (removed.ok()) {
     return *removed;
   }
@@ -198,7 +215,7 @@ void ClusterRounds::OnTime(int64_t wall_ms) {
     own_vote_.reset();
   }
   now_round_ = round;
-  changed_ = true;
+  NoteChange(0);
   ForgetVotes();
   std::erase_if(
       sums_, [&](const auto& entry) { return entry.second.contribution.round < FirstLiveRound(); });
@@ -223,7 +240,7 @@ void ClusterRounds::GoBack(uint64_t round) {
   boundary_.reset();
   own_vote_.reset();
   to_offer_.reset();
-  changed_ = true;
+  NoteChange(0);
   if (history_.checkpoint().round + 1 >= round) {
     new_ = true;
     Adopt(EmptyState(plan(), FirstLive(plan(), round)));
@@ -306,7 +323,7 @@ void ClusterRounds::Adopt(GlobalState state) {
   AddLive();
   settle_from_ = now_round_ + plan().window;
   save_ = true;
-  changed_ = true;
+  NoteChange(0);
 }
 
 void ClusterRounds::AddLive() {
@@ -329,6 +346,14 @@ std::optional<std::string> ClusterRounds::TakeSavedState() {
   }
   saved_round_ = history_.checkpoint().round;
   return EncodeState(history_.checkpoint(), plan());
+}
+
+const StateDigest& ClusterRounds::ComparedState() {
+  if (!compared_) {
+    const GlobalState& state = history_.StateBefore(std::max<uint64_t>(now_round_, 1) - 1);
+    compared_ = {.round = state.round, .digest = state.DigestOf(plan())};
+  }
+  return *compared_;
 }
 
 bool ClusterRounds::HasLive(ItemKind kind, uint64_t round) const {

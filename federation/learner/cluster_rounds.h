@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "federation/events/item.h"
+#include "federation/events/state_digest.h"
 #include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
 #include "federation/learner/round_history.h"
@@ -92,6 +93,11 @@ class ClusterRounds {
   uint64_t now_round() const { return now_round_; }
   // Returns the state before `round`; valid until the next call of a method that is not const.
   const GlobalState& StateBefore(uint64_t round) { return history_.StateBefore(round); }
+  // Names the state that members compare: the one before the round before the running one. What it
+  // is made of was due a whole round ago, so members that hold equal items name equal digests, and
+  // it is not settled yet, so a member that lacks an item can still add it. Only a state that
+  // changed is computed and hashed again.
+  const StateDigest& ComparedState();
   // Returns whether the state before the running round may have changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
   // Returns a checkpoint to offer, each once.
@@ -135,6 +141,8 @@ class ClusterRounds {
   };
 
   ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
+  // A part of `round` came or went; 0: it is not known of which round.
+  void NoteChange(uint64_t round);
   absl::Status AddContribution(const Item& item);
   absl::Status AddVerdict(const Item& item);
   // Returns whether an item of this node and kind for the round is alive.
@@ -177,6 +185,7 @@ class ClusterRounds {
   uint64_t saved_round_ = 0;
   bool save_ = true;
   bool changed_ = true;
+  std::optional<StateDigest> compared_;  // nullopt: it may have changed
 };
 
 }  // namespace ruvd::federation

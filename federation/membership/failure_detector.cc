@@ -188,6 +188,10 @@ void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
   }
   WireFrame frame;
   frame.mutable_ping()->set_seq(seq);
+  if (state_) {
+    frame.mutable_ping()->set_state_round(state_->round);
+    frame.mutable_ping()->set_state_digest(std::string(AsText(state_->digest)));
+  }
   outbox_->Send(link, std::move(frame));
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "federation/events/outbox.h"
+#include "federation/events/state_digest.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -30,6 +31,8 @@ class FailureDetector {
   void LinkUp(LinkId link, const privacy::NodeId& peer, TimePoint now);
   // `lost`: the link broke without a goodbye, so the peer is checked in other ways.
   void LinkDown(LinkId link, bool lost, TimePoint now);
+  // From now on pings name this state of the cluster's rounds.
+  void NameState(const StateDigest& state) { state_ = state; }
   // A frame arrived.
   void OnFrameReceived(LinkId link, TimePoint now);
   // Returns the round trip time if the Ack answers an open Ping of this link.
@@ -111,6 +114,7 @@ class FailureDetector {
   std::map<privacy::NodeId, Open> checks_;
   std::vector<IndirectProbe> errands_;
   std::set<privacy::NodeId> wanted_;
+  std::optional<StateDigest> state_;  // nullopt: this node has none
   uint64_t next_seq_ = 1;
   int health_ = 0;
   std::optional<TimePoint> last_tick_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -68,6 +69,19 @@ void WriteMember(const federation::Member& member, TimePoint now, admin::v1::Mem
   message->set_last_heard_seconds(member.self ? 0 : Seconds(now - member.last_heard));
   message->set_rtt_ms(member.rtt.has_value() ? Seconds(*member.rtt) * 1e3 : 0);
   message->set_linked(member.linked);
+  if (member.linked) {
+    message->set_rounds(std::string(StateAgreementName(member.rounds)));
+  }
+}
+
+void CountAgreement(const std::vector<federation::Member>& members,
+                    admin::v1::RoundsStatus* rounds) {
+  const auto count = [&](federation::StateAgreement agreement) {
+    return static_cast<uint32_t>(
+        std::ranges::count(members, agreement, &federation::Member::rounds));
+  };
+  rounds->set_peers_agreeing(count(federation::StateAgreement::kEqual));
+  rounds->set_peers_differing(count(federation::StateAgreement::kDiffers));
 }
 
 void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusResponse* message) {
@@ -76,6 +90,7 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
   }
   if (view.rounds) {
     *message->mutable_rounds() = *view.rounds;
+    CountAgreement(view.members, message->mutable_rounds());
   }
   if (view.centroids) {
     *message->mutable_centroids() = *view.centroids;

@@ -137,12 +137,13 @@ absl::Status Members(CommandContext& context) {
   for (const auto& member : response.members()) {
     const bool self = member.state() == "self";
     rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",
+                    member.rounds().empty() ? "-" : PrintableLine(member.rounds()),
                     self || member.rtt_ms() == 0 ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
                     self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
                     member.has_patterns() ? Patterns(member.patterns()) : "-", member.node_id()});
   }
   context.out << FormatTable(
-      {"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
+      {"NAME", "STATE", "ADDRESS", "LINKED", "ROUNDS", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
   return absl::OkStatus();
 }
 

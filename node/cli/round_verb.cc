@@ -103,6 +103,16 @@ std::string LastVerdict(const admin::v1::RoundsStatus& rounds) {
                            rounds.last_verdict_lessons());
 }
 
+// Describes how many neighbours hold the state of this node.
+std::string Neighbours(const admin::v1::RoundsStatus& rounds) {
+  if (rounds.peers_agreeing() + rounds.peers_differing() == 0) {
+    return "no state compared yet";
+  }
+  const std::string line = fmt::format("{} with the same state, {} with another one",
+                                       rounds.peers_agreeing(), rounds.peers_differing());
+  return rounds.peers_differing() == 0 ? line : line + "; `ruvd members` names them";
+}
+
 absl::Status ShowRound(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kRoundTimeout);
@@ -123,6 +133,7 @@ absl::Status ShowRound(CommandContext& context) {
       {"plan", rounds.plan_id()},
       {"frame", rounds.frame_id()},
       {"state", fmt::format("{} of round {}", rounds.state_digest(), rounds.state_round())},
+      {"neighbours", Neighbours(rounds)},
       {"not settled", fmt::format("{} contribution(s), {} of this node", rounds.contributions(),
                                   rounds.own_contributions())},
       {"serves", Served(rounds)},

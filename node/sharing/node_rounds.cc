@@ -135,6 +135,10 @@ RoundsOutput NodeRounds::OnTick(federation::GossipCore& core, int64_t consent_si
     // A state of others may contain a member that was expelled long ago.
     output.excluded = ExcludeExpelled(core);
   }
+  if (state_pace_.Due(/*incoming=*/!core.Incoming().empty(), now.now)) {
+    const federation::StateDigest& state = rounds_.ComparedState();
+    core.SetStateDigest(state.round, state.digest);
+  }
   if (!working_) {
     output.work = NextWork(core);
     working_ = output.work.has_value();

@@ -28,6 +28,7 @@
 #include "node/sharing/contribution_judge.h"
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/masked_contributions.h"
+#include "node/sharing/state_pace.h"
 #include "privacy/consent/consent.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/discrete_gaussian.h"
@@ -204,6 +205,7 @@ class NodeRounds {
   bool gave_verdict_ = false;
   uint64_t sharing_changes_ = 0;
   std::vector<uint64_t> shares_sent_;  // charges of shares that masked_ offered in this tick
+  StatePace state_pace_;
   std::optional<federation::Instant> last_tick_;
   uint64_t tried_ = 0;  // the last round to which a contribution was tried
   uint64_t last_round_ = 0;

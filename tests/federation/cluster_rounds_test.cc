@@ -22,6 +22,7 @@ using federation::GlobalState;
 using federation::Item;
 using federation::ItemKind;
 using federation::LearnerPlan;
+using federation::StateDigest;
 
 TEST(ClusterRounds, FoundersAgreeAndTheirStateIsThatOfAllContributions) {
   RoundsCluster cluster(ShortPlan(), 4, 1);
@@ -83,6 +84,33 @@ TEST(ClusterRounds, ARestartGoesOnFromWhatWasSaved) {
   EXPECT_FALSE(cluster.at(2).rounds->HasOwn(cluster.round() + 1));
   Pass(cluster, 9);
   EXPECT_TRUE(cluster.Agree());
+}
+
+TEST(ClusterRounds, TheComparedStateDiffersWhileAMemberLacksAnOldItem) {
+  RoundsCluster cluster(ShortPlan(), 3, 12);
+  Pass(cluster, 10);
+  const StateDigest before = cluster.at(0).rounds->ComparedState();
+  EXPECT_EQ(before.round, cluster.round() - 2);
+  EXPECT_EQ(cluster.at(1).rounds->ComparedState(), before);
+  Random random(9);
+  cluster.Cut(0);
+  cluster.Send(0, ContributionItem(cluster.plan(), cluster.round() - 1, 77, random));
+  EXPECT_EQ(cluster.at(0).rounds->ComparedState(), before)
+      << "items of that round are on their way";
+  const Item late = ContributionItem(cluster.plan(), cluster.round() - 2, 77, random);
+  cluster.Send(0, late);
+  const StateDigest with = cluster.at(0).rounds->ComparedState();
+  EXPECT_EQ(with.round, before.round);
+  EXPECT_NE(with.digest, before.digest);
+  EXPECT_EQ(cluster.at(1).rounds->ComparedState(), before);
+  cluster.Heal();
+  EXPECT_EQ(cluster.at(1).rounds->ComparedState(), with);
+  cluster.Join(3);
+  EXPECT_EQ(cluster.at(3).rounds->ComparedState(), with) << "it took the state of the others";
+  cluster.at(0).rounds->OnWithdrawn(late.id);
+  EXPECT_EQ(cluster.at(0).rounds->ComparedState(), before);
+  Pass(cluster, 1);
+  EXPECT_EQ(cluster.at(0).rounds->ComparedState().round, before.round + 1);
 }
 
 TEST(ClusterRounds, ASavedStateOfAnotherPlanIsNamedAndNotUsed) {

@@ -59,7 +59,8 @@ TEST_F(NodeReleaseTest, AReleaseIsChargedOnceAndTheChargeOutlivesTheNode) {
   ASSERT_EQ(Run({"status"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("by any one lesson, in 1 release(s)"));
   ASSERT_EQ(Run({"round"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("plan"), HasSubstr("not settled")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("plan"), HasSubstr("not settled"),
+                                HasSubstr("no state compared yet")));
   EXPECT_EQ(Run({"consent", "revoke"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("epsilon")));
 }

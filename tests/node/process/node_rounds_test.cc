@@ -88,6 +88,18 @@ class NodeRoundsTest : public FederatedNodeTest {
     }
     return loss;
   }
+  // What a node says of the state of its only neighbour.
+  std::string RoundsNamedByMembers(size_t number) const {
+    const auto members =
+        ClientOf(number).Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest());
+    EXPECT_TRUE(members.ok()) << members.status();
+    for (const auto& member : members.value_or(admin::v1::ListMembersResponse()).members()) {
+      if (member.linked()) {
+        return member.rounds();
+      }
+    }
+    return "";
+  }
   // Whether both nodes serve an adapter and hold equal states of equal rounds.
   bool StatesAreEqual() const {
     const admin::v1::RoundsStatus a = RoundsOf(0);
@@ -117,6 +129,11 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
       << before << " to " << after << "\n"
       << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
   EXPECT_GT(RoundsOf(0).last_round(), 0U) << "it gave something itself";
+  EXPECT_TRUE(WaitUntil([&] {
+    return RoundsOf(0).peers_agreeing() == 1 && RoundsOf(1).peers_agreeing() == 1;
+  })) << RoundsOf(0).DebugString()
+      << RoundsOf(1).DebugString();
+  EXPECT_TRUE(WaitUntil([&] { return RoundsNamedByMembers(0) == "equal"; }));
   EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
   EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
 }
@@ -282,6 +299,8 @@ TEST_F(NodeRoundsTest, NodesOfOtherBanksLearnApart) {
       << RoundsOf(1).DebugString();
   EXPECT_EQ(RoundsOf(0).contributions(), 0U);
   EXPECT_NE(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
+  EXPECT_EQ(RoundsOf(0).peers_agreeing() + RoundsOf(0).peers_differing(), 0U)
+      << "states of different plans are not compared";
   EXPECT_EQ(Status().members_alive(), 2U);
 }
 
