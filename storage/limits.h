@@ -173,8 +173,8 @@ inline constexpr size_t kMaxEdgesLookedAt = 20'000;
 
 // The name of a release in the privacy ledger
 inline constexpr size_t kMaxLedgerSubjectBytes = 256;
-// The counter file of the privacy ledger has 278 numbers of at most 20 digits.
-inline constexpr size_t kMaxLedgerCounterBytes = 8 << 10;
+// The counter file of the privacy ledger has 417 numbers of at most 20 digits.
+inline constexpr size_t kMaxLedgerCounterBytes = 12 << 10;
 // An exported ledger is read in one piece. A release with a curve takes about 900 bytes in its
 // three entries, so this is one every hour for eight years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;

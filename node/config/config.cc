@@ -142,6 +142,18 @@ absl::Status CheckApiAddress(const NodeConfig& config) {
                api.listen);
 }
 
+// The unit's own budget would be the limit of the node, too, so only one of them can be meant.
+absl::Status CheckNodeLimit(const NodeConfig& config) {
+  const auto& privacy = config.privacy;
+  return privacy.unit != "node" || privacy.node_epsilon == 0
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                     "privacy.node_epsilon is {} beside privacy.unit = \"node\", under which "
+                     "privacy.epsilon ({}) is the budget of the whole node; set "
+                     "privacy.node_epsilon = 0, and privacy.epsilon to what the node may spend",
+                     privacy.node_epsilon, privacy.epsilon);
+}
+
 }  // namespace
 
 absl::StatusOr<NodeConfig> LoadConfig(
@@ -171,6 +183,7 @@ absl::Status CheckConfig(const NodeConfig& config) {
     return Missing("model.path", "name a GGUF file");
   }
   RETURN_IF_ERROR(CheckApiAddress(config));
+  RETURN_IF_ERROR(CheckNodeLimit(config));
   if (config.federation.enabled && config.federation.authority.empty()) {
     return Missing("federation.authority",
                    "federation needs the cluster authority's public key, which `ruvd init "

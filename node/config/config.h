@@ -97,16 +97,18 @@ struct NodeConfig {
     // three; for gradients, which are never judged, of timestep and schedule
     std::string strategy = "timestep";
   } federation;
-  // The settings of noised releases, which hide single lessons or users. Nodes learn together only
+  // The settings of noised releases, which hide lessons, users or nodes. Nodes learn together only
   // if clip_norm, noise and unit are equal.
   struct PrivacySection {
-    // What a private round hides: lesson, or user with all lessons of one user
+    // What a private round hides: lesson, user with all lessons of one user, or node with all that
+    // it has
     std::string unit = "lesson";
-    float epsilon = 8;    // budget of one lesson or user, for good; 0: nothing noised leaves
-    float delta = 1e-6F;  // delta of every epsilon
-    int rounds = 20;      // in which one lesson or user takes part at most
-    float clip_norm = 1;  // clip norm (L2) of the gradient of one lesson or user
-    float noise = 1.5;    // noise of a sum of gradients, as a multiple of clip_norm
+    float epsilon = 8;       // budget of one such unit, for good; 0: nothing noised leaves
+    float node_epsilon = 0;  // limit of the whole node where it is not the unit; 0: no limit
+    float delta = 1e-6F;     // delta of every epsilon
+    int rounds = 20;         // in which one unit takes part at most
+    float clip_norm = 1;     // clip norm (L2) of the gradient of one unit
+    float noise = 1.5;       // noise of a sum of gradients, as a multiple of clip_norm
     // Noised centroids show where lessons lie, so they must be switched on.
     bool centroids = false;
     float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`

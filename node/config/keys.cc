@@ -184,18 +184,24 @@ const std::array kKeys = {
         RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
 
     ConfigKey{"privacy", "unit",
-              "What a private round hides: one lesson, or all lessons of one user.",
+              "What a private round hides: one lesson, all lessons of one user, or those of the "
+              "whole node, which suits clusters of many nodes only.",
               RUVD_FIELD(std::string, privacy.unit), 0, 0, TextRule::kOneOf, kUnits},
     ConfigKey{"privacy", "epsilon",
-              "Epsilon budget at `delta` of one lesson, or user, for all that leaves with noise; "
-              "when it is spent, the lesson takes part no more. 0 lets nothing noised leave.",
+              "Epsilon budget at `delta` of one unit for all that leaves with noise; when it is "
+              "spent, the unit takes part no more. 0 lets nothing noised leave.",
               RUVD_FIELD(float, privacy.epsilon), 0, 1'000'000},
+    ConfigKey{"privacy", "node_epsilon",
+              "Limit at `delta` of the epsilon that all releases of this node cost together, as if "
+              "one unit had borne them; when it is spent, nothing noised leaves. 0: no limit. It "
+              "is for the units lesson and user, because under the unit node `epsilon` says this.",
+              RUVD_FIELD(float, privacy.node_epsilon), 0, 1'000'000},
     ConfigKey{"privacy", "delta", "Delta at which every epsilon is stated.",
               RUVD_FIELD(float, privacy.delta), 1e-12, 0.1},
-    ConfigKey{"privacy", "rounds", "Most rounds in which one lesson or user takes part.",
+    ConfigKey{"privacy", "rounds", "Most rounds in which one unit takes part.",
               RUVD_FIELD(int, privacy.rounds), 1, kMaxSeconds},
     ConfigKey{"privacy", "clip_norm",
-              "Clip norm: largest L2 norm of the gradient of one lesson or user. All nodes need "
+              "Clip norm: largest L2 norm of the gradient of one unit. All nodes need "
               "the same value.",
               RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
     ConfigKey{"privacy", "noise",

@@ -19,6 +19,10 @@ namespace {
 
 using federation::ContributionKind;
 
+privacy::PrivacyUnit UnitOf(const config::NodeConfig& config) {
+  return privacy::UnitByName(config.privacy.unit).value_or(privacy::PrivacyUnit::kLesson);
+}
+
 // Measured on both shipped models (bench/experiments/round_arms.py): larger cores need smaller
 // steps, and the hold takes away most of the harm to general text for a tenth of the gain.
 // Without it, few steps keep the harm small.
@@ -75,12 +79,29 @@ absl::Status SetGradients(const config::NodeConfig& config, federation::LearnerP
   ASSIGN_OR_RETURN(plan->grid,
                    privacy::dp::MakeNoiseGrid(plan->clip_norm, double{config.privacy.noise},
                                               plan->banks() * plan->values_per_bank));
-  plan->unit =
-      config.privacy.unit == "user" ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kLesson;
+  plan->unit = UnitOf(config);
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<privacy::UnitBudget>> BudgetsOf(const config::NodeConfig& config) {
+  const auto& privacy = config.privacy;
+  std::vector<privacy::UnitBudget> budgets;
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
+    const bool limit = unit == privacy::PrivacyUnit::kNode && unit != UnitOf(config);
+    if (limit && privacy.node_epsilon == 0) {
+      continue;
+    }
+    const float epsilon = limit ? privacy.node_epsilon : privacy.epsilon;
+    ASSIGN_OR_RETURN(privacy::UnitBudget budget,
+                     privacy::UnitBudget::Within(unit, double{epsilon}, double{privacy.delta}));
+    budget.rounds = static_cast<uint32_t>(privacy.rounds);
+    budget.key = limit ? "privacy.node_epsilon" : "privacy.epsilon";
+    budgets.push_back(budget);
+  }
+  return budgets;
+}
 
 // bench/experiments/round_arms.py: with noise, a higher rank pays only for many lessons.
 int RankOf(const config::NodeConfig& config) {

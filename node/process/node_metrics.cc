@@ -71,8 +71,8 @@ void AddLedgerMetrics(const storage::PrivacyLedgerStore& ledger, double delta,
     };
   };
   metrics->AddReader("ruvd_privacy_epsilon_spent",
-                     "The most epsilon, at privacy.delta, that any one lesson or user has spent",
-                     "unit", false, of_units([delta](const auto& store, privacy::PrivacyUnit unit) {
+                     "The most epsilon, at privacy.delta, that any one unit has spent", "unit",
+                     false, of_units([delta](const auto& store, privacy::PrivacyUnit unit) {
                        return store.LargestEpsilon(unit, delta).value_or(-1);
                      }));
   metrics->AddReader("ruvd_privacy_releases_total",

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "node/log/log.h"
+#include "node/process/learner_options.h"
 #include "node/process/limits.h"
 #include "node/process/node_impl.h"
 #include "node/process/privacy_counter.h"
@@ -56,15 +58,10 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing is shared, because the site policy is not usable: {} [{}]",
              MessageOf(policy.status()), ReasonOf(policy.status()));
   }
-  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
-    auto budget = privacy::UnitBudget::Within(unit, double{privacy.epsilon}, double{privacy.delta});
-    options.unavailable.Update(budget.status());
-    if (budget.ok()) {
-      budget->rounds = static_cast<uint32_t>(privacy.rounds);
-      options.budgets.push_back(*budget);
-    }
-  }
-  if (options.unavailable.ok()) {
+  absl::StatusOr<std::vector<privacy::UnitBudget>> budgets = BudgetsOf(config_);
+  options.unavailable = budgets.status();
+  if (budgets.ok()) {
+    options.budgets = *std::move(budgets);
     auto ledger = OpenLedger(config_, options.budgets, files_->key, *database_);
     options.unavailable = ledger.status();
     if (ledger.ok()) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -98,14 +99,16 @@ void CohortLedger::Visit(uint64_t first, uint64_t last,
 }
 
 absl::Status CohortLedger::Spent(const Cohorts& cohorts, double after) const {
-  return Error(
-      absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
-      "this release would take what a {} that joined in round {} has spent from epsilon "
-      "{:.3f} to {:.3f} at delta {:.1e}, above the budget of {:.3f}; nothing was released. "
-      "What is spent does not come back: leave out units that joined earlier, add noise, "
-      "or allow a larger epsilon",
-      UnitName(budget_.unit), cohorts.first, EpsilonWith(cohorts.spent, {}, budget_.delta), after,
-      budget_.delta, budget_.epsilon);
+  const bool whole = budget_.unit == PrivacyUnit::kNode;
+  const std::string spender =
+      whole ? "this node"
+            : fmt::format("a {} that joined in round {}", UnitName(budget_.unit), cohorts.first);
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
+               "this release would take what {} has spent from epsilon {:.3f} to {:.3f} at delta "
+               "{:.1e}, above the budget of {:.3f}; nothing was released. What is spent does not "
+               "come back: {}add noise, or set a larger {}",
+               spender, EpsilonWith(cohorts.spent, {}, budget_.delta), after, budget_.delta,
+               budget_.epsilon, whole ? "" : "leave out units that joined earlier, ", budget_.key);
 }
 
 absl::Status CohortLedger::CheckCohorts(uint64_t first, uint64_t last,

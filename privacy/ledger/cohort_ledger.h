@@ -16,14 +16,14 @@
 
 namespace ruvd::privacy {
 
-// What lessons or users have spent, by the round in which they joined: a charge of a round concerns
-// all units that joined from some round on, so all units of one joining round, a cohort, have spent
-// the same. It holds nothing about single units and is replayed from a ledger's entries. Rounds are
-// numbered from 1; a unit that has been there for ever joined in round 0. A query takes a time that
-// is linear in the number of charges. Not thread-safe.
+// What units of one kind have spent, by the round in which they joined: a charge of a round
+// concerns all units that joined from some round on, so all units of one joining round, a cohort,
+// have spent the same. It holds nothing about single units and is replayed from a ledger's entries.
+// Rounds are numbered from 1; a unit that has been there for ever joined in round 0. A query takes
+// a time that is linear in the number of charges. Not thread-safe.
 class CohortLedger {
  public:
-  // The budget is that of a lesson or a user; the ledger counts also without one (epsilon 0).
+  // The budget is that of one unit; the ledger counts also without one (epsilon 0).
   explicit CohortLedger(const UnitBudget& budget) : budget_(budget) {}
 
   // Charges all units that joined in [oldest, round]. Another charge of the newest round, such as a

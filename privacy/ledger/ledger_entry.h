@@ -12,11 +12,13 @@
 
 namespace ruvd::privacy {
 
-// What a guarantee hides: the presence of one lesson, or of all lessons of one user. The numbers of
-// this and the following enums are stored; 1 is not used.
-enum class PrivacyUnit : uint8_t { kLesson = 2, kUser = 3 };
+// What a guarantee hides: the presence of one lesson, of all lessons of one user, or of all lessons
+// of the node. A unit holds those with smaller numbers. The numbers of this and the following enums
+// are stored; 1 is not used.
+enum class PrivacyUnit : uint8_t { kLesson = 2, kUser = 3, kNode = 4 };
 
-inline constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kLesson, PrivacyUnit::kUser};
+inline constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kLesson, PrivacyUnit::kUser,
+                                                PrivacyUnit::kNode};
 
 enum class PrivacyMechanism : uint8_t {
   kGaussian = 1,

@@ -4,6 +4,7 @@
 #include "privacy/ledger/unit_budget.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/status.h"
 #include "privacy/dp/sampled_gaussian.h"
@@ -23,8 +24,15 @@ std::string_view UnitName(PrivacyUnit unit) {
       return "lesson";
     case PrivacyUnit::kUser:
       return "user";
+    case PrivacyUnit::kNode:
+      return "node";
   }
   return "unknown";
+}
+
+std::optional<PrivacyUnit> UnitByName(std::string_view name) {
+  const auto* const unit = std::ranges::find(kPrivacyUnits, name, UnitName);
+  return unit == std::end(kPrivacyUnits) ? std::nullopt : std::optional(*unit);
 }
 
 absl::StatusOr<UnitBudget> BudgetOf(std::span<const UnitBudget> budgets, PrivacyUnit unit) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -12,20 +13,23 @@
 
 namespace ruvd::privacy {
 
-// The privacy that the operator lets a node spend for every lesson, or every user, over its life.
-// It is a plain value.
+// The privacy that the operator lets a node spend for every lesson, for every user, or as a whole,
+// over its life. It is a plain value.
 struct UnitBudget {
   PrivacyUnit unit = PrivacyUnit::kLesson;
   double epsilon = 0;
   double delta = 0;
-  uint32_t rounds = 20;  // in which one lesson or user takes part at most
+  uint32_t rounds = 20;                      // in which one unit takes part at most
+  std::string_view key = "privacy.epsilon";  // that sets epsilon, for messages
 
   // Fails with INVALID_ARGUMENT unless epsilon is finite and at least 0 and 0 < delta < 1.
   static absl::StatusOr<UnitBudget> Within(PrivacyUnit unit, double epsilon, double delta);
 };
 
-// Returns "lesson" or "user".
+// Returns "lesson", "user" or "node".
 std::string_view UnitName(PrivacyUnit unit);
+// Returns the unit of that name; nullopt for any other name.
+std::optional<PrivacyUnit> UnitByName(std::string_view name);
 
 // Returns the budget of a unit; PRIVACY_BUDGET_SPENT if it has none, because it may then spend
 // nothing.

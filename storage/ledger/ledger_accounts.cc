@@ -20,17 +20,16 @@ LedgerAccounts::LedgerAccounts(std::vector<privacy::UnitBudget> budgets)
   }
 }
 
-void LedgerAccounts::AddToOtherUnit(const privacy::LedgerCharge& charge) {
-  if (charge.unit == PrivacyUnit::kLesson) {
-    cohorts_.at(PrivacyUnit::kUser).AddForAll(charge.curve);
-    return;
-  }
-  privacy::CohortLedger& lessons = cohorts_.at(PrivacyUnit::kLesson);
-  const privacy::dp::RdpCurve cost = privacy::dp::ReplacementCurve(charge.curve);
-  if (charge.round == 0) {
-    lessons.AddForAll(cost);
-  } else {
-    lessons.AddBesides(charge.round, cost);
+void LedgerAccounts::AddToOtherUnits(const privacy::LedgerCharge& charge) {
+  const privacy::dp::RdpCurve replacement = privacy::dp::ReplacementCurve(charge.curve);
+  for (auto& [unit, cohorts] : cohorts_) {
+    if (unit > charge.unit) {
+      cohorts.AddForAll(charge.curve);
+    } else if (unit < charge.unit && charge.round == 0) {
+      cohorts.AddForAll(replacement);
+    } else if (unit < charge.unit) {
+      cohorts.AddBesides(charge.round, replacement);
+    }
   }
 }
 
@@ -40,7 +39,7 @@ absl::Status LedgerAccounts::AddLost(const privacy::LedgerCharge& charge) {
   } else {
     RETURN_IF_ERROR(cohorts_.at(charge.unit).Add(charge.round, charge.oldest_joined, charge.curve));
   }
-  AddToOtherUnit(charge);
+  AddToOtherUnits(charge);
   charged_.Add(charge);
   return absl::OkStatus();
 }
@@ -54,12 +53,19 @@ absl::Status LedgerAccounts::Add(const privacy::LedgerCharge& charge) {
   return absl::OkStatus();
 }
 
-absl::Status LedgerAccounts::CheckLessonsOfUsers(PrivacyUnit unit,
-                                                 const privacy::dp::RdpCurve& cost) const {
-  return unit != PrivacyUnit::kUser || totals(PrivacyUnit::kLesson).reservations == 0 ||
-                 !privacy::BudgetOf(budgets_, PrivacyUnit::kLesson).ok()
-             ? absl::OkStatus()
-             : cohorts_.at(PrivacyUnit::kLesson).CheckForAll(privacy::dp::ReplacementCurve(cost));
+absl::Status LedgerAccounts::CheckParts(PrivacyUnit unit, const privacy::dp::RdpCurve& cost) const {
+  for (const auto& [part, cohorts] : cohorts_) {
+    if (part < unit && totals(part).reservations > 0 && privacy::BudgetOf(budgets_, part).ok()) {
+      RETURN_IF_ERROR(cohorts.CheckForAll(privacy::dp::ReplacementCurve(cost)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LedgerAccounts::CheckNode(const privacy::dp::RdpCurve& cost) const {
+  return privacy::BudgetOf(budgets_, PrivacyUnit::kNode).ok()
+             ? cohorts_.at(PrivacyUnit::kNode).CheckForAll(cost)
+             : absl::OkStatus();
 }
 
 absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
@@ -68,7 +74,8 @@ absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
                  "a release cannot have a cost of 0; charge the curve of its noise");
   }
   RETURN_IF_ERROR(privacy::BudgetOf(budgets_, charge.unit).status());
-  RETURN_IF_ERROR(CheckLessonsOfUsers(charge.unit, charge.curve));
+  RETURN_IF_ERROR(CheckParts(charge.unit, charge.curve));
+  RETURN_IF_ERROR(CheckNode(charge.curve));
   const privacy::CohortLedger& cohorts = cohorts_.at(charge.unit);
   return charge.round == 0 ? cohorts.CheckForAll(charge.curve)
                            : cohorts.Check(charge.round, charge.oldest_joined, charge.curve);
@@ -76,7 +83,7 @@ absl::Status LedgerAccounts::Check(const privacy::LedgerCharge& charge) const {
 
 uint64_t LedgerAccounts::OldestEligible(PrivacyUnit unit, uint64_t round,
                                         const privacy::dp::RdpCurve& cost) const {
-  return privacy::BudgetOf(budgets_, unit).ok() && CheckLessonsOfUsers(unit, cost).ok()
+  return privacy::BudgetOf(budgets_, unit).ok() && CheckParts(unit, cost).ok()
              ? cohorts_.at(unit).OldestEligible(round, cost)
              : round + 1;
 }

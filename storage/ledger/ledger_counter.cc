@@ -78,6 +78,13 @@ class NumberReader {
 
 }  // namespace
 
+UnitCharges Counter::* Counter::PlaceOf(PrivacyUnit unit) {
+  if (unit == PrivacyUnit::kLesson) {
+    return &Counter::lessons;
+  }
+  return unit == PrivacyUnit::kUser ? &Counter::users : &Counter::node;
+}
+
 void Counter::Add(const privacy::LedgerCharge& charge) {
   UnitCharges& charges = Of(charge.unit);
   charges.newest_round = std::max(charges.newest_round, charge.round);

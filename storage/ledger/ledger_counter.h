@@ -14,7 +14,7 @@
 
 namespace ruvd::storage::ledger {
 
-// All charges of lessons, or of users, as if one unit had borne them all.
+// All charges of lessons, of users, or of the node, as if one unit had borne them all.
 struct UnitCharges {
   uint64_t newest_round = 0;
   privacy::dp::RdpCurve in_rounds;
@@ -28,28 +28,28 @@ struct UnitCharges {
 struct Counter {
   UnitCharges lessons;
   UnitCharges users;
+  UnitCharges node;
 
-  UnitCharges& Of(privacy::PrivacyUnit unit) {
-    return unit == privacy::PrivacyUnit::kUser ? users : lessons;
-  }
-  const UnitCharges& Of(privacy::PrivacyUnit unit) const {
-    return unit == privacy::PrivacyUnit::kUser ? users : lessons;
-  }
+  UnitCharges& Of(privacy::PrivacyUnit unit) { return this->*PlaceOf(unit); }
+  const UnitCharges& Of(privacy::PrivacyUnit unit) const { return this->*PlaceOf(unit); }
   void Add(const privacy::LedgerCharge& charge);
   // Raises every number to that of `other` if it is larger there.
   void RaiseTo(const Counter& other);
   // Returns whether a number has reached its largest value, from where on it no longer counts.
   bool Saturated() const;
   bool operator==(const Counter&) const = default;
+
+ private:
+  static UnitCharges Counter::* PlaceOf(privacy::PrivacyUnit unit);
 };
 
 // Returns the charges that `counter` has and `charged` lacks: entries that were lost. Lost rounds
 // are charged to all units that had joined by the newest round of the counter.
 std::vector<privacy::LedgerCharge> LostCharges(const Counter& counter, const Counter& charged);
 
-// Returns two lines, "lesson ROUND CURVE CURVE" and "user ROUND CURVE CURVE", in decimal numbers.
-// The curves are those in rounds and outside rounds; a unit without charges has the line "lesson
-// 0".
+// Returns three lines, "lesson ROUND CURVE CURVE" and such ones of "user" and "node", in decimal
+// numbers. The curves are those in rounds and outside rounds; a unit without charges has the line
+// "lesson 0".
 std::string FormatCounter(const Counter& counter);
 // Returns LEDGER_BROKEN for a text that FormatCounter does not make.
 absl::StatusOr<Counter> ParseCounter(std::string_view text);

@@ -119,7 +119,7 @@ class Walk {
         sequence, privacy::UnitName(budget.unit), epsilon, budget.delta, budget.epsilon);
   }
 
-  // Compares the largest epsilon of any lesson or user with a budget, and finds the first entry
+  // Compares the largest epsilon of any unit with a budget, and finds the first entry
   // above it by halving, because what is spent never falls.
   absl::Status CompareUnits(const privacy::UnitBudget& budget) const {
     const auto spent_by = [&](size_t entries) {

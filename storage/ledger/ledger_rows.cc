@@ -120,8 +120,8 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
   }
   if (!HasUnit(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a charge protects the unit {}, which is not known; charge lessons (2) or users "
-                 "(3)",
+                 "a charge protects the unit {}, which is not known; charge lessons (2), users "
+                 "(3) or the node (4)",
                  static_cast<int>(charge.unit));
   }
   if (!InRange(charge)) {
@@ -132,7 +132,7 @@ absl::Status CheckCharge(const privacy::LedgerCharge& charge) {
   }
   if (!HasRound(charge)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a charge of round {} and joining round {} is invalid; charge lessons or users "
+                 "a charge of round {} and joining round {} is invalid; charge units "
                  "from a round on that is not after theirs",
                  charge.round, charge.oldest_joined);
   }

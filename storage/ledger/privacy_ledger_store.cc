@@ -48,10 +48,11 @@ absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at,
 
 // Returns the charges of a counter as charges of all units.
 ledger::Counter OutsideRounds(ledger::Counter counter) {
-  for (ledger::UnitCharges* charges : {&counter.lessons, &counter.users}) {
-    charges->for_all += charges->in_rounds;
-    charges->in_rounds = {};
-    charges->newest_round = 0;
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
+    ledger::UnitCharges& charges = counter.Of(unit);
+    charges.for_all += charges.in_rounds;
+    charges.in_rounds = {};
+    charges.newest_round = 0;
   }
   return counter;
 }
@@ -342,6 +343,11 @@ absl::Status PrivacyLedgerStore::Check(const privacy::LedgerCharge& charge) cons
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);
   return accounts_.Check(charge);
+}
+
+absl::Status PrivacyLedgerStore::CheckNode(const privacy::dp::RdpCurve& cost) const {
+  const MutexLock lock(mutex_);
+  return accounts_.CheckNode(cost);
 }
 
 uint64_t PrivacyLedgerStore::OldestEligible(privacy::PrivacyUnit unit, uint64_t round,

@@ -32,7 +32,7 @@ struct PrivacyLedgerOptions {
   // Opens the ledger for verification only: no file is changed, and nothing may be appended.
   bool read_only = false;
   // The privacy that may be spent, at most one budget for each unit. A unit without a budget may
-  // spend nothing.
+  // spend nothing. A budget of the node limits the charges of all units (LedgerAccounts).
   std::vector<privacy::UnitBudget> budgets = {};
   // Signs every entry, and every stored entry must be signed by it. With nullptr entries are
   // neither signed nor checked. It must outlive the ledger.
@@ -67,17 +67,21 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
 
   privacy::LedgerHead head() const;
   LedgerTotals totals(privacy::PrivacyUnit unit) const;
-  // Returns the largest epsilon at `delta` that any lesson, or user, has spent in charges of both
-  // units (LedgerAccounts). For a ledger opened only for verification it includes what only its
-  // counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
+  // Returns the largest epsilon at `delta` that any lesson, any user, or the node has spent in
+  // charges of all units (LedgerAccounts). For a ledger opened only for verification it includes
+  // what only its counter file has. Fails with INVALID_ARGUMENT unless 0 < delta < 1.
   absl::StatusOr<double> LargestEpsilon(privacy::PrivacyUnit unit, double delta) const;
   // Returns all charges, with those that only the counter file has.
   ledger::Counter counter() const;
   // Returns the error with which Reserve would refuse a charge, or OK.
   absl::Status Check(const privacy::LedgerCharge& charge) const;
+  // Returns PRIVACY_BUDGET_SPENT, with the figures, if there is a budget of the node and a charge
+  // of any unit would exceed it.
+  absl::Status CheckNode(const privacy::dp::RdpCurve& cost) const;
 
-  // Returns the oldest joining round whose lessons, or users, may still take part in `round` at
-  // this cost. Units that were once too old stay so; a result above `round` means that no unit may.
+  // Returns the oldest joining round whose units may still take part in `round` at this cost, apart
+  // from a budget of the node, which is for CheckNode. Units that were once too old stay so; a
+  // result above `round` means that no unit may.
   uint64_t OldestEligible(privacy::PrivacyUnit unit, uint64_t round,
                           const privacy::dp::RdpCurve& cost) const;
 

@@ -52,13 +52,16 @@ void CheckFile(std::span<const uint8_t> bytes) {
   counter.lessons.for_all.q32[0] = 1;
   const ledger::LedgerFileDemands demands{
       .budgets = {{.unit = ruvd::privacy::PrivacyUnit::kLesson, .epsilon = 1, .delta = 1e-6},
-                  {.unit = ruvd::privacy::PrivacyUnit::kUser, .epsilon = 4, .delta = 1e-6}},
+                  {.unit = ruvd::privacy::PrivacyUnit::kUser, .epsilon = 4, .delta = 1e-6},
+                  {.unit = ruvd::privacy::PrivacyUnit::kNode, .epsilon = 6, .delta = 1e-6}},
       .counter = counter};
   const auto demanded = ledger::VerifyLedgerFile(bytes, demands);
   RUVD_CHECK(file.ok() || !demanded.ok());
   if (file.ok()) {
-    const auto spent = file->accounts.LargestEpsilon(ruvd::privacy::PrivacyUnit::kLesson, 1e-6);
-    RUVD_CHECK(*spent >= 0 && (!demanded.ok() || *spent <= 1));
+    for (const ruvd::privacy::UnitBudget& budget : demands.budgets) {
+      const auto spent = file->accounts.LargestEpsilon(budget.unit, budget.delta);
+      RUVD_CHECK(*spent >= 0 && (!demanded.ok() || *spent <= budget.epsilon));
+    }
   }
 }
 

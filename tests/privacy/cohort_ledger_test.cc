@@ -23,6 +23,7 @@ namespace {
 
 using dp::RdpCurve;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kDelta = 1e-5;
 
@@ -132,6 +133,36 @@ TEST(CohortLedger, ARefusalHasTheFigures) {
   EXPECT_TRUE(ledger.Check(5, 5, Cost(0.05)).ok()) << "new units have spent nothing";
   EXPECT_EQ(ReasonOf(ledger.CheckForAll(Cost(0.1))), reasons::kPrivacyBudgetSpent);
   EXPECT_TRUE(ledger.CheckForAll(Cost(1e-6)).ok());
+}
+
+TEST(CohortLedger, ARefusalOfTheNodeNamesItsKeyAndNoRound) {
+  UnitBudget budget = Budget(2);
+  budget.unit = PrivacyUnit::kNode;
+  budget.key = "privacy.node_epsilon";
+  CohortLedger ledger(budget);
+  ledger.AddForAll(Cost());
+  const absl::Status refused = ledger.CheckForAll(Cost(0.1));
+  EXPECT_EQ(ReasonOf(refused), reasons::kPrivacyBudgetSpent);
+  EXPECT_THAT(MessageOf(refused),
+              HasSubstr(fmt::format("what this node has spent from epsilon {:.3f} to {:.3f}",
+                                    Epsilon(Cost()), Epsilon(Cost(0.15)))));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("budget of 2.000"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("set a larger privacy.node_epsilon"));
+  EXPECT_THAT(MessageOf(refused), Not(HasSubstr("joined")));
+  EXPECT_THAT(MessageOf(CohortLedger(Budget(2)).CheckForAll(Cost(1))),
+              HasSubstr("leave out units that joined earlier, add noise, or set a larger "
+                        "privacy.epsilon"));
+}
+
+TEST(PrivacyUnits, AreFoundByTheirNames) {
+  for (const PrivacyUnit unit : kPrivacyUnits) {
+    EXPECT_EQ(UnitByName(UnitName(unit)), unit);
+  }
+  EXPECT_EQ(UnitName(PrivacyUnit::kNode), "node");
+  EXPECT_EQ(static_cast<int>(PrivacyUnit::kNode), 4) << "the number is stored and hashed";
+  for (const char* other : {"", "unknown", "nodes", "Node"}) {
+    EXPECT_EQ(UnitByName(other), std::nullopt) << other;
+  }
 }
 
 TEST(CohortLedger, RoundsComeInTheirOrder) {

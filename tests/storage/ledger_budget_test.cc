@@ -265,14 +265,16 @@ TEST_F(LedgerBudgetTest, ACounterThatIsBehindCatchesUpAndAGarbledOneStops) {
   const std::string newest = Counter();
   EXPECT_EQ(newest, CounterOf(100));
   EXPECT_THAT(newest, testing::AllOf(testing::StartsWith("lesson 0 0 "),
-                                     testing::EndsWith(" 100 100\nuser 0\n")));
+                                     testing::EndsWith(" 100 100\nuser 0\nnode 0\n")));
   ASSERT_TRUE(WriteFileAtomically(options_.counter_file, CounterOf(10)).ok());
   ASSERT_EQ(Reopen(), "");
   EXPECT_EQ(Counter(), newest);
-  for (const char* text : {"", "lesson 0", "lesson 0\n", "lesson 0\nuser 0", "0 0\n",
-                           "lesson x\nuser 0\n", "lesson -1\nuser 0\n", "lesson 0\nuser 0\n\n",
-                           "lesson 007\nuser 0\n", "user 0\nlesson 0\n", "lesson 1 2 3\nuser 0\n",
-                           "node 0\nlesson 0\nuser 0\n", "lesson 18446744073709551616\nuser 0\n"}) {
+  for (const char* text :
+       {"", "lesson 0", "lesson 0\n", "lesson 0\nuser 0\n", "lesson 0\nuser 0\nnode 0", "0 0\n",
+        "lesson x\nuser 0\nnode 0\n", "lesson -1\nuser 0\nnode 0\n", "lesson 0\nuser 0\nnode 0\n\n",
+        "lesson 007\nuser 0\nnode 0\n", "user 0\nlesson 0\nnode 0\n",
+        "lesson 1 2 3\nuser 0\nnode 0\n", "node 0\nlesson 0\nuser 0\n",
+        "lesson 18446744073709551616\nuser 0\nnode 0\n"}) {
     ASSERT_TRUE(WriteFileAtomically(options_.counter_file, text).ok());
     EXPECT_EQ(Reopen(), reasons::kLedgerBroken) << text;
   }

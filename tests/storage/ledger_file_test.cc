@@ -90,7 +90,9 @@ TEST_F(LedgerFileTest, TheLargestEpsilonFollowsFromTheEntriesAlone) {
   of_lessons += privacy::dp::ReplacementCurve(Cost());
   EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kLesson, 1e-6).value(),
             privacy::dp::EpsilonOf(of_lessons, 1e-6).value().value);
-  EXPECT_EQ(file.accounts.LargestEpsilon(privacy::PrivacyUnit::kUser, 1e-6).value(), EpsilonOf(10));
+  for (const auto whole : {privacy::PrivacyUnit::kUser, privacy::PrivacyUnit::kNode}) {
+    EXPECT_EQ(file.accounts.LargestEpsilon(whole, 1e-6).value(), EpsilonOf(10));
+  }
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {

@@ -153,7 +153,7 @@ TEST_F(LedgerTest, ChargesThatAreNoneAreRefused) {
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->steps = 0; }), reasons::kInvalidArgument);
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->epsilon = -1; }), reasons::kInvalidArgument);
   EXPECT_EQ(reason([](privacy::LedgerCharge* c) { c->delta = 1; }), reasons::kInvalidArgument);
-  for (const int unit : {0, 1, 4, 255}) {
+  for (const int unit : {0, 1, 5, 255}) {
     EXPECT_EQ(reason([unit](privacy::LedgerCharge* c) {
                 c->unit = static_cast<privacy::PrivacyUnit>(unit);
               }),
@@ -348,7 +348,7 @@ TEST(LedgerRowsTest, TheChainHashIsPlainBlake2b) {
 TEST(LedgerRowsTest, AnEntryForAnUnknownUnitIsRefusedByName) {
   privacy::LedgerEntry entry{.sequence = 1, .reservation = 1, .charge = MakeCharge(1)};
   EXPECT_TRUE(ledger::DecodeEntry(ledger::EncodeEntry(entry)).ok());
-  for (const int unit : {0, 1, 4}) {
+  for (const int unit : {0, 1, 5}) {
     entry.charge->unit = static_cast<privacy::PrivacyUnit>(unit);
     const absl::Status refused = ledger::DecodeEntry(ledger::EncodeEntry(entry)).status();
     EXPECT_EQ(ReasonOf(refused), reasons::kLedgerBroken);

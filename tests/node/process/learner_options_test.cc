@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/reasons.h"
@@ -62,6 +63,52 @@ TEST(LearnerPlanOf, APrivatePlanHasTheNoiseOfTheConfigurationAndItsUnit) {
   EXPECT_GE(plan->grid.NoiseMultiplier(), 2.0);
   EXPECT_EQ(plan->unit, privacy::PrivacyUnit::kUser);
   EXPECT_EQ(plan->outer.kind, federation::OuterOptions::Kind::kAdam);
+}
+
+TEST(LearnerPlanOf, EveryUnitMakesAnotherPlan) {
+  std::set<Digest> ids;
+  for (const privacy::PrivacyUnit unit : privacy::kPrivacyUnits) {
+    config::NodeConfig config = Config("gradient");
+    config.privacy.unit = std::string(privacy::UnitName(unit));
+    const auto plan = LearnerPlanOf(config, SomeShape());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->unit, unit);
+    EXPECT_TRUE(ids.insert(plan->Id()).second);
+  }
+}
+
+TEST(BudgetsOf, TheNodeHasABudgetAsTheUnitOrByItsLimitOnly) {
+  using privacy::PrivacyUnit;
+  config::NodeConfig config;
+  config.privacy.epsilon = 3;
+  config.privacy.rounds = 7;
+  for (const char* unit : {"lesson", "user"}) {
+    config.privacy.unit = unit;
+    config.privacy.node_epsilon = 0;
+    const auto budgets = BudgetsOf(config);
+    ASSERT_TRUE(budgets.ok()) << budgets.status();
+    for (const PrivacyUnit part : {PrivacyUnit::kLesson, PrivacyUnit::kUser}) {
+      const auto budget = privacy::BudgetOf(*budgets, part);
+      ASSERT_TRUE(budget.ok()) << budget.status();
+      EXPECT_EQ(budget->epsilon, 3);
+      EXPECT_EQ(budget->rounds, 7U);
+      EXPECT_EQ(budget->key, "privacy.epsilon");
+    }
+    EXPECT_FALSE(privacy::BudgetOf(*budgets, PrivacyUnit::kNode).ok()) << "a budget is a limit";
+    config.privacy.node_epsilon = 20;
+    const auto limit = privacy::BudgetOf(BudgetsOf(config).value(), PrivacyUnit::kNode);
+    ASSERT_TRUE(limit.ok()) << limit.status();
+    EXPECT_EQ(limit->epsilon, 20);
+    EXPECT_EQ(limit->key, "privacy.node_epsilon");
+  }
+  config.privacy.unit = "node";
+  config.privacy.node_epsilon = 0;
+  const auto whole = privacy::BudgetOf(BudgetsOf(config).value(), PrivacyUnit::kNode);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->epsilon, 3);
+  EXPECT_EQ(whole->key, "privacy.epsilon");
+  config.privacy.delta = 2;
+  EXPECT_EQ(ReasonOf(BudgetsOf(config).status()), reasons::kInvalidArgument);
 }
 
 // Nodes that combine, step or train differently must not be in one cluster's rounds.
