@@ -23,8 +23,9 @@ namespace ruvd::limits {
 // Gradients of units that a local round holds at a time: together with the activations of as many
 // sequences, a few MB for the adapters of a 29M model
 inline constexpr size_t kGradientsAtOnce = 8;
-// Lessons with which a user takes part in a sample. More change the clipped sum little and take as
-// long as a sample of that many users.
+// Lessons with which a user, or a whole node as one unit, takes part in a sample. More change the
+// clipped sum little and take as long as a sample of that many users. Whichever lessons are drawn,
+// the noise hides the unit with all that it has, so the choice costs no privacy.
 inline constexpr size_t kMaxUnitLessons = 16;
 }  // namespace ruvd::limits
 

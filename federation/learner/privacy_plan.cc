@@ -36,21 +36,39 @@ constexpr double kEpsilonStep = 1.05;
 constexpr double kLargestEpsilon = 100;
 constexpr double kRateTolerance = 1e-6;
 
+bool IsWholeNode(privacy::PrivacyUnit unit) {
+  return unit == privacy::PrivacyUnit::kNode;
+}
+
+// Says what a node with so many units takes part with.
+std::string UnitsText(privacy::PrivacyUnit unit, size_t units) {
+  return IsWholeNode(unit) ? "all lessons as one unit"
+                           : fmt::format("{} {}s", units, privacy::UnitName(unit));
+}
+
+absl::Status CheckUnits(const PrivacyRequest& request) {
+  const bool whole = IsWholeNode(request.budget.unit);
+  const bool fits = whole ? request.units == 1 : request.units >= 2;
+  return fits ? absl::OkStatus()
+              : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                      "cannot plan rounds in which a node has {} {}s; {}", request.units,
+                      privacy::UnitName(request.budget.unit),
+                      whole ? "as a whole it is one unit" : "give at least two of them");
+}
+
 absl::Status CheckRequest(const PrivacyRequest& request) {
+  RETURN_IF_ERROR(CheckUnits(request));
   const bool nodes = request.masked ? request.nodes >= limits::kMinCliqueMembers &&
                                           request.nodes <= limits::kMaxCliqueMembers &&
                                           request.tolerated < request.nodes
                                     : request.nodes >= 1;
-  if (!nodes || request.units < 2 || request.max_batch == 0 || request.dimension == 0 ||
-      request.budget.rounds == 0) {
+  if (!nodes || request.max_batch == 0 || request.dimension == 0 || request.budget.rounds == 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "cannot plan {} round(s) of {} node(s) with {} {}s each and {} values; give "
-                 "at least one round, one value and two {}s, and {} to {} nodes where sums are "
+                 "cannot plan {} round(s) of {} node(s) with {} values and samples of {}; give at "
+                 "least one round, one value and samples of one, and {} to {} nodes where sums are "
                  "masked",
-                 request.budget.rounds, request.nodes, request.units,
-                 privacy::UnitName(request.budget.unit), request.dimension,
-                 privacy::UnitName(request.budget.unit), limits::kMinCliqueMembers,
-                 limits::kMaxCliqueMembers);
+                 request.budget.rounds, request.nodes, request.dimension, request.max_batch,
+                 limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
   }
   return absl::OkStatus();
 }
@@ -183,17 +201,24 @@ std::string LeastEpsilon(PrivacyRequest request) {
   return fmt::format("no epsilon up to {}", kLargestEpsilon);
 }
 
+// Returns which number of units for each node suffices; empty for a whole node, which is one.
+std::string LeastUnits(const PrivacyRequest& request) {
+  return IsWholeNode(request.budget.unit)
+             ? ""
+             : fmt::format(
+                   "{} {}s for each node, ",
+                   LeastByDoubling<size_t>(request, [](PrivacyRequest* r) { return &r->units; }),
+                   privacy::UnitName(request.budget.unit));
+}
+
 absl::Status TooWeak(const PrivacyRequest& request, const PrivacyPlan& plan) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-      "the predicted signal of {} rounds is {:.2g} of their noise ({} values, {} node(s) with {} "
-      "{}s, noise multiplier {:.3g}), below {}; {} suffices, or else {} {}s for each node, {} "
-      "nodes, or {} rounds",
-      request.budget.rounds, plan.snr_run, request.dimension, request.nodes, request.units,
-      privacy::UnitName(request.budget.unit), plan.noise_multiplier, limits::kMinReleaseSnr,
-      LeastEpsilon(request),
-      LeastByDoubling<size_t>(request, [](PrivacyRequest* r) { return &r->units; }),
-      privacy::UnitName(request.budget.unit), LeastNodes(request),
+      "the predicted signal of {} rounds is {:.2g} of their noise ({} values, {} node(s) with {}, "
+      "noise multiplier {:.3g}), below {}; {} suffices, or else {}{} nodes, or {} rounds",
+      request.budget.rounds, plan.snr_run, request.dimension, request.nodes,
+      UnitsText(request.budget.unit, request.units), plan.noise_multiplier, limits::kMinReleaseSnr,
+      LeastEpsilon(request), LeastUnits(request), LeastNodes(request),
       LeastByDoubling<uint32_t>(request, [](PrivacyRequest* r) { return &r->budget.rounds; }));
 }
 
@@ -250,12 +275,12 @@ std::string EpsilonText(const LearnerPlan& plan, const RoundSampling& sampling, 
           ? EpsilonOfRounds(*curve,
                             {.unit = plan.unit, .delta = sampling.delta, .rounds = sampling.rounds})
           : curve.status();
-  return epsilon.ok()
-             ? fmt::format(
-                   "Epsilon {:.2f} suffices, which hides a {} in {} rounds that sample "
-                   "{:.3g} of them",
-                   RoundedUp(*epsilon), privacy::UnitName(plan.unit), sampling.rounds, batch)
-             : fmt::format("An epsilon is not known ({})", MessageOf(epsilon.status()));
+  return epsilon.ok() ? fmt::format(
+                            "Epsilon {:.2f} suffices, which hides a {} in {} rounds that sample "
+                            "{:.3g} of {}",
+                            RoundedUp(*epsilon), privacy::UnitName(plan.unit), sampling.rounds,
+                            batch, IsWholeNode(plan.unit) ? "it in the mean" : "them")
+                      : fmt::format("An epsilon is not known ({})", MessageOf(epsilon.status()));
 }
 
 }  // namespace
@@ -359,15 +384,16 @@ absl::Status RequireSignal(const LearnerPlan& plan, const RoundSampling& samplin
   if (snr >= min_snr) {
     return absl::OkStatus();
   }
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-      "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
-      "noise ({} values, {} {}s of which a round samples {:.3g}, noise multiplier {:.3g}), "
-      "below {}; nothing was released. {}; or add lessons or nodes, or choose a smaller rank",
-      sampling.rounds, std::max<size_t>(sampling.nodes, 1), snr, question.dimension, sampling.units,
-      privacy::UnitName(plan.unit), question.contributors, question.noise_multiplier, min_snr,
-      // The signal grows with the sample; the margin is for rounding.
-      EpsilonText(plan, sampling, 1.001 * sampling.rate * min_snr / std::max(snr, 1e-12)));
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+               "the predicted signal of {} rounds of {} node(s) like this one is {:.2g} of their "
+               "noise ({} values, {}, of which a round samples {:.3g}, noise multiplier {:.3g}), "
+               "below {}; nothing was released. {}; or add {}, or choose a smaller rank",
+               sampling.rounds, std::max<size_t>(sampling.nodes, 1), snr, question.dimension,
+               UnitsText(plan.unit, sampling.units), question.contributors,
+               question.noise_multiplier, min_snr,
+               // The signal grows with the sample; the margin is for rounding.
+               EpsilonText(plan, sampling, 1.001 * sampling.rate * min_snr / std::max(snr, 1e-12)),
+               IsWholeNode(plan.unit) ? "nodes" : "lessons or nodes");
 }
 
 }  // namespace ruvd::federation

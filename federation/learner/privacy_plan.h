@@ -18,12 +18,13 @@
 namespace ruvd::federation {
 
 struct PrivacyRequest {
-  privacy::UnitBudget budget;  // of a lesson or a user
+  privacy::UnitBudget budget;  // of a lesson, a user or a node
   // Whether only the sum of all nodes is revealed, or the sum of each.
   bool masked = true;
   size_t nodes = 1;      // that take part, this one included; 4 to 16 if masked
   size_t tolerated = 0;  // masked: members whose noise may be missing or known; 0: a third
-  // Units of this node that may take part. The number is public: give PublicUnits of it.
+  // Units of this node that may take part. The number is public: give PublicUnits of it. A whole
+  // node is 1.
   size_t units = 0;
   size_t dimension = 0;  // values of all banks
   double clip_norm = 2;
@@ -69,7 +70,7 @@ absl::StatusOr<PrivacyPlan> PlanAtNoise(const PrivacyRequest& request, double no
 
 // What snr_run would be if one quantity alone were changed; 0 where that is no plan.
 struct PlanAlternatives {
-  double twice_units = 0;
+  double twice_units = 0;  // a node has no second one
   double one_node_more = 0;
   double twice_rounds = 0;
   double half_rank = 0;  // a quarter of the values

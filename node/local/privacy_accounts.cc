@@ -18,6 +18,7 @@ namespace ruvd::cli {
 void BudgetFlags::AddTo(Verb verb) {
   verb.Option("--lesson-epsilon", lesson_epsilon, "Budget of every lesson (epsilon)");
   verb.Option("--user-epsilon", user_epsilon, "Budget of every user (epsilon)");
+  verb.Option("--node-epsilon", node_epsilon, "Budget of the node as one unit (epsilon)");
   verb.Option("--delta", delta, "Delta at which every epsilon is stated").ShowDefault();
 }
 
@@ -27,7 +28,8 @@ absl::StatusOr<std::vector<privacy::UnitBudget>> BudgetFlags::Budgets() const {
   }
   std::vector<privacy::UnitBudget> budgets;
   for (const auto& [unit, epsilon] : {std::pair(privacy::PrivacyUnit::kLesson, lesson_epsilon),
-                                      std::pair(privacy::PrivacyUnit::kUser, user_epsilon)}) {
+                                      std::pair(privacy::PrivacyUnit::kUser, user_epsilon),
+                                      std::pair(privacy::PrivacyUnit::kNode, node_epsilon)}) {
     if (!epsilon) {
       continue;
     }
@@ -77,7 +79,7 @@ std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta
   return "\n" + FormatTable({"UNIT", "RELEASES", "UNRELEASED", "EPSILON", "BUDGET"}, rows) +
          fmt::format(
              "EPSILON, at delta {:.1e}, is the largest that any one lesson, or user, has spent in "
-             "all releases\n",
+             "all releases, and what they cost the node at least, as if it were one unit\n",
              delta);
 }
 

@@ -26,6 +26,7 @@ namespace ruvd::cli {
 struct BudgetFlags {
   std::optional<double> lesson_epsilon;
   std::optional<double> user_epsilon;
+  std::optional<double> node_epsilon;
   double delta = 1e-6;
 
   void AddTo(Verb verb);
@@ -37,7 +38,7 @@ struct BudgetFlags {
 struct UnitAccount {
   privacy::PrivacyUnit unit = privacy::PrivacyUnit::kLesson;
   storage::LedgerTotals totals;
-  double epsilon = 0;  // the largest that any lesson or user has spent
+  double epsilon = 0;  // the largest that any one unit has spent
   std::optional<privacy::UnitBudget> budget = {};
 };
 

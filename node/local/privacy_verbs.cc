@@ -259,6 +259,19 @@ StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
   return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
 }
 
+// Says what the configuration allows to spend.
+std::string MaySpendText(const config::NodeConfig& config) {
+  const auto& privacy = config.privacy;
+  if (privacy.unit == UnitName(privacy::PrivacyUnit::kNode)) {
+    return fmt::format("epsilon {:.3f} by the whole node (privacy.epsilon)", privacy.epsilon);
+  }
+  return fmt::format(
+      "epsilon {:.3f} by any one {} (privacy.epsilon){}", privacy.epsilon, privacy.unit,
+      privacy.node_epsilon == 0
+          ? ""
+          : fmt::format(", {:.3f} by the whole node (privacy.node_epsilon)", privacy.node_epsilon));
+}
+
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   ASSIGN_OR_RETURN(const std::vector<privacy::UnitBudget> budgets, flags.budget.Budgets());
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
@@ -279,6 +292,8 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
     report.set_head(ToHex(head.hash));
     report.set_delta(flags.budget.delta);
     report.set_config_epsilon(double{opened.store.config.privacy.epsilon});
+    report.set_config_unit(opened.store.config.privacy.unit);
+    report.set_config_node_epsilon(double{opened.store.config.privacy.node_epsilon});
     WriteAccounts(accounts, report.mutable_units());
     context.out << ToJsonLine(report);
     return absl::OkStatus();
@@ -288,9 +303,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
                       {"tier", std::string(privacy::TierName(stored.tier))},
                       {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
                       {"consent", stored.consent},
-                      {"may spend", fmt::format("epsilon {:.3f} by any one {} (privacy.epsilon)",
-                                                opened.store.config.privacy.epsilon,
-                                                opened.store.config.privacy.unit)},
+                      {"may spend", MaySpendText(opened.store.config)},
                       {"entries", std::to_string(head.sequence)},
                       {"head", ToHex(head.hash)}})
               << AccountsTable(accounts, flags.budget.delta);

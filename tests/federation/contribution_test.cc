@@ -301,7 +301,8 @@ TEST(LearnerPlan, IdHoldsEveryFieldButTheNumberOfValues) {
       [](auto* p) { ++p->grid.clip_units; },
       [](auto* p) { ++p->grid.sigma_units; },
       [](auto* p) { ++p->nominal_batch; },
-      [](auto* p) { p->unit = privacy::PrivacyUnit::kUser; }};
+      [](auto* p) { p->unit = privacy::PrivacyUnit::kUser; },
+      [](auto* p) { p->unit = privacy::PrivacyUnit::kNode; }};
   std::set<Digest> ids = {plan.Id()};
   for (const auto& change : changes) {
     LearnerPlan changed = plan;

@@ -22,6 +22,7 @@ namespace ruvd::federation {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kDelta = 1e-5;
 
@@ -184,6 +185,33 @@ RC_GTEST_PROP(PrivacyPlanProperty, TheSamplingRateIsTheLargestThatFits, ()) {
   RC_ASSERT(rate == 1 || epsilon(std::min(1.0, 1.01 * rate)) > budget.epsilon);
 }
 
+// A clip norm of sixteen nodes, of which a sample takes half, cannot be seen in the noise that
+// hides one of them.
+TEST(PrivacyPlan, AWholeNodeIsOneUnitAndNeedsManyNodes) {
+  PrivacyRequest request = Request(8, 20, 1, 1792);
+  request.budget.unit = privacy::PrivacyUnit::kNode;
+  request.signal = SignalOf(2000, 0.09);
+  for (const size_t nodes : {4, 16}) {
+    request.nodes = nodes;
+    const absl::Status refused = MakePrivacyPlan(request).status();
+    EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+    EXPECT_THAT(MessageOf(refused), HasSubstr("with all lessons as one unit"));
+    EXPECT_THAT(MessageOf(refused), HasSubstr("suffices, or else"));
+    EXPECT_THAT(MessageOf(refused), Not(HasSubstr("for each node")));
+    const PlanAlternatives more = Alternatives(request).value();
+    EXPECT_EQ(more.twice_units, 0) << "there is no second unit";
+    EXPECT_GT(more.twice_rounds, 0);
+  }
+  const PrivacyPlan at_noise = PlanAtNoise(request, 1.5).value();
+  EXPECT_LE(at_noise.sampling_rate, 1);
+  EXPECT_EQ(at_noise.expected_batch, at_noise.sampling_rate);
+  EXPECT_LT(at_noise.snr_run, 1);
+  request.budget.epsilon = 90;
+  EXPECT_TRUE(MakePrivacyPlan(request).ok()) << MakePrivacyPlan(request).status();
+  request.units = 2;
+  EXPECT_THAT(MessageOf(MakePrivacyPlan(request).status()), HasSubstr("as a whole it is one unit"));
+}
+
 // ---- The noise of a plan of gradients
 
 class PlanOfGradients : public testing::Test {
@@ -253,6 +281,15 @@ TEST_F(PlanOfGradients, ATooWeakSignalIsRefusedWithTheFigures) {
   EXPECT_THAT(MessageOf(RequireSignal(plan_, sampling, 1)), HasSubstr("no epsilon suffices"));
   sampling.units = 2000;
   EXPECT_TRUE(RequireSignal(plan_, sampling, 0).ok()) << "0: any";
+}
+
+TEST_F(PlanOfGradients, ATooWeakSignalOfWholeNodesIsRefusedWithTheFigures) {
+  plan_.grid = MakePrivacyPlan(request_).value().grid;
+  plan_.unit = privacy::PrivacyUnit::kNode;
+  const RoundSampling sampling{.masked = true, .nodes = 16, .units = 1, .rate = 0.01};
+  const std::string text = MessageOf(RequireSignal(plan_, sampling, 1));
+  EXPECT_THAT(text, HasSubstr("all lessons as one unit, of which a round samples 0.16"));
+  EXPECT_THAT(text, HasSubstr("or add nodes, or choose a smaller rank"));
 }
 
 // What bench/experiments/round_arms.py measured of both models, by the lessons of a user.

@@ -102,13 +102,16 @@ TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
   EXPECT_EQ(file["node"], Id());
   EXPECT_EQ(file["node_compared"], false);
   EXPECT_EQ(file["entries"], "7");
-  EXPECT_EQ(file["units"].size(), 2U);
+  EXPECT_EQ(file["units"].size(), 3U);
   EXPECT_EQ(file["units"][0]["unit"], "lesson");
   EXPECT_EQ(file["units"][0]["releases"], "2");
   EXPECT_EQ(file["units"][0]["unreleased"], "1");
   EXPECT_EQ(file["units"][0]["epsilon"], EpsilonOfRounds(2, 1e-5, 1));
   EXPECT_EQ(file["units"][1]["unit"], "user");
   EXPECT_EQ(file["units"][1]["epsilon"], EpsilonOfRounds(3, 1e-5));
+  EXPECT_EQ(file["units"][2]["unit"], "node");
+  EXPECT_EQ(file["units"][2]["releases"], "0");
+  EXPECT_EQ(file["units"][2]["epsilon"], EpsilonOfRounds(3, 1e-5)) << "it pays for all";
   const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
   EXPECT_EQ(store["entries"], "7");
   EXPECT_EQ(store["head"], file["head"]);
@@ -173,6 +176,25 @@ TEST_F(CliPrivacyTest, VerifyRecomputesWhatALessonSpent) {
   EXPECT_EQ(Verify({"--user-epsilon", "0.1"}), 1);
 }
 
+TEST_F(CliPrivacyTest, VerifyComparesWithTheBudgetOfTheNode) {
+  Spend(2, privacy::PrivacyUnit::kLesson);
+  Spend(1, privacy::PrivacyUnit::kNode);
+  Export();
+  const std::string all = fmt::format("{}", EpsilonOfRounds(3) + 1e-6);
+  EXPECT_EQ(Verify({"--node-epsilon", all, "--format", "json"}), 0) << err_.str();
+  const json file = json::parse(out_.str());
+  EXPECT_EQ(file["units"][0]["epsilon"], EpsilonOfRounds(2, 1e-6, 1)) << "a lesson pays for more";
+  EXPECT_EQ(file["units"][2]["releases"], "1");
+  EXPECT_EQ(file["units"][2]["epsilon"], EpsilonOfRounds(3));
+  EXPECT_GT(file["units"][2]["budget_epsilon"], EpsilonOfRounds(3));
+  EXPECT_EQ(Verify({"--node-epsilon", fmt::format("{}", EpsilonOfRounds(2))}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("node-level"), HasSubstr("[PRIVACY_BUDGET_SPENT]")));
+  EXPECT_EQ(Verify({"--counter", node::PrivacyCounterFileOf(config_)}), 0) << err_.str();
+  ASSERT_EQ(Run({"privacy", "status", "--node-epsilon", "4"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("node "), HasSubstr("4.000"),
+                                HasSubstr("what they cost the node at least")));
+}
+
 TEST_F(CliPrivacyTest, VerifyComparesWithTheCounterOfTheNode) {
   Spend(1);
   Export();
@@ -213,7 +235,8 @@ TEST_F(CliPrivacyTest, BadUsageIsToldApart) {
   for (const char* epsilon : {"-1", "nan", "inf", "x"}) {
     EXPECT_EQ(Verify({"--lesson-epsilon", epsilon}), 2) << epsilon;
   }
-  EXPECT_EQ(Verify({"--node-epsilon", "1"}), 2) << "no release has a node as its unit";
+  EXPECT_EQ(Verify({"--node-epsilon", "-1"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--node-epsilon is -1"));
   EXPECT_EQ(RunAlone({"privacy", "verify", file_ + "s"}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("FILE_NOT_FOUND"));
   EXPECT_EQ(Run({"privacy", "export"}), 2);
@@ -273,6 +296,43 @@ TEST_F(CliPrivacyTest, StatusSaysWhatALessonMaySpend) {
   EXPECT_EQ(RunJson({"privacy", "status"})["config_epsilon"], 8);
   EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("epsilon 8.000 by any one lesson"));
+}
+
+TEST_F(CliPrivacyTest, StatusSaysWhatTheNodeMaySpend) {
+  Put("a", "1");
+  const json limited = RunJson({"privacy", "status", "--privacy.node_epsilon", "20"});
+  EXPECT_EQ(limited["config_node_epsilon"], 20);
+  EXPECT_EQ(limited["config_unit"], "lesson");
+  ASSERT_EQ(Run({"privacy", "status", "--privacy.node_epsilon", "20"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("20.000 by the whole node (privacy.node_epsilon)"));
+  ASSERT_EQ(Run({"privacy", "status", "--privacy.unit", "node"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("epsilon 8.000 by the whole node (privacy.epsilon)"));
+}
+
+TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfWholeNodes) {
+  const auto plan = [this](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"privacy", "plan", "--lessons", "2000",
+                                          "--unit",  "node", "--values",  "1792"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunAlone(arguments);
+  };
+  EXPECT_EQ(plan({"--nodes", "16"}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("16 node(s) with all lessons as one unit"),
+                                HasSubstr("suffices, or else"), HasSubstr("[SIGNAL_TOO_WEAK]")));
+  ASSERT_EQ(plan({"--nodes", "16", "--epsilon", "100", "--rounds", "400"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1972 lessons, which are in a round's sample together"),
+                                HasSubstr("for a node after"), Not(HasSubstr("twice the nodes"))));
+  ASSERT_EQ(plan({"--nodes", "16", "--epsilon", "100", "--rounds", "400", "--format", "json"}), 0);
+  const json report = json::parse(out_.str());
+  EXPECT_EQ(report["unit"], "node");
+  EXPECT_EQ(report["lessons"], "1972");
+  EXPECT_EQ(report["expected_batch"], 0.5);
+  EXPECT_EQ(plan({"--users", "20"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--users is given beside --unit node"));
+  EXPECT_EQ(RunAlone({"privacy", "plan", "--lessons", "20", "--unit", "site"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("give lesson, user or node"));
+  EXPECT_EQ(RunAlone({"privacy", "plan", "--lessons", "20", "--unit", "user"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--users"));
 }
 
 TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfRounds) {
