@@ -40,20 +40,24 @@ std::string HexLines(std::string_view bytes) {
   return text;
 }
 
+std::string WhatIsClipped(const admin::v1::ReleaseStatus& release) {
+  return release.unit() == "node" ? "together" : "each " + release.unit();
+}
+
 // Describes the next noised contribution, as far as it exists before noise is drawn.
 std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
              "\n"
              "{} values: the sum of the gradients of a secret sample of the lessons, "
-             "each {} clipped to {:g}, with noise of standard deviation {:.3g} on each value. They "
+             "{} clipped to {:g}, with noise of standard deviation {:.3g} on each value. They "
              "are not shown because they do not exist yet: drawing noise for a preview would be "
              "another release of the same lessons and would cost epsilon. Nothing was charged for "
              "this preview.\n"
              "payload: {} bytes, namely the bytes below and {} bytes of values (twice as many if a "
              "value does not fit two bytes), in an envelope with the node's certificate and "
              "signature\n",
-             preview.values(), release.unit(), release.clip_norm(),
+             preview.values(), WhatIsClipped(release), release.clip_norm(),
              release.noise_multiplier() * release.clip_norm(),
              preview.head().size() + preview.value_bytes(), preview.value_bytes()) +
          HexLines(preview.head());
@@ -92,12 +96,12 @@ std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
   return fmt::format(
       "\n"
       "a share of {} bytes in a masked sum: the sum of the gradients of a secret sample of the "
-      "lessons, each {} clipped to {:g}, with this node's part of the noise, under masks that "
+      "lessons, {} clipped to {:g}, with this node's part of the noise, under masks that "
       "cancel only in the sum over {} to {} nodes. Other nodes see only that sum, with noise of "
       "standard deviation {:.3g} or more on each value; a fresh key and the names of the "
       "participants are sent before it. Masks and noise do not exist yet. Nothing was charged for "
       "this preview; every share is charged, even if its sum is never completed\n",
-      preview.value_bytes(), release.unit(), release.clip_norm(), limits::kMinMaskedNodes,
+      preview.value_bytes(), WhatIsClipped(release), release.clip_norm(), limits::kMinMaskedNodes,
       limits::kMaxMaskedNodes, release.noise_multiplier() * release.clip_norm());
 }
 

@@ -60,12 +60,21 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
   }
   const std::string spent =
       release.unknown().empty()
-          ? fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e} by any one {}, in {} release(s)",
+          ? fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e} by {}, in {} release(s)",
                         release.spent_epsilon(), release.budget_epsilon(), release.delta(),
-                        release.unit(), release.releases())
+                        release.unit() == "node" ? "this node" : "any one " + release.unit(),
+                        release.releases())
           : fmt::format("unknown: {} [{}]", PrintableLine(release.unknown()),
                         PrintableLine(release.unknown_reason()));
-  return {{"spent", spent}};
+  if (release.node_limit_epsilon() == 0) {
+    return {{"spent", spent}};
+  }
+  return {
+      {"spent", spent},
+      {"spent by the node",
+       fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e}, as if one unit had borne all "
+                   "releases (privacy.node_epsilon)",
+                   release.node_spent_epsilon(), release.node_limit_epsilon(), release.delta())}};
 }
 
 }  // namespace ruvd::cli

@@ -24,7 +24,7 @@ constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "repla
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
 constexpr std::string_view kContributions[] = {"delta", "gradient"};
-constexpr std::string_view kUnits[] = {"lesson", "user"};
+constexpr std::string_view kUnits[] = {"lesson", "user", "node"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
 constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};

@@ -41,7 +41,7 @@ uint64_t SecondAt(int64_t created_ms) {
 }
 
 uint64_t JoinedAt(int64_t created_ms, PrivacyUnit unit) {
-  return unit == PrivacyUnit::kUser ? 0 : SecondAt(created_ms);
+  return unit == PrivacyUnit::kLesson ? SecondAt(created_ms) : 0;
 }
 
 // A restarted node makes its delta of a round again, bit for bit if its lessons are the same.
@@ -76,17 +76,9 @@ class UnitCollector {
 
   void Add(const ShareableLesson& lesson) {
     contributors_.insert(lesson.contributor);
-    const bool by_user = unit_ == PrivacyUnit::kUser;
-    const auto key = by_user ? lessons_.contributors[lesson.contributor].user : std::string();
-    const auto known = by_user ? users_.find(key) : users_.end();
-    if (known == users_.end()) {
-      if (by_user) {
-        users_.emplace(key, units_.size());
-      }
-      units_.push_back({names_.size()});
-    } else {
-      units_[known->second].push_back(names_.size());
-    }
+    const size_t unit = UnitOf(lesson);
+    units_.resize(std::max(units_.size(), unit + 1));
+    units_[unit].push_back(names_.size());
     names_.push_back(lesson.name);
   }
 
@@ -101,6 +93,19 @@ class UnitCollector {
   }
 
  private:
+  size_t UnitOf(const ShareableLesson& lesson) {
+    switch (unit_) {
+      case PrivacyUnit::kLesson:
+        break;
+      case PrivacyUnit::kUser:
+        return users_.emplace(lessons_.contributors[lesson.contributor].user, units_.size())
+            .first->second;
+      case PrivacyUnit::kNode:
+        return 0;
+    }
+    return units_.size();
+  }
+
   const ShareableLessons& lessons_;
   const PrivacyUnit unit_;
   std::vector<std::string> names_;
@@ -127,13 +132,17 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
   ASSIGN_OR_RETURN(const double largest, LargestRate(plan, request.tier));
   Sampling sampling;
   ASSIGN_OR_RETURN(sampling.oldest_joined, OldestEligible(request, largest));
+  if (plan.unit == PrivacyUnit::kNode && sampling.oldest_joined > 0) {
+    return NodeRetired(request, largest);
+  }
   const uint64_t now = LedgerRoundOf(plan, request.round);
-  const bool displaces = lessons.displaces_from_ms &&
+  // Where the whole node is hidden, so is what a new request displaces.
+  const bool displaces = plan.unit != PrivacyUnit::kNode && lessons.displaces_from_ms &&
                          JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
   UnitCollector collector(lessons, plan.unit);
   for (const ShareableLesson& lesson : lessons.lessons) {
-    // The ledger charges a round of users to the lessons that had come by its begin, so no later
-    // lesson may be in it, whatever the unit is.
+    // The ledger charges a round of users, or of the node, to the lessons that had come by its
+    // begin, so no later lesson may be in it, whatever the unit is.
     if (JoinedAt(lesson.created_ms, plan.unit) < sampling.oldest_joined ||
         SecondAt(lesson.created_ms) > now) {
       continue;
@@ -151,6 +160,7 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
   }
   const double units = static_cast<double>(federation::PublicUnits(sampling.units.size()));
   sampling.rate = std::min(largest, MaxBatch(request) / units);
+  RETURN_IF_ERROR(CheckFits(request, sampling.rate, sampling.oldest_joined));
   RETURN_IF_ERROR(RequireSignal(request, sampling));
   return sampling;
 }

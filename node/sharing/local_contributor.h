@@ -76,7 +76,7 @@ struct LocalContribution {
   federation::Contribution contribution;
   uint64_t reservation = 0;  // of the ledger, for NoteSent; 0: nothing was charged
   size_t lessons = 0;        // that could be in it
-  size_t units = 0;          // lessons or users that could be in the sample; `lessons` for a delta
+  size_t units = 0;          // units that could be in the sample; `lessons` for a delta
   double loss = 0;           // of the last local step, in nats per token; 0 for a gradient
   double sampling_rate = 0;  // of a gradient
   double epsilon = 0;        // of this charge alone; 0: nothing was charged
@@ -94,9 +94,13 @@ struct LocalContribution {
 // its own sampling rate. A lesson takes part from the round after it came on, until it had all its
 // rounds (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life
 // only: which lesson of a user was the first is forgotten when it is withdrawn, so all users count
-// as if they had joined in round 0. A text that is withdrawn and added again counts as a new
-// lesson. Where the operator changes the unit, what was spent under the former one counts
+// as if they had joined in round 0. So does the node where it is the unit: all its lessons are one
+// unit, whose gradient is clipped as a whole. A text that is withdrawn and added again counts as a
+// new lesson. Where the operator changes the unit, what was spent under the former one counts
 // (storage/ledger/ledger_accounts.h).
+//
+// A budget of the node limits the charges of every unit: no gradient is computed for a round that
+// would exceed it.
 //
 // A round that was charged is never charged again: after a restart the node waits for the next one.
 //
@@ -109,8 +113,9 @@ class LocalContributor {
   // Checks everything that depends on no lesson. Returns PLAN_MISMATCH for a plan that is not for
   // this node's frame; INVALID_ARGUMENT for a tier that the plan's kind does not serve, saying
   // which kind does, and if no sampling rate is small enough for the budget, with the figures;
-  // SCOPE_UNKNOWN, POLICY_REFUSES, PRIVACY_BUDGET_SPENT for a unit without a budget, and the errors
-  // of opening the ledger. OK for the tier `private`, under which nothing leaves.
+  // SCOPE_UNKNOWN, POLICY_REFUSES, PRIVACY_BUDGET_SPENT for a unit without a budget or if the node
+  // has none left, and the errors of opening the ledger. OK for the tier `private`, under which
+  // nothing leaves.
   absl::Status Check(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
 
   // Checks whether the site policy and the ledger allow the tier, whatever the plan is. Returns
@@ -133,11 +138,11 @@ class LocalContributor {
 
   // Makes the contribution. Nullopt if no lesson may leave under the tier. INVALID_ARGUMENT for the
   // tier `masked`, under which only MakeSum reads lessons. Further errors: PRIVACY_BUDGET_SPENT if
-  // the round is charged already, as after a crash; SIGNAL_TOO_WEAK, with the figures;
-  // ABORTED with the reason CHANGED if a lesson or a consent was withdrawn meanwhile;
-  // LIMIT_EXCEEDED under `dp` if new requests displace lessons that still take part; CANCELLED; and
-  // those of the stores, the trainer and PrepareUnits. A charge stays after an error of the ledger;
-  // otherwise an error costs nothing.
+  // the round is charged already, as after a crash, or if the node, as the unit or by its limit,
+  // has no budget left for it; SIGNAL_TOO_WEAK, with the figures; ABORTED with the reason CHANGED
+  // if a lesson or a consent was withdrawn meanwhile; LIMIT_EXCEEDED under `dp` if new requests
+  // displace lessons that still take part; CANCELLED; and those of the stores, the trainer and
+  // PrepareUnits. A charge stays after an error of the ledger; otherwise an error costs nothing.
   absl::StatusOr<std::optional<LocalContribution>> Make(const learning::LearningServices& services,
                                                         const ContributionRequest& request) const;
 
@@ -176,6 +181,12 @@ class LocalContributor {
                                      privacy::ConsentTier tier) const;
   // Returns the oldest joining second whose units may take part in a round at this rate.
   absl::StatusOr<uint64_t> OldestEligible(const ContributionRequest& request, double rate) const;
+  // Returns the error with which the ledger would refuse the charge of a round, before a gradient
+  // is computed for it.
+  absl::Status CheckFits(const ContributionRequest& request, double rate,
+                         uint64_t oldest_joined) const;
+  // Returns why the node, as a whole the unit, takes part no more; no later lesson changes that.
+  absl::Status NodeRetired(const ContributionRequest& request, double rate) const;
   absl::Status RequireSignal(const ContributionRequest& request, const Sampling& sampling) const;
   absl::StatusOr<Sampling> PlanNoised(const ContributionRequest& request,
                                       const ShareableLessons& lessons) const;

@@ -11,6 +11,8 @@
 #include "node/sharing/lesson_trainer.h"
 #include "node/sharing/local_contributor.h"
 #include "privacy/dp/rdp_curve.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -23,7 +25,9 @@ using privacy::PrivacyUnit;
 constexpr uint8_t kUse = privacy::consent_purposes::kTraining | privacy::consent_purposes::kSharing;
 
 // Returns how many lessons a unit has: the lower median, rounded down, so that it may be known. One
-// user moves it by hardly anything, however many lessons that user has.
+// user moves it by hardly anything, however many lessons that user has. Where the node is the unit,
+// it is the number of all its lessons, which is known in these steps up to kMaxUnitLessons, as that
+// of the units is elsewhere: it only decides whether the signal suffices, and changes no value.
 double LessonsEach(const federation::LessonUnits& units) {
   std::vector<size_t> sizes;
   sizes.reserve(units.size());
@@ -82,7 +86,14 @@ absl::Status LocalContributor::CheckTier(ConsentTier tier) const {
 }
 
 absl::Status LocalContributor::CheckNoised(const LearnerPlan& plan, ConsentTier tier) const {
-  return options_.ledger == nullptr ? options_.unavailable : LargestRate(plan, tier).status();
+  if (options_.ledger == nullptr) {
+    return options_.unavailable;
+  }
+  RETURN_IF_ERROR(LargestRate(plan, tier).status());
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, tier));
+  ASSIGN_OR_RETURN(const privacy::dp::RdpCurve least,
+                   privacy::dp::SampledCurve(limits::kMinSamplingRate, rho));
+  return options_.ledger->CheckNode(least);
 }
 
 absl::StatusOr<double> LocalContributor::LargestRate(const LearnerPlan& plan,
@@ -99,6 +110,33 @@ absl::StatusOr<uint64_t> LocalContributor::OldestEligible(const ContributionRequ
   ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
   ASSIGN_OR_RETURN(const privacy::dp::RdpCurve cost, privacy::dp::SampledCurve(rate, rho));
   return options_.ledger->OldestEligible(plan.unit, LedgerRoundOf(plan, request.round), cost);
+}
+
+absl::Status LocalContributor::CheckFits(const ContributionRequest& request, double rate,
+                                         uint64_t oldest_joined) const {
+  const LearnerPlan& plan = *request.plan;
+  ASSIGN_OR_RETURN(const double rho, RhoOf(plan, request.tier));
+  privacy::LedgerCharge charge{.unit = plan.unit,
+                               .mechanism = privacy::PrivacyMechanism::kSubsampledGaussian,
+                               .sigma = plan.grid.NoiseMultiplier(),
+                               .sampling_rate = rate,
+                               .round = LedgerRoundOf(plan, request.round),
+                               .oldest_joined = oldest_joined};
+  ASSIGN_OR_RETURN(charge.curve, privacy::dp::SampledCurve(rate, rho));
+  return options_.ledger->Check(charge);
+}
+
+absl::Status LocalContributor::NodeRetired(const ContributionRequest& request, double rate) const {
+  RETURN_IF_ERROR(CheckFits(request, rate, 0));
+  ASSIGN_OR_RETURN(const privacy::UnitBudget budget,
+                   privacy::BudgetOf(options_.budgets, PrivacyUnit::kNode));
+  ASSIGN_OR_RETURN(const double spent,
+                   options_.ledger->LargestEpsilon(PrivacyUnit::kNode, budget.delta));
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
+               "this node, which is one unit, took part in all its {} rounds and spent epsilon "
+               "{:.3f} of {:.3f} at delta {:.1e}; it takes part no more, unless you set more "
+               "privacy.rounds while epsilon is left",
+               budget.rounds, spent, budget.epsilon, budget.delta);
 }
 
 absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
@@ -123,14 +161,22 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
 // spent includes them (storage::ledger::LedgerAccounts).
 void LocalContributor::WriteSpent(PrivacyUnit unit, admin::v1::ReleaseStatus* view) const {
   absl::Status known;
-  for (const privacy::UnitBudget& budget : options_.budgets) {
-    const storage::LedgerTotals totals = options_.ledger->totals(budget.unit);
+  const auto spent_by = [&](PrivacyUnit spender, double delta) {
+    const absl::StatusOr<double> spent = options_.ledger->LargestEpsilon(spender, delta);
+    known.Update(spent.status());
+    return spent.value_or(0);
+  };
+  for (const PrivacyUnit each : privacy::kPrivacyUnits) {
+    const storage::LedgerTotals totals = options_.ledger->totals(each);
     view->set_releases(view->releases() + totals.reservations);
     view->set_sums(view->sums() || totals.shares > 0);
+  }
+  for (const privacy::UnitBudget& budget : options_.budgets) {
     if (budget.unit == unit) {
-      const auto spent = options_.ledger->LargestEpsilon(unit, budget.delta);
-      known = spent.status();
-      view->set_spent_epsilon(spent.value_or(0));
+      view->set_spent_epsilon(spent_by(unit, budget.delta));
+    } else if (budget.unit == PrivacyUnit::kNode) {
+      view->set_node_spent_epsilon(spent_by(PrivacyUnit::kNode, budget.delta));
+      view->set_node_limit_epsilon(budget.epsilon);
     }
   }
   if (!known.ok()) {

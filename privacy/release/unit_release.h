@@ -19,8 +19,8 @@
 #include "privacy/masking/masking_session.h"
 #include "privacy/release/release_guards.h"
 
-// What a round of learning releases of single units, which are lessons or users: the sum of their
-// clipped gradients, with noise.
+// What a round of learning releases of single units, which are lessons, users or the whole node:
+// the sum of their clipped gradients, with noise.
 namespace ruvd::privacy {
 
 // Draws a Poisson sample: each of `count` units is in it, independently of the others, with a
@@ -39,11 +39,11 @@ class UnitSum {
   // kMaxUpdateValues values.
   static absl::StatusOr<UnitSum> Create(const dp::NoiseGrid& grid, double clip_norm, size_t values);
 
-  // Adds the gradient of one unit, all banks one after the other; for a user it is the sum over the
-  // user's lessons. Clips it (in place) to the clip norm, rounds it to the grid and clips it again
-  // in integers. A gradient that is not finite counts as zero, because a failure would show what
-  // one unit is like. Fails with INVALID_ARGUMENT for a gradient of another size, and then adds
-  // nothing.
+  // Adds the gradient of one unit, all banks one after the other; for a user or the node it is the
+  // sum over its lessons. Clips it (in place) to the clip norm, rounds it to the grid and clips it
+  // again in integers. A gradient that is not finite counts as zero, because a failure would show
+  // what one unit is like. Fails with INVALID_ARGUMENT for a gradient of another size, and then
+  // adds nothing.
   absl::Status Add(std::span<float> gradient);
 
   // Returns the sum with noise in every value. Numbers beyond int32_t become the largest or

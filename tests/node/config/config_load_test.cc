@@ -235,6 +235,32 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
   EXPECT_TRUE(CheckConfig(config).ok());
 }
 
+TEST(ConfigCheckTest, AWholeNodeHasOneBudget) {
+  NodeConfig config;
+  config.node.data_dir = "d";
+  config.model.path = "m.gguf";
+  config.privacy.node_epsilon = 20;
+  for (const char* unit : {"lesson", "user"}) {
+    config.privacy.unit = unit;
+    EXPECT_TRUE(CheckConfig(config).ok()) << unit;
+  }
+  config.privacy.unit = "node";
+  const absl::Status refused = CheckConfig(config);
+  EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid);
+  EXPECT_THAT(MessageOf(refused),
+              AllOf(HasSubstr("privacy.node_epsilon is 20"), HasSubstr("privacy.unit = \"node\""),
+                    HasSubstr("privacy.epsilon (8)"), HasSubstr("privacy.node_epsilon = 0")));
+  config.privacy.node_epsilon = 0;
+  EXPECT_TRUE(CheckConfig(config).ok());
+}
+
+TEST_F(ConfigLoadTest, AUnitOfPrivacyHasOneOfThreeNames) {
+  EXPECT_EQ(Load("[privacy]\nunit = \"node\"\nepsilon = 2\n").privacy.unit, "node");
+  EXPECT_EQ(Load("[privacy]\nnode_epsilon = 2.5\n").privacy.node_epsilon, 2.5F);
+  EXPECT_THAT(MessageOf(Refusal("[privacy]\nunit = \"site\"\n")), HasSubstr("node"));
+  EXPECT_THAT(MessageOf(Refusal("[privacy]\nnode_epsilon = -1\n")), HasSubstr("node_epsilon"));
+}
+
 // Regression test: a deep round read eight passages hundreds of times, and general text lost a nat
 // per token.
 TEST(ConfigCheckTest, GeneralTextIsReplayedOnlyWhereThereIsSome) {

@@ -50,14 +50,17 @@ class LocalContributorTest : public RoundLessonsTest {
     plan_ = PlanOf(ContributionKind::kGradient);
     OpenLedger(PrivacyUnit::kLesson);
   }
-  // Every lesson may take part in three rounds, which cost less than its budget without sampling.
+  // Every unit may take part in three rounds, which cost less than its budget without sampling. A
+  // node has `node_epsilon_`.
   void OpenLedger(PrivacyUnit unit) { OpenLedger(std::vector<PrivacyUnit>{unit}); }
   void OpenLedger(const std::vector<PrivacyUnit>& units) {
     ledger_.reset();
     std::vector<privacy::UnitBudget> budgets;
     for (const PrivacyUnit unit : units) {
-      budgets.push_back(privacy::UnitBudget::Within(unit, kRoundEpsilon, kRoundDelta).value());
+      const double epsilon = unit == PrivacyUnit::kNode ? node_epsilon_ : kRoundEpsilon;
+      budgets.push_back(privacy::UnitBudget::Within(unit, epsilon, kRoundDelta).value());
       budgets.back().rounds = 3;
+      budgets.back().key = unit == PrivacyUnit::kNode ? "privacy.node_epsilon" : budgets.back().key;
     }
     ledger_ = storage::PrivacyLedgerStore::Open(
                   *database_, {.budgets = budgets,
@@ -154,6 +157,7 @@ class LocalContributorTest : public RoundLessonsTest {
   federation::GlobalState state_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   LocalContributorOptions options_;
+  double node_epsilon_ = kRoundEpsilon;
   std::string message_;
   int writes_left_ = 1'000'000;
   uint64_t seed_ = 0;

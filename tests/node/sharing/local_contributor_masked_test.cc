@@ -53,10 +53,9 @@ class MaskedContributorTest : public RoundLessonsTest {
     plan_.grid = {.exponent = -7, .clip_units = 256, .sigma_units = 512};
     OpenLedger();
   }
-  void OpenLedger() {
+  void OpenLedger(PrivacyUnit unit = PrivacyUnit::kLesson) {
     ledger_.reset();
-    privacy::UnitBudget budget =
-        privacy::UnitBudget::Within(PrivacyUnit::kLesson, kEpsilon, kDelta).value();
+    privacy::UnitBudget budget = privacy::UnitBudget::Within(unit, kEpsilon, kDelta).value();
     budget.rounds = 3;
     ledger_ =
         storage::PrivacyLedgerStore::Open(*database_, {.budgets = {budget}, .key = &key_}).value();
@@ -194,6 +193,28 @@ TEST_F(MaskedContributorTest, LessonsRetireWithinTheirBudget) {
   EXPECT_GT(Spent(), 1.9);
   NextRound();
   EXPECT_EQ(ReasonOf(MakeSum().status()), reasons::kConsentMissing);
+}
+
+TEST_F(MaskedContributorTest, AWholeNodeIsOneUnitOfASum) {
+  plan_.unit = PrivacyUnit::kNode;
+  EXPECT_EQ(ReasonOf(MakeSum().status()), reasons::kPrivacyBudgetSpent) << "it has no budget here";
+  OpenLedger(PrivacyUnit::kNode);
+  AddTexts("notes", 5);
+  for (int round = 0; round < 3; ++round) {
+    NextRound();
+    EXPECT_TRUE(LocalContributor(options_).CheckLessons(WithModel(), Request()).ok());
+    PreparedSum sum = MakeSum().value();
+    EXPECT_EQ(sum.sampling.units, federation::LessonUnits({{0, 1, 2, 3, 4}}));
+    EXPECT_EQ(sum.sum.units(), 1U);
+    ASSERT_TRUE(Release(std::move(sum)).ok());
+  }
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).shares, 3U);
+  EXPECT_LE(Spent(), kEpsilon);
+  NextRound();
+  for (const absl::Status& refused :
+       {LocalContributor(options_).CheckLessons(WithModel(), Request()), MakeSum().status()}) {
+    EXPECT_EQ(ReasonOf(refused), reasons::kPrivacyBudgetSpent);
+  }
 }
 
 TEST_F(MaskedContributorTest, AWithdrawalBeforeTheShareEndsTheRound) {
