@@ -145,7 +145,8 @@ absl::Status PredictSignal(const PrivacyRequest& request, const Noise& noise, Pr
 absl::StatusOr<PrivacyPlan> Plan(const PrivacyRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
   const auto units = static_cast<double>(request.units);
-  PrivacyPlan plan{.expected_batch = std::min(static_cast<double>(request.max_batch), units / 2)};
+  const double most = IsWholeNode(request.budget.unit) ? units : units / 2;
+  PrivacyPlan plan{.expected_batch = std::min(static_cast<double>(request.max_batch), most)};
   plan.sampling_rate = plan.expected_batch / units;
   ASSIGN_OR_RETURN(const Noise noise, PlanNoise(request, &plan));
   if (plan.epsilon > request.budget.epsilon) {

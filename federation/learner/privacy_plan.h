@@ -54,12 +54,12 @@ double SignalOf(double lessons_each, double signal_of_lesson);
 // is rounded down to a power of 1.25.
 size_t PublicUnits(size_t units);
 
-// Plans the largest batch up to max_batch and half of the units, because the signal grows with the
-// batch throughout, and the least noise with which a unit's rounds stay within epsilon by the
-// ledger's curves. Fails with INVALID_ARGUMENT for a request out of range or if no noise reaches
-// epsilon; with LIMIT_EXCEEDED if the noise needs more than kMaxNoiseUnits; and with
-// SIGNAL_TOO_WEAK if snr_run is below kMinReleaseSnr. That message names the smallest epsilon that
-// suffices, and how many lessons, nodes or rounds would.
+// Plans the largest batch up to max_batch and half of the units, or the node where that is the
+// unit, because the signal grows with the batch throughout, and the least noise with which a unit's
+// rounds stay within epsilon by the ledger's curves. Fails with INVALID_ARGUMENT for a request out
+// of range or if no noise reaches epsilon; with LIMIT_EXCEEDED if the noise needs more than
+// kMaxNoiseUnits; and with SIGNAL_TOO_WEAK if snr_run is below kMinReleaseSnr. That message names
+// the smallest epsilon that suffices, and how many lessons, nodes or rounds would.
 absl::StatusOr<PrivacyPlan> MakePrivacyPlan(const PrivacyRequest& request);
 
 // Returns how a node takes part in a cluster that agreed on its noise (the key privacy.noise): the

@@ -185,7 +185,7 @@ const std::array kKeys = {
 
     ConfigKey{"privacy", "unit",
               "What a private round hides: one lesson, all lessons of one user, or those of the "
-              "whole node, which suits clusters of many nodes only.",
+              "whole node, whose signal the noise drowns in all but very large clusters.",
               RUVD_FIELD(std::string, privacy.unit), 0, 0, TextRule::kOneOf, kUnits},
     ConfigKey{"privacy", "epsilon",
               "Epsilon budget at `delta` of one unit for all that leaves with noise; when it is "

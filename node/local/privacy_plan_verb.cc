@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "federation/learner/local_round.h"
 #include "federation/learner/privacy_plan.h"
 #include "node/config/config.h"
 #include "node/local/verbs.h"
@@ -154,9 +155,9 @@ std::string AtNoiseText(const report::v1::PrivacyPlanReport& report) {
 // Says what takes part and how much of it a sample has.
 std::pair<std::string, std::string> SampleField(const report::v1::PrivacyPlanReport& report) {
   if (report.unit() == privacy::UnitName(PrivacyUnit::kNode)) {
-    return {"node", fmt::format("{} lessons, which are in a round's sample together or not at all "
+    return {"node", fmt::format("{} lessons, of which a round's sample has at most {}, or none "
                                 "(rate {:.4g})",
-                                report.lessons(), report.sampling_rate())};
+                                report.lessons(), limits::kMaxUnitLessons, report.sampling_rate())};
   }
   const bool by_user = report.users() > 0;
   return {report.unit() + "s",

@@ -312,21 +312,21 @@ TEST_F(CliPrivacyTest, StatusSaysWhatTheNodeMaySpend) {
 TEST_F(CliPrivacyTest, PlanPredictsTheSignalOfWholeNodes) {
   const auto plan = [this](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"privacy", "plan", "--lessons", "2000",
-                                          "--unit",  "node", "--values",  "1792"};
+                                          "--unit",  "node", "--nodes",   "16"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunAlone(arguments);
   };
-  EXPECT_EQ(plan({"--nodes", "16"}), 1);
+  EXPECT_EQ(plan({}), 1);
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("16 node(s) with all lessons as one unit"),
                                 HasSubstr("suffices, or else"), HasSubstr("[SIGNAL_TOO_WEAK]")));
-  ASSERT_EQ(plan({"--nodes", "16", "--epsilon", "100", "--rounds", "400"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1972 lessons, which are in a round's sample together"),
+  ASSERT_EQ(plan({"--epsilon", "60", "--values", "448"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1972 lessons, of which a round's sample has at most 16"),
                                 HasSubstr("for a node after"), Not(HasSubstr("twice the nodes"))));
-  ASSERT_EQ(plan({"--nodes", "16", "--epsilon", "100", "--rounds", "400", "--format", "json"}), 0);
+  ASSERT_EQ(plan({"--epsilon", "60", "--values", "448", "--format", "json"}), 0);
   const json report = json::parse(out_.str());
   EXPECT_EQ(report["unit"], "node");
   EXPECT_EQ(report["lessons"], "1972");
-  EXPECT_EQ(report["expected_batch"], 0.5);
+  EXPECT_EQ(report["expected_batch"], 1);
   EXPECT_EQ(plan({"--users", "20"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("--users is given beside --unit node"));
   EXPECT_EQ(RunAlone({"privacy", "plan", "--lessons", "20", "--unit", "site"}), 2);
