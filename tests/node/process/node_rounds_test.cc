@@ -93,9 +93,11 @@ class NodeRoundsTest : public FederatedNodeTest {
     const auto members =
         ClientOf(number).Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest());
     EXPECT_TRUE(members.ok()) << members.status();
-    for (const auto& member : members.value_or(admin::v1::ListMembersResponse()).members()) {
-      if (member.linked()) {
-        return member.rounds();
+    if (members.ok()) {
+      for (const admin::v1::Member& member : members->members()) {
+        if (member.linked()) {
+          return member.rounds();
+        }
       }
     }
     return "";
