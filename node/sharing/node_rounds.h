@@ -124,7 +124,7 @@ class NodeRounds {
   NodeRounds(const NodeRounds&) = delete;
   NodeRounds& operator=(const NodeRounds&) = delete;
 
-  // ---- Events of the core. Items of other kinds have no effect.
+  // ---- Events of the core, of which items of other kinds have no effect
 
   // Returns the errors of ClusterRounds::OnItem, except ROUND_SEALED.
   absl::Status OnItem(const federation::Item& item);
