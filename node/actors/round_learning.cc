@@ -159,7 +159,7 @@ void RoundLearning::Begin(const sharing::ContributionWork& work, federation::Gos
                                              .nodes = work.nodes});
       },
       [this, &core, work, made](Context& own) {
-        Follow(rounds_->EndContribution(work, *std::move(made), core, Now()), core, own);
+        Follow(rounds_->EndContribution(work, std::move(*made), core, Now()), core, own);
         return absl::OkStatus();
       });
   if (!started.ok()) {
@@ -195,7 +195,7 @@ void RoundLearning::Begin(const sharing::SumWork& work, federation::GossipCore&,
         *took = clock->Now() - begin;
       },
       [this, work, took, made](Context&) {
-        rounds_->EndSum(work, *std::move(made), *took);
+        rounds_->EndSum(work, std::move(*made), *took);
         return absl::OkStatus();
       });
   if (!started.ok()) {
@@ -217,7 +217,7 @@ void RoundLearning::Begin(const sharing::VerdictWork& work, federation::GossipCo
         *made = allowed.ok() ? judge->Judge(services, *judged) : Made(allowed);
       },
       [this, &core, work, made](Context& own) {
-        Follow(rounds_->EndVerdict(work, *std::move(made), core, Now()), core, own);
+        Follow(rounds_->EndVerdict(work, std::move(*made), core, Now()), core, own);
         return absl::OkStatus();
       });
   if (!started.ok()) {

@@ -157,29 +157,27 @@ std::vector<std::string> SimNode::Lessons() {
 }
 
 sharing::NodeRoundsOptions SimNode::RoundsOptions() {
-  return {.plan = setup_.plan,
-          .cluster = privacy::ClusterIdOf(identity().config.certificate.issuer),
-          .self = identity().key.id(),
-          .random = EntropyOf(random_.Next()),
-          .save = [this](std::string saved) { SaveRounds(std::move(saved)); },
-          .release =
-              [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
-                return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
-                                                                : ReleaseShare(sum, clique);
-              },
-          .last_reservation = [this] { return ledger_->newest(); },
-          .may_leave = nullptr,
-          .record = nullptr,
-          .edit = nullptr,
-          .edit_checkpoint =
-              [this](federation::ClusterRounds::Checkpoint& checkpoint) {
-                if (adversary_ && adversary_->LiesInCheckpoints()) {
-                  auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
-                  RUVD_CHECK(state.ok());
-                  std::ranges::fill(state->values[0], kFalseValue);
-                  checkpoint.bytes = EncodeState(*state, *setup_.plan);
-                }
-              }};
+  sharing::NodeRoundsOptions options;
+  options.plan = setup_.plan;
+  options.cluster = privacy::ClusterIdOf(identity().config.certificate.issuer);
+  options.self = identity().key.id();
+  options.random = EntropyOf(random_.Next());
+  options.save = [this](std::string saved) { SaveRounds(std::move(saved)); };
+  options.release = [this](const sharing::PreparedSum& sum,
+                           const privacy::masking::Clique& clique) {
+    return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
+                                                    : ReleaseShare(sum, clique);
+  };
+  options.last_reservation = [this] { return ledger_->newest(); };
+  options.edit_checkpoint = [this](federation::ClusterRounds::Checkpoint& checkpoint) {
+    if (adversary_ && adversary_->LiesInCheckpoints()) {
+      auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
+      RUVD_CHECK(state.ok());
+      std::ranges::fill(state->values[0], kFalseValue);
+      checkpoint.bytes = EncodeState(*state, *setup_.plan);
+    }
+  };
+  return options;
 }
 
 void SimNode::TickRounds() {
