@@ -131,13 +131,21 @@ TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
       << before << " to " << after << "\n"
       << RoundsOf(0).DebugString() << RoundsOf(1).DebugString();
   EXPECT_GT(RoundsOf(0).last_round(), 0U) << "it gave something itself";
+  EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
+  EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
+}
+
+// Neighbours compare states whether or not they contribute.
+TEST_F(NodeRoundsTest, TheStatusSaysHowManyNeighboursHoldTheSameState) {
+  Start();
+  EXPECT_EQ(RoundsOf(0).peers_agreeing(), 0U);
+  StartOther();
   EXPECT_TRUE(WaitUntil([&] {
     return RoundsOf(0).peers_agreeing() == 1 && RoundsOf(1).peers_agreeing() == 1;
   })) << RoundsOf(0).DebugString()
       << RoundsOf(1).DebugString();
+  EXPECT_EQ(RoundsOf(0).peers_differing(), 0U);
   EXPECT_TRUE(WaitUntil([&] { return RoundsNamedByMembers(0) == "equal"; }));
-  EXPECT_EQ(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
-  EXPECT_TRUE(RoundsOf(0).refusal().empty()) << RoundsOf(0).refusal();
 }
 
 // Experiments with members that lie do this; the lie takes part as every contribution does.
