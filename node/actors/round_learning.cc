@@ -3,15 +3,16 @@
 
 #include "node/actors/round_learning.h"
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
-#include "base/reasons.h"
 #include "base/status.h"
-#include "federation/reasons.h"
 #include "inference/adapter/core_shape.h"
 #include "node/actors/throttled_learning.h"
 #include "node/log/log.h"
@@ -99,13 +100,11 @@ void RoundLearning::ExcludeExpelled(const federation::GossipCore& core) {
 }
 
 void RoundLearning::StopServing() {
-  if (served_ == nullptr) {
-    return;
-  }
-  // The next adapter is judged against none.
-  Serve(nullptr);
   judged_ = {};
-  LogInfo("the global adapter is served again once it is made without the excluded members");
+  if (served_ != nullptr) {
+    Serve(nullptr);  // the next adapter is judged against none
+    LogInfo("the global adapter is served again once it is made without the excluded member");
+  }
 }
 
 void RoundLearning::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
@@ -163,6 +162,7 @@ void RoundLearning::Begin(const sharing::ContributionWork& work, federation::Gos
         return absl::OkStatus();
       });
   if (!started.ok()) {
+    LogFailure("a contribution was not begun", started);
     Follow(rounds_->EndContribution(work, started, core, Now()), core, context);
   }
 }
@@ -221,14 +221,15 @@ void RoundLearning::Begin(const sharing::VerdictWork& work, federation::GossipCo
         return absl::OkStatus();
       });
   if (!started.ok()) {
+    LogFailure("a verdict was not begun", started);
     Follow(rounds_->EndVerdict(work, started, core, Now()), core, context);
   }
 }
 
-void RoundLearning::Begin(const sharing::JudgementWork&, federation::GossipCore&,
+void RoundLearning::Begin(const sharing::JudgementWork& work, federation::GossipCore&,
                           Context& context) {
-  if (!Judge(context)) {
-    rounds_->EndJudgement();
+  if (!Judge(work, context)) {
+    rounds_->EndJudgement(work);
   }
 }
 
@@ -242,7 +243,7 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> RoundLearning::Candidat
                                   std::string(kGlobalName), static_cast<uint32_t>(state.round));
 }
 
-bool RoundLearning::Judge(Context& context) {
+bool RoundLearning::Judge(const sharing::JudgementWork& work, Context& context) {
   absl::StatusOr<std::shared_ptr<const inference::Talora>> candidate = Candidate();
   LogFailure("the global adapter cannot be made", candidate.status());
   if (!candidate.ok()) {
@@ -269,9 +270,10 @@ bool RoundLearning::Judge(Context& context) {
         const ThrottledLearning throttled(throttle, &services);
         *verdict = gate->Judge(services, served, candidate);
       },
-      [this, candidate = *candidate, verdict](Context&) {
-        rounds_->EndJudgement();
-        EndJudgement(candidate, *verdict);
+      [this, candidate = *candidate, work, verdict](Context&) {
+        if (rounds_->EndJudgement(work)) {
+          EndJudgement(candidate, *verdict);
+        }
         return absl::OkStatus();
       });
   if (!started.ok()) {

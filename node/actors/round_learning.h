@@ -75,11 +75,12 @@ class RoundLearning {
   void Begin(const sharing::JudgementWork& work, federation::GossipCore& core, Context& context);
   // Begins the judgement of the global adapter, if it is another one than before. Returns false if
   // nothing was begun.
-  bool Judge(Context& context);
+  bool Judge(const sharing::JudgementWork& work, Context& context);
   void EndJudgement(const std::shared_ptr<const inference::Talora>& candidate,
                     const absl::StatusOr<sharing::GlobalVerdict>& verdict);
   void Serve(std::shared_ptr<const inference::Talora> adapter);
-  // The served adapter may contain a part of a member that is excluded now.
+  // The served adapter, or the one that was judged, may contain a part of a member that is excluded
+  // now.
   void StopServing();
   // Returns the adapter of the state before the running round; null if no member had a part in it.
   absl::StatusOr<std::shared_ptr<const inference::Talora>> Candidate();

@@ -19,7 +19,7 @@ void RoundLearning::Preview(const federation::GossipCore& core, privacy::Consent
                             admin::v1::PreviewReleaseResponse preview,
                             const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply,
                             Context& context) {
-  const sharing::ContributionWork work = rounds_->Preview(core, tier);
+  const sharing::ContributionWork work = rounds_->WorkUnder(core, tier);
   auto made =
       std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(std::move(preview));
   const absl::Status started = context.Offload(

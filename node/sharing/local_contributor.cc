@@ -20,9 +20,7 @@
 #include "node/sharing/core_lesson_trainer.h"
 #include "node/sharing/lesson_trainer.h"
 #include "privacy/dp/rdp_curve.h"
-#include "privacy/dp/zcdp.h"
 #include "privacy/ledger/ledger_entry.h"
-#include "privacy/reasons.h"
 #include "storage/consent/consent_book.h"
 #include "storage/reasons.h"
 
@@ -296,7 +294,7 @@ absl::StatusOr<privacy::UnitSum> LocalContributor::SumOf(const learning::Learnin
 absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
     const learning::LearningServices& services, const ContributionRequest& request,
     const Sampling& sampling) const {
-  ASSIGN_OR_RETURN(const privacy::UnitSum sum, SumOf(services, request, sampling));
+  ASSIGN_OR_RETURN(privacy::UnitSum sum, SumOf(services, request, sampling));
   LocalContribution made{.contribution = {},
                          .units = sampling.units.size(),
                          .sampling_rate = sampling.rate,
@@ -304,7 +302,9 @@ absl::StatusOr<LocalContribution> LocalContributor::MakeGradient(
   std::vector<int32_t> units;
   auto noise = federation::Contribution::Noise::kNone;
   if (request.tier == ConsentTier::kDp) {
-    ASSIGN_OR_RETURN(privacy::PreparedUnits paid, Noise(services, request, sampling, sum));
+    ASSIGN_OR_RETURN(privacy::PreparedUnits paid,
+                     Noise(services, request,
+                           {.round = request.round, .sum = std::move(sum), .sampling = sampling}));
     made.reservation = paid.reservation;
     made.epsilon = paid.charge.epsilon;
     units = std::move(paid.units);
@@ -327,18 +327,17 @@ absl::StatusOr<privacy::UnitReleaseTerms> LocalContributor::TermsOf(
 
 absl::StatusOr<privacy::PreparedUnits> LocalContributor::Noise(
     const learning::LearningServices& services, const ContributionRequest& request,
-    const Sampling& sampling, const privacy::UnitSum& sum) const {
-  ASSIGN_OR_RETURN(const privacy::UnitReleaseTerms terms, TermsOf(request, sampling));
+    PreparedSum sum) const {
+  ASSIGN_OR_RETURN(const privacy::UnitReleaseTerms terms, TermsOf(request, sum.sampling));
   const int64_t now_ms = services.clock->WallMillis();
   const privacy::ConsentRegister consents = services.consents->ForRelease(ConsentTier::kDp, now_ms);
-  return PrepareUnits(terms,
-                      {.policy = options_.policy,
-                       .consents = consents,
-                       .node_tier = request.tier,
-                       .ledger = *options_.ledger,
-                       .random = options_.random,
-                       .now_ms = now_ms},
-                      sum, sampling.contributors);
+  return PayForSum(*request.plan, std::move(sum), terms, NewestCharged(*request.plan),
+                   {.policy = options_.policy,
+                    .consents = consents,
+                    .node_tier = request.tier,
+                    .ledger = *options_.ledger,
+                    .random = options_.random,
+                    .now_ms = now_ms});
 }
 
 void LocalContributor::NoteSent(uint64_t reservation) const {

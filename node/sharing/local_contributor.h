@@ -28,7 +28,6 @@
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
 #include "privacy/masking/clique.h"
-#include "privacy/masking/masking_session.h"
 #include "privacy/release/unit_release.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "storage/ledger/privacy_ledger_store.h"
@@ -216,8 +215,7 @@ class LocalContributor {
                                                  const Sampling& sampling) const;
   absl::StatusOr<privacy::PreparedUnits> Noise(const learning::LearningServices& services,
                                                const ContributionRequest& request,
-                                               const Sampling& sampling,
-                                               const privacy::UnitSum& sum) const;
+                                               PreparedSum sum) const;
   // Returns the terms of a charge for this sample.
   absl::StatusOr<privacy::UnitReleaseTerms> TermsOf(const ContributionRequest& request,
                                                     const Sampling& sampling) const;

@@ -70,7 +70,7 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
   const int64_t now_ms = services.clock->WallMillis();
   const privacy::ConsentRegister consents =
       services.consents->ForRelease(ConsentTier::kMasked, now_ms);
-  return PayForShare(plan, sum, clique, terms, NewestCharged(plan),
+  return PayForShare(plan, std::move(sum), clique, terms, NewestCharged(plan),
                      {.policy = options_.policy,
                       .consents = consents,
                       .node_tier = request.tier,

@@ -55,7 +55,7 @@ federation::MaskedRoundsConfig MaskedRoundsOf(const MaskedContributionsOptions& 
 // It gives one share in a round at most, whatever becomes of it, because a second one would release
 // the same sample again.
 //
-// It has no threads and no clock. Not thread-safe: the federation actor owns it.
+// It has no threads and no clock. Not thread-safe: NodeRounds owns it.
 class MaskedContributions {
  public:
   // If no masked sums are possible under the plan, none are found or made, and View says why.

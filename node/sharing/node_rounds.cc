@@ -96,10 +96,17 @@ void NodeRounds::OnWithdrawn(const federation::Item& item) {
 }
 
 bool NodeRounds::ExcludeExpelled(const federation::GossipCore& core) {
-  bool had_part = false;
+  const uint64_t before = exclusions_;
+  const auto exclude = [this](const privacy::NodeId& member) {
+    if (rounds_.OnExpelled(member)) {
+      ++exclusions_;
+      LogInfo("member {} is excluded, and the global adapter is made without its contributions",
+              ToHex(member).substr(0, 16));
+    }
+  };
   for (const federation::Member& member : core.Members()) {
     if (member.standing != federation::MemberStanding::kGood) {
-      had_part = rounds_.OnExpelled(member.id) || had_part;
+      exclude(member.id);
     }
   }
   std::vector<privacy::NodeId> parts;
@@ -108,11 +115,17 @@ bool NodeRounds::ExcludeExpelled(const federation::GossipCore& core) {
   }
   for (const privacy::NodeId& member : parts) {
     if (core.StandingOf(member) != federation::MemberStanding::kGood) {
-      had_part = rounds_.OnExpelled(member) || had_part;
+      exclude(member);
     }
   }
+  const bool had_part = exclusions_ != before;
   to_judge_ = to_judge_ || had_part;
   return had_part;
+}
+
+bool NodeRounds::EndJudgement(const JudgementWork& work) {
+  working_ = false;
+  return work.exclusions == exclusions_;
 }
 
 RoundsOutput NodeRounds::OnTick(federation::GossipCore& core, int64_t consent_since_ms,
@@ -163,7 +176,10 @@ std::optional<RoundWork> NodeRounds::NextWork(federation::GossipCore& core) {
   }
   contributed_ = false;
   gave_verdict_ = false;
-  return std::exchange(to_judge_, false) ? std::optional<RoundWork>(JudgementWork{}) : std::nullopt;
+  if (!std::exchange(to_judge_, false)) {
+    return std::nullopt;
+  }
+  return JudgementWork{.exclusions = exclusions_};
 }
 
 void NodeRounds::FollowClock(federation::Instant now) {
@@ -235,8 +251,8 @@ bool NodeRounds::ContributionIsDue(const federation::GossipCore& core) const {
          !rounds_.HasOwn(round);
 }
 
-ContributionWork NodeRounds::Preview(const federation::GossipCore& core,
-                                     privacy::ConsentTier tier) {
+ContributionWork NodeRounds::WorkUnder(const federation::GossipCore& core,
+                                       privacy::ConsentTier tier) {
   const uint64_t round = rounds_.now_round();
   return {.round = round,
           .base = std::make_shared<const federation::GlobalState>(rounds_.StateBefore(round)),
@@ -251,7 +267,7 @@ std::optional<RoundWork> NodeRounds::Contribute(const federation::GossipCore& co
     refusal_ = role;
     return std::nullopt;
   }
-  return Preview(core, core.consent());
+  return WorkUnder(core, core.consent());
 }
 
 RoundsOutput NodeRounds::EndContribution(const ContributionWork& work,

@@ -61,8 +61,8 @@ struct NodeRoundsOptions {
   // Returns whether lessons of all these people may leave under the tier now; null: they may.
   std::function<bool(std::span<const privacy::Contributor>, privacy::ConsentTier)> may_leave;
   // Records whose lessons are in an item that is being offered, and returns the actions that are
-  // performed in place of `offered`: others if that failed (OwnPatterns::RecordContribution). Null:
-  // nothing is recorded.
+  // performed in place of `offered`. If that fails, it withdraws the item from the core, and the
+  // actions do not send it (OwnPatterns::RecordContribution). Null: nothing is recorded.
   std::function<federation::Actions(federation::Actions offered,
                                     std::vector<privacy::Contributor> contributors,
                                     federation::GossipCore& core)>
@@ -93,8 +93,11 @@ struct VerdictWork {
   std::shared_ptr<const RoundToJudge> judged;
   uint64_t changes = 0;
 };
-// The owner judges the state before the running round and serves it or not; then EndJudgement.
-struct JudgementWork {};
+// The owner judges the state before the running round, then EndJudgement, then it serves the state
+// or not.
+struct JudgementWork {
+  uint64_t exclusions = 0;  // of members that had a part in a state, before the work began
+};
 using RoundWork = std::variant<ContributionWork, SumWork, VerdictWork, JudgementWork>;
 
 // What the owner does after a method of NodeRounds, in this order.
@@ -131,7 +134,7 @@ class NodeRounds {
   void OnDropped(const federation::ItemDropped& dropped);
   void OnWithdrawn(const federation::Item& item);
   // Leaves out members that are not in good standing. Returns whether a state contained a part of
-  // one: then it is judged again.
+  // one, which is logged: then the state is judged again.
   bool ExcludeExpelled(const federation::GossipCore& core);
 
   // ---- Events of the owner
@@ -155,15 +158,14 @@ class NodeRounds {
   void EndSum(const SumWork& work, absl::StatusOr<std::optional<PreparedSum>> made, Duration took);
   RoundsOutput EndVerdict(const VerdictWork& work, absl::StatusOr<MeasuredVerdict> made,
                           federation::GossipCore& core, federation::Instant now);
-  void EndJudgement() { working_ = false; }
+  // Returns whether the state may be served: no member was excluded that may have a part in it.
+  bool EndJudgement(const JudgementWork& work);
 
   // ---- Views
-  // Returns the work that a contribution to the running round would be under a tier.
-  ContributionWork Preview(const federation::GossipCore& core, privacy::ConsentTier tier);
+  // Returns what a contribution to the running round under a tier asks for.
+  ContributionWork WorkUnder(const federation::GossipCore& core, privacy::ConsentTier tier);
   void Write(admin::v1::RoundsStatus* view);
   federation::ClusterRounds& cluster() { return rounds_; }
-  // Null unless the plan's contributions are gradients
-  MaskedContributions* masked() { return masked_ ? &*masked_ : nullptr; }
 
  private:
   NodeRounds(NodeRoundsOptions options, federation::ClusterRounds rounds);
@@ -204,6 +206,7 @@ class NodeRounds {
   bool contributed_ = false;
   bool gave_verdict_ = false;
   uint64_t sharing_changes_ = 0;
+  uint64_t exclusions_ = 0;
   std::vector<uint64_t> shares_sent_;  // charges of shares that masked_ offered in this tick
   StatePace state_pace_;
   std::optional<federation::Instant> last_tick_;

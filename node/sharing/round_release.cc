@@ -57,8 +57,16 @@ privacy::UnitReleaseTerms TermsOfRound(const federation::LearnerPlan& plan, uint
           .subject = fmt::format("round {}", round)};
 }
 
-absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan,
-                                          const PreparedSum& sum,
+absl::StatusOr<privacy::PreparedUnits> PayForSum(const federation::LearnerPlan& plan,
+                                                 PreparedSum sum,
+                                                 const privacy::UnitReleaseTerms& terms,
+                                                 uint64_t newest_charged,
+                                                 const privacy::ReleaseGuards& guards) {
+  RETURN_IF_ERROR(CheckNotCharged(plan, sum.round, newest_charged, guards.now_ms));
+  return PrepareUnits(terms, guards, sum.sum, sum.sampling.contributors);
+}
+
+absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan, PreparedSum sum,
                                           const privacy::masking::Clique& clique,
                                           const privacy::UnitReleaseTerms& terms,
                                           uint64_t newest_charged,

@@ -32,8 +32,8 @@ struct LessonSampling {
   uint64_t oldest_joined = 0;
 };
 
-// The sum of this node's sampled gradients in a round, without noise: only a share may be made of
-// it, once.
+// The sum of this node's sampled gradients in a round, without noise. Under a tier with noise one
+// release may be made of it, once.
 struct PreparedSum {
   uint64_t round = 0;
   privacy::UnitSum sum;
@@ -62,10 +62,17 @@ privacy::UnitReleaseTerms TermsOfRound(const federation::LearnerPlan& plan, uint
                                        const LessonSampling& sampling,
                                        const privacy::UnitBudget& budget, std::string scope);
 
+// Pays for this sum under the tier `dp`, and adds whole noise. Fails as CheckNotCharged and
+// privacy::PrepareUnits do.
+absl::StatusOr<privacy::PreparedUnits> PayForSum(const federation::LearnerPlan& plan,
+                                                 PreparedSum sum,
+                                                 const privacy::UnitReleaseTerms& terms,
+                                                 uint64_t newest_charged,
+                                                 const privacy::ReleaseGuards& guards);
+
 // Pays for a share of this sum in the sum of `clique` under the tier `masked`, and adds this node's
 // part of the noise. Fails as CheckNotCharged and privacy::PrepareUnitShare do.
-absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan,
-                                          const PreparedSum& sum,
+absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan, PreparedSum sum,
                                           const privacy::masking::Clique& clique,
                                           const privacy::UnitReleaseTerms& terms,
                                           uint64_t newest_charged,

@@ -5,9 +5,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,8 +18,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/learner/contribution.h"
-#include "federation/reasons.h"
 #include "privacy/consent/consent.h"
+#include "privacy/identity/node_key.h"
+#include "privacy/identity/revocation_list.h"
 #include "storage/reasons.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
@@ -61,13 +64,24 @@ class SharingRoundsTest : public testing::Test {
                                        privacy::ConsentTier) { return agrees_; },
                    .record =
                        [this](federation::Actions offered, std::vector<privacy::Contributor>,
-                              federation::GossipCore&) {
-                         return records_ ? std::move(offered) : federation::Actions();
+                              federation::GossipCore& core) {
+                         return records_ ? std::move(offered) : TakenBack(offered, core);
                        },
                    .edit = nullptr,
                    .edit_checkpoint = nullptr},
                   saved_, Now())
                   .value();
+  }
+  // What OwnPatterns does if it cannot record who contributed.
+  static federation::Actions TakenBack(const federation::Actions& offered,
+                                       federation::GossipCore& core) {
+    std::vector<Digest> ids;
+    for (const federation::Action& action : offered) {
+      if (const auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
+        ids.push_back(accepted->item.id);
+      }
+    }
+    return core.WithdrawItems(ids);
   }
   void SetTier(privacy::ConsentTier tier) {
     auto changed = node_.core().SetConsent(
@@ -90,21 +104,50 @@ class SharingRoundsTest : public testing::Test {
     sent_.insert(sent_.end(), output.sent.begin(), output.sent.end());
     EXPECT_FALSE(output.work.has_value());
   }
-  // Lets time pass until the node wants to contribute, for this long at most. Judgements end at
-  // once.
-  std::optional<ContributionWork> RunUntilWork(Duration at_most) {
+  // Lets time pass until the node wants to compute something, for this long at most.
+  std::optional<RoundWork> RunUntilAnyWork(Duration at_most) {
     for (Duration passed{}; passed < at_most; passed += kStep) {
       node_.Advance(kStep);
       RoundsOutput output = rounds_->OnTick(node_.core(), 0, Now());
-      const std::optional<RoundWork> work = std::exchange(output.work, std::nullopt);
+      std::optional<RoundWork> work = std::exchange(output.work, std::nullopt);
       Follow(std::move(output));
-      if (work && std::holds_alternative<JudgementWork>(*work)) {
-        rounds_->EndJudgement();
-      } else if (work) {
-        return std::get<ContributionWork>(*work);
+      if (work) {
+        return work;
       }
     }
     return std::nullopt;
+  }
+  // Does the same until it wants to compute a W. Judgements of others end at once.
+  template <typename W = ContributionWork>
+  std::optional<W> RunUntilWork(Duration at_most) {
+    const TimePoint end = node_.now().now + at_most;
+    while (node_.now().now < end) {
+      const std::optional<RoundWork> work = RunUntilAnyWork(end - node_.now().now);
+      if (work && std::holds_alternative<W>(*work)) {
+        return std::get<W>(*work);
+      }
+      if (work) {
+        EXPECT_TRUE(rounds_->EndJudgement(std::get<JudgementWork>(*work)));
+      }
+    }
+    return std::nullopt;
+  }
+  // Another member's contribution to the running round arrives.
+  void OtherGives() {
+    Random random(Round());
+    const federation::RoundContribution given =
+        test::SomeContribution(*plan_, Round(), 1, "other", random);
+    ASSERT_TRUE(rounds_
+                    ->OnItem({.id = given.id,
+                              .kind = federation::ItemKind::kContribution,
+                              .origin = other_,
+                              .round = Round(),
+                              .created_ms = Now().wall_ms,
+                              .expires_ms = Now().wall_ms + test::kDayMillis,
+                              .envelope = nullptr,
+                              .payload = std::make_shared<const std::string>(
+                                  EncodeContribution(given.contribution, *plan_))})
+                    .ok());
   }
   Duration RoundLength() const { return std::chrono::milliseconds(plan_->round_ms); }
   LocalContribution Made(const ContributionWork& work, double epsilon = 0,
@@ -123,11 +166,11 @@ class SharingRoundsTest : public testing::Test {
   void End(const ContributionWork& work, absl::StatusOr<std::optional<LocalContribution>> made) {
     Follow(rounds_->EndContribution(work, std::move(made), node_.core(), Now()));
   }
-  // The rounds of contributions that peers can get, in order.
-  std::vector<uint64_t> Offered() {
+  // The rounds of contributions, or other items, that peers can get, in order.
+  std::vector<uint64_t> Offered(federation::ItemKind kind = federation::ItemKind::kContribution) {
     std::vector<uint64_t> rounds;
     for (const federation::Item& item : node_.core().Items()) {
-      if (item.kind == federation::ItemKind::kContribution) {
+      if (item.kind == kind) {
         rounds.push_back(item.round);
       }
     }
@@ -142,6 +185,7 @@ class SharingRoundsTest : public testing::Test {
 
   std::shared_ptr<const federation::LearnerPlan> plan_;
   test::CoreUnderTest node_;
+  const privacy::NodeId other_ = privacy::NodeKey::FromSeed(test::SeedOf(1)).id();
   std::unique_ptr<NodeRounds> rounds_;
   std::string saved_;
   std::vector<uint64_t> sent_;
@@ -215,12 +259,13 @@ TEST_F(SharingRoundsTest, LessonsThatChangeMeanwhileKeepItHere) {
   EXPECT_EQ(View().refusal_reason(), reasons::kChanged);
 }
 
-TEST_F(SharingRoundsTest, PeopleWhoCannotBeRecordedKeepItHere) {
-  SetTier(privacy::ConsentTier::kPublic);
+TEST_F(NoisedSharingRoundsTest, PeopleWhoCannotBeRecordedKeepItHere) {
   records_ = false;
   const auto work = RunUntilWork(2 * RoundLength());
   ASSERT_TRUE(work.has_value());
-  End(*work, Made(*work));
+  End(*work, Made(*work, 0.5, 11));
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_THAT(sent_, IsEmpty());
   EXPECT_EQ(View().refusal_reason(), reasons::kChanged);
   EXPECT_EQ(View().last_round(), 0U);
 }
@@ -242,6 +287,154 @@ TEST_F(NoisedSharingRoundsTest, WithdrawnLessonsLeaveNoisedContributions) {
   End(*work, Made(*work, 0.5, 11));
   Perform(rounds_->OnLessonsWithdrawn(node_.core()));
   EXPECT_THAT(Offered(), ElementsAre(work->round));
+}
+
+TEST_F(NoisedSharingRoundsTest, AnOfferThatTheCoreRefusesIsNotMarkedAsSent) {
+  const auto work = RunUntilWork(2 * RoundLength());
+  ASSERT_TRUE(work.has_value());
+  auto left = node_.core().SetConsent(
+      privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, Now().wall_ms, node_.key()),
+      Now());
+  ASSERT_TRUE(left.ok());
+  Perform(*left);
+  End(*work, Made(*work, 0.5, 11));
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_THAT(sent_, IsEmpty());
+  EXPECT_NE(View().refusal(), "");
+}
+
+// ---- The adapter
+
+TEST_F(SharingRoundsTest, JudgesTheAdapterOnceARoundChangedIt) {
+  ASSERT_TRUE(RunUntilWork<ContributionWork>(2 * RoundLength()) == std::nullopt);
+  OtherGives();
+  const auto work = RunUntilWork<JudgementWork>(2 * RoundLength());
+  ASSERT_TRUE(work.has_value());
+  EXPECT_TRUE(rounds_->cluster().StateBefore(Round()).last_part.contains(other_));
+  EXPECT_TRUE(rounds_->EndJudgement(*work));
+}
+
+// The judged state contains a part of the member, so it must not be served.
+TEST_F(SharingRoundsTest, AJudgementOverAnExclusionIsVoid) {
+  const auto first = RunUntilWork<JudgementWork>(RoundLength());
+  ASSERT_TRUE(first.has_value());
+  ASSERT_TRUE(rounds_->EndJudgement(*first));
+  OtherGives();
+  const auto work = RunUntilWork<JudgementWork>(2 * RoundLength());
+  ASSERT_TRUE(work.has_value());
+  const auto list = privacy::RevokeNodes({}, {other_}, Now().wall_ms,
+                                         privacy::SigningKey::FromSeed(test::SeedOf(1000)));
+  ASSERT_TRUE(list.ok()) << list.status();
+  auto revoked = node_.core().SetRevocations(*list, Now());
+  ASSERT_TRUE(revoked.ok()) << revoked.status();
+  EXPECT_TRUE(rounds_->ExcludeExpelled(node_.core()));
+  EXPECT_FALSE(rounds_->EndJudgement(*work));
+  const auto again = RunUntilWork<JudgementWork>(RoundLength());
+  ASSERT_TRUE(again.has_value());
+  EXPECT_FALSE(rounds_->cluster().StateBefore(Round()).last_part.contains(other_));
+  EXPECT_TRUE(rounds_->EndJudgement(*again));
+}
+
+// ---- Verdicts
+
+class JudgingSharingRoundsTest : public SharingRoundsTest {
+ protected:
+  static federation::LearnerPlan Plan() {
+    federation::LearnerPlan plan = test::DeltaPlan();
+    plan.strategy.strategy = federation::Strategy::kQualityWeighted;
+    return plan;
+  }
+  JudgingSharingRoundsTest() : SharingRoundsTest(Plan()) { SetTier(privacy::ConsentTier::kPublic); }
+  // Runs until a verdict on the other member's contribution is due.
+  std::optional<VerdictWork> RunUntilVerdict() {
+    const auto contribution = RunUntilWork(2 * RoundLength());
+    EXPECT_TRUE(contribution.has_value());
+    OtherGives();
+    End(*contribution, std::nullopt);
+    for (int i = 0; i < 4; ++i) {
+      const auto work = RunUntilAnyWork(2 * RoundLength());
+      if (work && std::holds_alternative<VerdictWork>(*work)) {
+        return std::get<VerdictWork>(*work);
+      }
+      if (work && std::holds_alternative<ContributionWork>(*work)) {
+        End(std::get<ContributionWork>(*work), std::nullopt);
+      } else if (work) {
+        rounds_->EndJudgement(std::get<JudgementWork>(*work));
+      }
+    }
+    return std::nullopt;
+  }
+  MeasuredVerdict Measured(const VerdictWork& work) const {
+    const federation::RoundContribution& of = work.judged->contributions.front();
+    return {.verdict = test::SomeVerdict(*plan_, of, 0, 0.25F).verdict,
+            .lessons = 3,
+            .contributors = {{.user = "ann", .session = ""}}};
+  }
+};
+
+TEST_F(JudgingSharingRoundsTest, JudgesWhatOthersGaveToTheRoundBefore) {
+  const auto work = RunUntilVerdict();
+  ASSERT_TRUE(work.has_value());
+  EXPECT_EQ(work->judged->round, Round() - 1);
+  ASSERT_EQ(work->judged->contributions.size(), 1U);
+  Follow(rounds_->EndVerdict(*work, Measured(*work), node_.core(), Now()));
+  EXPECT_THAT(Offered(federation::ItemKind::kVerdict), ElementsAre(work->judged->round));
+  EXPECT_EQ(View().last_judged(), 1U);
+}
+
+TEST_F(JudgingSharingRoundsTest, AVerdictOfLessonsThatChangedMeanwhileStaysHere) {
+  const auto work = RunUntilVerdict();
+  ASSERT_TRUE(work.has_value());
+  rounds_->OnSharingChanged();
+  Follow(rounds_->EndVerdict(*work, Measured(*work), node_.core(), Now()));
+  EXPECT_THAT(Offered(federation::ItemKind::kVerdict), IsEmpty());
+  EXPECT_EQ(View().verdict_refusal_reason(), reasons::kChanged);
+}
+
+TEST_F(JudgingSharingRoundsTest, EachKindOfWorkHasItsTurnWhereRoundsAreShort) {
+  std::vector<size_t> kinds(std::variant_size_v<RoundWork>);
+  for (int i = 0; i < 12; ++i) {
+    OtherGives();
+    const auto work = RunUntilAnyWork(2 * RoundLength());
+    ASSERT_TRUE(work.has_value());
+    ++kinds[work->index()];
+    node_.Advance(RoundLength());  // every piece of work outlasts its round
+    EXPECT_FALSE(RunUntilAnyWork(kStep).has_value());
+    if (const auto* contribution = std::get_if<ContributionWork>(&*work)) {
+      End(*contribution, std::nullopt);
+    } else if (const auto* verdict = std::get_if<VerdictWork>(&*work)) {
+      Follow(
+          rounds_->EndVerdict(*verdict, absl::UnavailableError("no lessons"), node_.core(), Now()));
+    } else {
+      rounds_->EndJudgement(std::get<JudgementWork>(*work));
+    }
+  }
+  EXPECT_GE(kinds[RoundWork(ContributionWork()).index()], 3U);
+  EXPECT_GE(kinds[RoundWork(VerdictWork()).index()], 3U);
+  EXPECT_GE(kinds[RoundWork(JudgementWork()).index()], 3U);
+}
+
+// ---- Masked sums
+
+class MaskedSharingRoundsTest : public SharingRoundsTest {
+ protected:
+  MaskedSharingRoundsTest() : SharingRoundsTest(test::GradientPlan()) {
+    SetTier(privacy::ConsentTier::kMasked);
+  }
+};
+
+TEST_F(MaskedSharingRoundsTest, AnnouncesItselfOnceItHasLessons) {
+  auto work = RunUntilWork<SumWork>(2 * RoundLength());
+  ASSERT_TRUE(work.has_value());
+  EXPECT_FALSE(work->work.sum) << "no group has formed yet";
+  rounds_->EndSum(*work, absl::FailedPreconditionError("no lessons"), Duration{});
+  EXPECT_EQ(View().refusal(), "no lessons");
+  EXPECT_THAT(Offered(federation::ItemKind::kMaskKey), IsEmpty());
+  work = RunUntilWork<SumWork>(2 * RoundLength());
+  ASSERT_TRUE(work.has_value());
+  rounds_->EndSum(*work, std::nullopt, Duration{});
+  RunUntilWork<SumWork>(RoundLength());
+  EXPECT_THAT(Offered(federation::ItemKind::kMaskKey), testing::Not(IsEmpty()));
 }
 
 // ---- Clocks
