@@ -387,7 +387,7 @@ bool ClusterRounds::HasOwn(uint64_t round) const {
 }
 
 uint64_t ClusterRounds::FirstLiveRound() const {
-  return FirstLive(history_.plan(), now_round_);
+  return std::min(FirstLive(history_.plan(), now_round_), history_.checkpoint().round + 1);
 }
 
 size_t ClusterRounds::own_contributions() const {

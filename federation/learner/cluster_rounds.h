@@ -117,7 +117,8 @@ class ClusterRounds {
   // and which is not settled; null if no round has these properties. It is valid for as long as
   // what ContributionsOf returns.
   const RoundReport* NewestReport();
-  // Returns the oldest round whose contributions and sums may be needed and are still alive.
+  // Returns the oldest round whose contributions and sums may be needed: all that are not settled,
+  // and those that a state of others may lack.
   uint64_t FirstLiveRound() const;
   // How many contributions and sums are not settled: of all members, and of this node
   size_t contributions() const { return history_.contributions(); }

@@ -118,6 +118,7 @@ void RoundLearning::Follow(sharing::RoundsOutput output, federation::GossipCore&
   for (const uint64_t reservation : output.sent) {
     options_.contributor->NoteSent(reservation);
   }
+  LogFailure("the state of the rounds could not be offered", output.checkpoint);
   if (output.excluded) {
     StopServing();
   }

@@ -353,8 +353,14 @@ void MaskedContributions::CountSums(const federation::GossipCore& core,
   if (rounds.now_round() < looked_at_) {
     looked_at_ = 0;  // the clock was set back: sums may have been dropped that count again
   }
-  for (uint64_t round = std::max(looked_at_ + 1, first); round <= rounds.now_round(); ++round) {
-    changed_.insert(round);
+  if (looked_at_ < rounds.now_round()) {
+    // A clock may leap over millions of rounds, so only those with items are looked at.
+    for (const federation::Item& item : core.Items()) {
+      if (federation::IsMaskItem(item.kind) && item.round > looked_at_ &&
+          item.round <= rounds.now_round()) {
+        changed_.insert(item.round);
+      }
+    }
   }
   looked_at_ = rounds.now_round();
   changed_.erase(changed_.begin(), changed_.lower_bound(first));

@@ -139,7 +139,7 @@ RoundsOutput NodeRounds::OnTick(federation::GossipCore& core, int64_t consent_si
     output.actions = masked_->OnTick(core, rounds_, consent_since_ms, now);
     output.sent = std::exchange(shares_sent_, {});
   }
-  std::ranges::move(OfferCheckpoint(core, now), std::back_inserter(output.actions));
+  output.checkpoint = OfferCheckpoint(core, now, &output.actions);
   if (std::optional<std::string> state = rounds_.TakeSavedState()) {
     options_.save(*std::move(state));
   }
@@ -203,19 +203,20 @@ void NodeRounds::FollowClock(federation::Instant now) {
       before, round, rounds_.is_new() ? " with the state of its peers, if they have one" : "");
 }
 
-federation::Actions NodeRounds::OfferCheckpoint(federation::GossipCore& core,
-                                                federation::Instant now) {
+absl::Status NodeRounds::OfferCheckpoint(federation::GossipCore& core, federation::Instant now,
+                                         federation::Actions* actions) {
   std::optional<federation::ClusterRounds::Checkpoint> checkpoint = rounds_.TakeCheckpoint();
   if (checkpoint && options_.edit_checkpoint) {
     options_.edit_checkpoint(*checkpoint);
   }
   if (!checkpoint || core.consent() == privacy::ConsentTier::kPrivate ||
       !CheckMayContribute(core.certificate()).ok()) {
-    return {};
+    return absl::OkStatus();
   }
-  auto offered = core.OfferCheckpoint(checkpoint->round, std::move(checkpoint->bytes), now);
-  LogFailure("the state of the rounds could not be offered", offered.status());
-  return offered.ok() ? *std::move(offered) : federation::Actions();
+  ASSIGN_OR_RETURN(federation::Actions offered,
+                   core.OfferCheckpoint(checkpoint->round, std::move(checkpoint->bytes), now));
+  std::ranges::move(offered, std::back_inserter(*actions));
+  return absl::OkStatus();
 }
 
 std::optional<RoundWork> NodeRounds::WorkForSum() {

@@ -104,6 +104,7 @@ using RoundWork = std::variant<ContributionWork, SumWork, VerdictWork, Judgement
 struct RoundsOutput {
   federation::Actions actions;  // of the core, to be performed
   std::vector<uint64_t> sent;   // charges whose release is in `actions`, for NoteSent
+  absl::Status checkpoint;      // why the state of the rounds could not be offered, for the log
   // A state contained a part of a member that is excluded now, so the served adapter may, too.
   bool excluded = false;
   std::optional<RoundWork> work;
@@ -172,7 +173,8 @@ class NodeRounds {
 
   // Moves the rounds on to the time; a clock that was set back is logged.
   void FollowClock(federation::Instant now);
-  federation::Actions OfferCheckpoint(federation::GossipCore& core, federation::Instant now);
+  absl::Status OfferCheckpoint(federation::GossipCore& core, federation::Instant now,
+                               federation::Actions* actions);
   std::optional<RoundWork> NextWork(federation::GossipCore& core);
   std::optional<RoundWork> WorkForSum();
   // Returns whether this node should contribute to the running round now, by itself.

@@ -131,10 +131,11 @@ TEST(ClusterRoundsSums, CountOnTopOfAStateOfOthers) {
         votes.push_back(CheckpointItem(i, *checkpoint));
       }
     }
-    if (round >= old[0].rounds->FirstLiveRound()) {
-      alive.push_back(sum);
-    }
+    alive.push_back(sum);
   }
+  std::erase_if(alive, [&](const auto& sum) {
+    return sum.contribution.round < old[0].rounds->FirstLiveRound();
+  });
   EXPECT_LE(old[0].rounds->contributions(), plan.window + 2U) << "only the window is kept";
   ASSERT_FALSE(votes.empty());
   for (const bool sums_first : {true, false}) {
@@ -167,12 +168,30 @@ TEST(ClusterRoundsSums, OfALongTimeAgoAreForgotten) {
   const auto sum = SomeSum(plan, kFirstRound, 0, 4, 0, random);
   ASSERT_TRUE(one.rounds->AddSum(sum).ok());
   const uint64_t alive = kFirstRound + 2 * plan.window + 2;
-  one.Pass(alive);
+  for (uint64_t round = kFirstRound + 1; round <= alive; ++round) {
+    one.Pass(round);
+  }
   EXPECT_TRUE(one.rounds->HasOwn(kFirstRound));
   one.Pass(alive + 1);
   EXPECT_FALSE(one.rounds->HasOwn(kFirstRound));
   EXPECT_TRUE(one.rounds->AddSum(sum).ok());
   EXPECT_FALSE(one.rounds->HasOwn(kFirstRound)) << "it does not come back";
+}
+
+// A node that was down for long gets the sums only after its start, as it gets contributions.
+TEST(ClusterRoundsSums, OfRoundsThatAreNotSettledCountHoweverOldTheyAre) {
+  const LearnerPlan plan = ShortGradientPlan();
+  Random random(7);
+  const auto sum = SomeSum(plan, kFirstRound, 0, 4, 0, random);
+  Follower had_it(plan);
+  Follower got_it(plan);
+  ASSERT_TRUE(had_it.rounds->AddSum(sum).ok());
+  const uint64_t later = kFirstRound + 2 * plan.window + 5;
+  had_it.Pass(later);
+  got_it.Pass(later);
+  ASSERT_NE(got_it.State(later), had_it.State(later));
+  ASSERT_TRUE(got_it.rounds->AddSum(sum).ok());
+  EXPECT_EQ(got_it.State(later), had_it.State(later));
 }
 
 TEST(ClusterRoundsSums, ContributionsOfOneNodeAreNone) {

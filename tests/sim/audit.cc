@@ -122,20 +122,33 @@ void Audit::Replaced(size_t node, const Digest& id) {
   }
 }
 
-void Audit::Released(size_t node, const Digest& id, bool charged) {
+void Audit::Released(size_t node, const Digest& id, std::string_view kind, bool charged) {
   ++nodes_[node].releases;
   if (!charged && !std::exchange(nodes_[node].uncharged, true)) {
-    Violate("released_uncharged",
-            fmt::format("{}: {} leaves before its charge is on the disk", Where(node), Short(id)));
+    Violate("released_uncharged", fmt::format("{}: {} {} leaves before its charge is on the disk",
+                                              Where(node), kind, Short(id)));
   }
 }
 
-void Audit::ReleasedInRound(size_t node, uint64_t round, const Digest& id, bool charged) {
-  Released(node, id, charged);
+void Audit::LeftUnderOtherTier(size_t node, const Digest& id, std::string_view kind) {
+  Violate("left_under_other_tier",
+          fmt::format("{}: {} {} leaves, which its operator's tier does not allow", Where(node),
+                      kind, Short(id)));
+}
+
+void Audit::ChargedTwice(size_t node, const std::string& subject) {
+  if (!std::exchange(nodes_[node].charged_twice, true)) {
+    Violate("charged_twice", fmt::format("{}: {} is charged twice", Where(node), subject));
+  }
+}
+
+void Audit::ReleasedInRound(size_t node, uint64_t round, const Digest& id, std::string_view kind,
+                            bool charged) {
+  Released(node, id, kind, charged);
   if (std::exchange(nodes_[node].shared_in, round) >= round) {
     Violate("second_release",
-            fmt::format("{}: {} is another release of round {} or of an earlier one", Where(node),
-                        Short(id), round));
+            fmt::format("{}: {} {} is another release of round {} or of an earlier one",
+                        Where(node), kind, Short(id), round));
   }
 }
 
@@ -144,12 +157,28 @@ void Audit::LessonWithdrawn(size_t node, const std::string& lesson) {
   ++measures_.withdrawn_lessons;
 }
 
-void Audit::MadeFrom(size_t node, const Digest& id, const std::vector<std::string>& lessons) {
+void Audit::MadeFrom(size_t node, const Digest& id, std::string_view kind,
+                     const std::vector<std::string>& lessons) {
+  nodes_[node].lessons_of[id] = lessons;
   for (const std::string& lesson : lessons) {
     if (nodes_[node].withdrawn_lessons.contains(lesson)) {
-      Violate("withdrawn_lesson_trained", fmt::format("{}: {} is made from {}, which was withdrawn",
-                                                      Where(node), Short(id), lesson));
+      Violate("withdrawn_lesson_trained",
+              fmt::format("{}: {} {} is made from {}, which was withdrawn", Where(node), kind,
+                          Short(id), lesson));
       return;
+    }
+  }
+}
+
+void Audit::CheckTakenBack(size_t node, const std::string& lesson,
+                           const std::vector<Digest>& plain) {
+  for (const Digest& id : plain) {
+    const auto lessons = nodes_[node].lessons_of.find(id);
+    if (lessons != nodes_[node].lessons_of.end() &&
+        std::ranges::count(lessons->second, lesson) > 0) {
+      Violate("withdrawn_lesson_kept",
+              fmt::format("{}: contribution {} is still offered, although {} was withdrawn",
+                          Where(node), Short(id), lesson));
     }
   }
 }

@@ -85,14 +85,22 @@ class Audit {
   // The node has a newer item in place of this one, if it is its own: no node need keep it.
   void Replaced(size_t node, const Digest& id);
   // The node lets a contribution leave. `charged`: its disk has the charge, whatever happens.
-  void Released(size_t node, const Digest& id, bool charged);
+  void Released(size_t node, const Digest& id, std::string_view kind, bool charged);
   // The node lets its share of a masked sum, or a contribution with noise, leave. Each one needs a
   // round and a charge of its own.
-  void ReleasedInRound(size_t node, uint64_t round, const Digest& id, bool charged);
+  void ReleasedInRound(size_t node, uint64_t round, const Digest& id, std::string_view kind,
+                       bool charged);
   // The node forgot a lesson, and what it lets leave from now on is not made from it.
   void LessonWithdrawn(size_t node, const std::string& lesson);
-  // The node lets something leave that was made from these lessons.
-  void MadeFrom(size_t node, const Digest& id, const std::vector<std::string>& lessons);
+  // The node lets something of this kind leave that was made from these lessons.
+  void MadeFrom(size_t node, const Digest& id, std::string_view kind,
+                const std::vector<std::string>& lessons);
+  // A lesson was withdrawn: none of these items, which leave without noise, may be made from it.
+  void CheckTakenBack(size_t node, const std::string& lesson, const std::vector<Digest>& plain);
+  // The node lets an item leave whose kind its operator's tier does not allow.
+  void LeftUnderOtherTier(size_t node, const Digest& id, std::string_view kind);
+  // The ledger of the node has two charges for one round.
+  void ChargedTwice(size_t node, const std::string& subject);
   void Accepted(size_t node, const federation::Item& item, bool own);
   void MemberSeen(size_t node, const federation::Member& member);
   void Refused(size_t node, federation::LinkId link, const absl::Status& status);
@@ -133,6 +141,8 @@ class Audit {
     bool uncharged = false;  // one is known that left without a charge
     uint64_t shared_in = 0;  // the newest round to which it gave something with noise
     std::set<std::string> withdrawn_lessons;
+    std::map<Digest, std::vector<std::string>> lessons_of;  // by what left without noise
+    bool charged_twice = false;
   };
   struct SignedItem {
     size_t origin = 0;

@@ -72,7 +72,6 @@ class Learning {
   federation::Contribution Lie(bench::UpdateAttack attack, uint64_t round,
                                const federation::GlobalState& base);
 
-  const federation::LearnerPlan& plan() const { return *plan_; }
   RoundsModel& model() { return model_; }
   // Returns the distance of an adapter to the mean of what these nodes want, over the norm of that
   // mean: 1 is an adapter that learned nothing.

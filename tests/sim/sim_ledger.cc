@@ -29,6 +29,9 @@ SimLedger::SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool sync
 absl::Status SimLedger::Count(const privacy::LedgerCharge& charge) {
   RETURN_IF_ERROR(lessons_.Add(charge.round, charge.oldest_joined, charge.curve));
   spent_ = privacy::dp::SaturatingAdd(spent_, charge.curve.q32.back());
+  if (!subjects_.insert(charge.subject).second) {
+    charged_twice_ = charge.subject;
+  }
   return absl::OkStatus();
 }
 

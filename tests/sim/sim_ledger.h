@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ class SimLedger final : public privacy::ReleaseLedger {
   uint64_t newest_round() const { return lessons_.newest_round(); }
   // Returns a measure of what was spent according to the disk, which every charge increases.
   uint64_t spent() const { return spent_; }
+  // Returns the name of a round that is charged twice; empty: none is.
+  const std::string& charged_twice() const { return charged_twice_; }
   // Whether the entries that were read are numbered without a gap.
   bool whole() const { return whole_; }
   // Returns how many charges were read from the disk.
@@ -69,6 +72,8 @@ class SimLedger final : public privacy::ReleaseLedger {
   uint64_t next_sequence_ = 1;
   uint64_t spent_ = 0;
   size_t charges_ = 0;
+  std::set<std::string> subjects_;
+  std::string charged_twice_;
   std::map<uint64_t, privacy::LedgerKind> reservations_;
 };
 

@@ -75,6 +75,9 @@ void SimNode::Start() {
   consent_ = *disk_.Read().consent;
   ledger_.emplace(disk_, Budget(), setup_.syncs_ledger);
   audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole(), ledger_->charges());
+  if (!ledger_->charged_twice().empty()) {
+    audit_->ChargedTwice(setup_.number, ledger_->charged_twice());
+  }
   audit_->Started(setup_.number, boot_counter_);
 
   federation::GossipConfig config = identity().config;
@@ -291,15 +294,18 @@ void SimNode::NoteHandshake(federation::LinkId link, const federation::v1::WireF
 }
 
 void SimNode::Apply(federation::Actions actions) {
-  const std::optional<privacy::Withdrawal> withdrawal = SignWithdrawal(actions);
+  const std::vector<privacy::Withdrawal> withdrawals = SignWithdrawals(actions);
   for (federation::Action& action : actions) {
     if (!Survives()) {
       return;
     }
     Do(action);
   }
-  if (withdrawal && Survives()) {
-    auto told = core_->OfferWithdrawal(*withdrawal, now());
+  for (const privacy::Withdrawal& withdrawal : withdrawals) {
+    if (!Survives()) {
+      return;
+    }
+    auto told = core_->OfferWithdrawal(withdrawal, now());
     RUVD_CHECK(told.ok());
     Apply(*std::move(told));
   }
@@ -350,6 +356,9 @@ void SimNode::Do(federation::Action& action) {
 void SimNode::Keep(const federation::Item& item, bool own) {
   if (own) {
     audit_->Signed(setup_.number, item.id, *item.payload, item.expires_ms);
+    if (!adversary_) {
+      CheckTier(item);
+    }
     if (item.kind == federation::ItemKind::kContribution && !adversary_) {
       NoteContribution(item);
     } else if (item.kind == federation::ItemKind::kMaskShare) {

@@ -58,6 +58,8 @@ struct NodeSetup {
   bool saves_last_round = true;   // false: its saved state says that the last round is missing
   bool forgets_withdrawn = true;  // false: counts withdrawn contributions after a restart
   bool forgets_lessons = true;    // false: trains lessons that were withdrawn
+  bool takes_back = true;         // false: keeps offering what is made from withdrawn lessons
+  bool charges_once = true;       // false: does not ask whether a round is charged already
   // The pool of the world: each record is verified and kept once.
   std::shared_ptr<federation::RecordPool> record_pool;
 };
@@ -83,7 +85,7 @@ class SimNode final : public NetworkEndpoint {
   SimDisk::Loss CutPower();
   // The node dies within an input, after this many more actions, by a kill or a power cut.
   void DieAfterActions(size_t actions, bool power_cut);
-  // The node dies within the next release of a share, after this many steps: before the charge, or
+  // The node dies within its next release with noise, after this many steps: before the charge, or
   // after it, or when it is spent. It starts again by itself.
   void DieInRelease(size_t steps, bool power_cut);
   void LiveOn() {
@@ -98,8 +100,8 @@ class SimNode final : public NetworkEndpoint {
   // These are inputs of the node's owner. Every contribution is charged in the ledger.
   absl::Status OfferContribution(const federation::Contribution& contribution);
   absl::Status OfferPattern(const federation::SharedPattern& pattern);
-  // Takes back one of the newest own contributions; under the tier `masked` the operator takes back
-  // all of them by the tier `private` for some seconds. Returns NOT_FOUND if it has no
+  // Takes back one of the newest own contributions. Where these have noise, the operator may leave
+  // the tier for some seconds instead, which takes all of them back. Returns NOT_FOUND if it has no
   // contribution.
   absl::Status WithdrawContribution();
   // Forgets one of its lessons for good; another one has come in its place.
@@ -118,7 +120,7 @@ class SimNode final : public NetworkEndpoint {
   bool byzantine() const { return adversary_ != nullptr; }
   // Whether it takes part in masked sums, except while its operator left them.
   bool masked() const { return setup_.tier == privacy::ConsentTier::kMasked; }
-  // Whether what it gives to rounds has noise and is charged.
+  // Whether what it gives to rounds has noise.
   bool noised() const { return masked() || setup_.tier == privacy::ConsentTier::kDp; }
   const federation::GossipCore& core() const { return *core_; }
   // Null while the process does not run or the node runs no rounds.
@@ -130,8 +132,9 @@ class SimNode final : public NetworkEndpoint {
   // Returns the chunk bytes that all processes of the node received.
   uint64_t payload_bytes_received() const;
   SimDisk::Loss lost() const { return lost_; }
-  // Returns how often a process died within a release.
-  size_t deaths_in_releases() const { return deaths_in_releases_; }
+  // Return how often a process died within the release of a share, and of a contribution.
+  size_t deaths_in_shares() const { return deaths_in_shares_; }
+  size_t deaths_in_contributions() const { return deaths_in_contributions_; }
 
   // ---- What an adversary works with.
   size_t number() const { return setup_.number; }
@@ -179,7 +182,10 @@ class SimNode final : public NetworkEndpoint {
   // Returns the names of the lessons that the node has.
   std::vector<std::string> Lessons();
   sharing::LessonSampling SamplingOf(uint64_t round, std::vector<std::string> lessons) const;
-  privacy::ReleaseGuards Guards(privacy::ReleaseLedger& ledger);
+  privacy::ReleaseGuards Guards(privacy::ConsentTier tier, privacy::ReleaseLedger& ledger);
+  // Returns what this node asks CheckNotCharged with.
+  uint64_t NewestCharged() const;
+  void CheckTier(const federation::Item& item);
   absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
   absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
   // ---- Masked sums
@@ -190,17 +196,19 @@ class SimNode final : public NetworkEndpoint {
   void OfferFalseShare();
   // Counts a step of a release. Returns whether the process dies at it.
   bool DiesInRelease();
-  void DieInThisRelease();
+  // Ends the process and counts the death.
+  void DieInThisRelease(size_t* deaths);
   void NoteShare(const federation::Item& item);
   void EndSum(const sharing::SumWork& work, std::vector<std::string> lessons, Duration took);
   void SetTier(privacy::ConsentTier tier);
-  void LeaveMasked();
-  void ReturnToMasked();
-  // Signs and stores what peers are told about own withdrawn items; nullopt if there is nothing
-  // new.
-  std::optional<privacy::Withdrawal> SignWithdrawal(const federation::Actions& actions);
+  void LeaveTier();
+  void ReturnToTier();
+  // Signs and stores what peers are told about own withdrawn items.
+  std::vector<privacy::Withdrawal> SignWithdrawals(const federation::Actions& actions);
   void Keep(const federation::Item& item, bool own);
   void NoteContribution(const federation::Item& item);
+  // Whether an own contribution has no noise.
+  bool IsPlain(const federation::Item& item) const;
   void Drop(const federation::ItemDropped& dropped);
   void Hold(const Digest& id, bool held);
   void NoteHandshake(federation::LinkId link, const federation::v1::WireFrame& frame);
@@ -239,7 +247,8 @@ class SimNode final : public NetworkEndpoint {
   std::optional<FalseShare> false_share_;
   std::optional<size_t> steps_to_live_;
   bool doomed_ = false;
-  size_t deaths_in_releases_ = 0;
+  size_t deaths_in_shares_ = 0;
+  size_t deaths_in_contributions_ = 0;
   std::vector<federation::Item> withdrawn_;  // with forgets_withdrawn false
   std::shared_ptr<const federation::RecordBase> established_;
   uint64_t boot_counter_ = 0;

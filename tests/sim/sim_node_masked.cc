@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a simulated node does for masked sums, and what a Byzantine one does in their place. Only
-// the gradients are simulated.
+// What a simulated node does for masked sums and what a Byzantine one does in their place, and how
+// its operator changes the tier. Only the gradients are simulated.
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -23,7 +22,7 @@
 namespace ruvd::test {
 namespace {
 
-// A node whose operator left the tier `masked` comes back to it after this time at most.
+// A node whose operator left its tier comes back to it after this time at most.
 constexpr uint64_t kMaxPrivateMillis = 8000;
 // How often an operator comes back to a process that does not run.
 constexpr Duration kConsentRetry = std::chrono::seconds(1);
@@ -53,27 +52,11 @@ void SimNode::DieInRelease(size_t steps, bool power_cut) {
 
 bool SimNode::DiesInRelease() {
   audit_->LedgerCharged(setup_.number, ledger_->spent());  // what is spent stays, if it dies now
+  if (!ledger_->charged_twice().empty()) {
+    audit_->ChargedTwice(setup_.number, ledger_->charged_twice());
+  }
   doomed_ = doomed_ || (steps_to_live_ && (*steps_to_live_)-- == 0);
   return doomed_;
-}
-
-sharing::LessonSampling SimNode::SamplingOf(uint64_t round,
-                                            std::vector<std::string> lessons) const {
-  return {.names = std::move(lessons),
-          .units = federation::LessonUnits(setup_.plan->nominal_batch),
-          .contributors = SimContributors(),
-          .rate = 1,
-          .oldest_joined = ledger_->OldestEligible(sharing::LedgerRoundOf(*setup_.plan, round),
-                                                   setup_.learning->CostOf(masked()))};
-}
-
-privacy::ReleaseGuards SimNode::Guards(privacy::ReleaseLedger& ledger) {
-  return {.policy = SimPolicy(),
-          .consents = SimConsents(),
-          .node_tier = consent_.tier,
-          .ledger = ledger,
-          .random = EntropyOf(random_.Next()),
-          .now_ms = now().wall_ms};
 }
 
 absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
@@ -92,7 +75,7 @@ absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
       sharing::ReleasedShare share,
       PayForShare(*setup_.plan, sum, clique,
                   TermsOfRound(*setup_.plan, sum.round, sum.sampling, ledger_->budget(), kSimScope),
-                  ledger_->newest_round(), Guards(ledger)));
+                  NewestCharged(), Guards(privacy::ConsentTier::kMasked, ledger)));
   put_in_ = {.set = clique.SetHash(), .units = share.input.units, .lessons = sum.sampling.names};
   put_in_->units.front() += setup_.says_input ? 0 : 1;
   return share;
@@ -160,10 +143,10 @@ void SimNode::OfferFalseShare() {
   }
 }
 
-void SimNode::DieInThisRelease() {
+void SimNode::DieInThisRelease(size_t* deaths) {
   doomed_ = false;
   steps_to_live_.reset();
-  ++deaths_in_releases_;
+  ++*deaths;
   Die();
   queue_->After(Within(random_, kMaxDeadMillis), [this] {
     if (core_ == nullptr) {
@@ -178,12 +161,12 @@ void SimNode::NoteShare(const federation::Item& item) {
   RUVD_CHECK(share.ok());
   if (put_in_ && put_in_->set == share->update.set) {
     setup_.learning->model().masked().Gave(*item.payload, std::move(put_in_->units));
-    audit_->MadeFrom(setup_.number, item.id, put_in_->lessons);
+    audit_->MadeFrom(setup_.number, item.id, "share", put_in_->lessons);
     put_in_.reset();
   }
   if (!adversary_) {
     ++audit_->measures().masked_shares;
-    audit_->ReleasedInRound(setup_.number, item.round, item.id,
+    audit_->ReleasedInRound(setup_.number, item.round, item.id, "share",
                             IsCharged(disk_, SubjectOfRound(item.round)));
   }
 }
@@ -221,7 +204,14 @@ void SimNode::EndSum(const sharing::SumWork& work, std::vector<std::string> less
       took);
 }
 
+// As the federation actor does: what is being made is not offered, and what was given is taken back
+// before the new tier is stored.
 void SimNode::SetTier(privacy::ConsentTier tier) {
+  rounds_->node().OnSharingChanged();
+  Apply(core_->WithdrawContributions());
+  if (core_ == nullptr) {
+    return;
+  }
   consent_ = privacy::ConsentRecord::Sign(tier, now().wall_ms, identity().key);
   disk_.PutConsent(consent_);
   disk_.Sync();
@@ -230,16 +220,16 @@ void SimNode::SetTier(privacy::ConsentTier tier) {
   Apply(*std::move(changed));
 }
 
-void SimNode::LeaveMasked() {
+void SimNode::LeaveTier() {
   SetTier(privacy::ConsentTier::kPrivate);
-  queue_->After(Within(random_, kMaxPrivateMillis), [this] { ReturnToMasked(); });
+  queue_->After(Within(random_, kMaxPrivateMillis), [this] { ReturnToTier(); });
 }
 
-void SimNode::ReturnToMasked() {
+void SimNode::ReturnToTier() {
   if (core_ == nullptr || paused_) {
-    queue_->After(kConsentRetry, [this] { ReturnToMasked(); });
+    queue_->After(kConsentRetry, [this] { ReturnToTier(); });
   } else {
-    SetTier(privacy::ConsentTier::kMasked);
+    SetTier(setup_.tier);
   }
 }
 

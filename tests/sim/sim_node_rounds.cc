@@ -24,8 +24,8 @@ namespace {
 
 // A node withdraws one of its newest contributions, so that some are not settled yet.
 constexpr size_t kNewestOwn = 5;
-// How often an operator leaves the tier `masked` where others withdraw a contribution: whatever
-// such a node gave since the last settled round takes the sums of its groups with it.
+// How often an operator leaves a tier with noise where others withdraw a contribution: whatever a
+// masked node gave since the last settled round takes the sums of its groups with it.
 constexpr double kLeaves = 0.3;
 // The value that liars say the global adapter has everywhere.
 constexpr float kFalseValue = 10;
@@ -96,10 +96,11 @@ absl::Status SimNode::WithdrawContribution() {
   if (core_ == nullptr || paused_) {
     return absl::UnavailableError("process does not run");
   }
+  if (noised() && consent_.tier == setup_.tier && random_.Bernoulli(kLeaves)) {
+    LeaveTier();
+    return absl::OkStatus();
+  }
   if (masked()) {
-    if (consent_.tier == setup_.tier && random_.Bernoulli(kLeaves)) {
-      LeaveMasked();
-    }
     return absl::OkStatus();
   }
   std::vector<std::pair<int64_t, Digest>> own;
@@ -141,8 +142,41 @@ absl::Status SimNode::WithdrawLesson() {
     disk_.Sync();
     rounds_->node().OnSharingChanged();
   }
-  Apply(rounds_->node().OnLessonsWithdrawn(*core_));
+  if (setup_.takes_back) {
+    Apply(rounds_->node().OnLessonsWithdrawn(*core_));
+  }
+  if (core_ == nullptr) {
+    return absl::OkStatus();
+  }
+  std::vector<Digest> plain;
+  for (const federation::Item& item : core_->Items()) {
+    if (item.kind == federation::ItemKind::kContribution && item.origin == identity().key.id() &&
+        IsPlain(item)) {
+      plain.push_back(item.id);
+    }
+  }
+  audit_->CheckTakenBack(setup_.number, LessonName(lesson), plain);
   return absl::OkStatus();
+}
+
+bool SimNode::IsPlain(const federation::Item& item) const {
+  const auto contribution = federation::DecodeContribution(AsBytes(*item.payload), *setup_.plan);
+  RUVD_CHECK(contribution.ok());
+  return contribution->noise == federation::Contribution::Noise::kNone;
+}
+
+// Own items of rounds leave only under the tier that allows their kind.
+void SimNode::CheckTier(const federation::Item& item) {
+  using enum privacy::ConsentTier;
+  const bool mask = federation::IsMaskItem(item.kind);
+  const bool contribution = item.kind == federation::ItemKind::kContribution;
+  const bool allowed = mask            ? consent_.tier == kMasked
+                       : !contribution ? true
+                       : IsPlain(item) ? consent_.tier == kPublic
+                                       : consent_.tier == kDp || consent_.tier == kPublic;
+  if (!allowed) {
+    audit_->LeftUnderOtherTier(setup_.number, item.id, ItemKindName(item.kind));
+  }
 }
 
 std::vector<std::string> SimNode::Lessons() {
@@ -169,6 +203,12 @@ sharing::NodeRoundsOptions SimNode::RoundsOptions() {
                                                     : ReleaseShare(sum, clique);
   };
   options.last_reservation = [this] { return ledger_->newest(); };
+  options.may_leave = [this](std::span<const privacy::Contributor> contributors,
+                             privacy::ConsentTier tier) {
+    return SimConsents()
+        .RequireAll(contributors, privacy::consent_purposes::kSharing, tier, now().wall_ms)
+        .ok();
+  };
   options.edit_checkpoint = [this](federation::ClusterRounds::Checkpoint& checkpoint) {
     if (adversary_ && adversary_->LiesInCheckpoints()) {
       auto state = federation::DecodeState(AsBytes(checkpoint.bytes), *setup_.plan);
@@ -183,7 +223,7 @@ sharing::NodeRoundsOptions SimNode::RoundsOptions() {
 void SimNode::TickRounds() {
   sharing::RoundsOutput output = rounds_->OnTick(*core_, consent_.since_ms, now());
   if (doomed_) {
-    DieInThisRelease();
+    DieInThisRelease(&deaths_in_shares_);
     return;
   }
   Follow(std::move(output));
@@ -247,15 +287,15 @@ void SimNode::Begin(const sharing::ContributionWork& work) {
 void SimNode::Begin(const sharing::VerdictWork& work) {
   Follow(rounds_->node().EndVerdict(work, absl::CancelledError(), *core_, now()));
 }
-void SimNode::Begin(const sharing::JudgementWork&) {
-  rounds_->node().EndJudgement();
+void SimNode::Begin(const sharing::JudgementWork& work) {
+  (void)rounds_->node().EndJudgement(work);
 }
 
 void SimNode::EndContribution(const sharing::ContributionWork& work,
                               const std::vector<std::string>& lessons) {
   absl::StatusOr<std::optional<sharing::LocalContribution>> made = MakeContribution(work, lessons);
   if (doomed_) {
-    DieInThisRelease();
+    DieInThisRelease(&deaths_in_contributions_);
     return;
   }
   if (core_ == nullptr) {
@@ -296,21 +336,40 @@ absl::StatusOr<std::optional<sharing::LocalContribution>> SimNode::MakeContribut
   return made;
 }
 
+sharing::LessonSampling SimNode::SamplingOf(uint64_t round,
+                                            std::vector<std::string> lessons) const {
+  return {.names = std::move(lessons),
+          .units = federation::LessonUnits(setup_.plan->nominal_batch),
+          .contributors = SimContributors(),
+          .rate = 1,
+          .oldest_joined = ledger_->OldestEligible(sharing::LedgerRoundOf(*setup_.plan, round),
+                                                   setup_.learning->CostOf(masked()))};
+}
+
+privacy::ReleaseGuards SimNode::Guards(privacy::ConsentTier tier, privacy::ReleaseLedger& ledger) {
+  return {.policy = SimPolicy(),
+          .consents = SimConsents(),
+          .node_tier = tier,
+          .ledger = ledger,
+          .random = EntropyOf(random_.Next()),
+          .now_ms = now().wall_ms};
+}
+
 absl::StatusOr<sharing::LocalContribution> SimNode::MakeNoised(
     const sharing::ContributionWork& work, const std::vector<std::string>& lessons) {
   const federation::LearnerPlan& plan = *setup_.plan;
-  RETURN_IF_ERROR(
-      sharing::CheckNotCharged(plan, work.round, ledger_->newest_round(), now().wall_ms));
-  const sharing::LessonSampling sampling = SamplingOf(work.round, lessons);
-  const privacy::UnitSum sum = setup_.learning->TrainSum(setup_.number, work.round, *work.base);
+  sharing::PreparedSum sum{.round = work.round,
+                           .sum = setup_.learning->TrainSum(setup_.number, work.round, *work.base),
+                           .sampling = SamplingOf(work.round, lessons)};
+  const privacy::UnitReleaseTerms terms =
+      sharing::TermsOfRound(plan, work.round, sum.sampling, ledger_->budget(), kSimScope);
   if (!setup_.charges_shares) {
     ledger_->Defer();
   }
   MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
   ASSIGN_OR_RETURN(
       privacy::PreparedUnits paid,
-      PrepareUnits(sharing::TermsOfRound(plan, work.round, sampling, ledger_->budget(), kSimScope),
-                   Guards(ledger), sum, sampling.contributors));
+      PayForSum(plan, std::move(sum), terms, NewestCharged(), Guards(work.tier, ledger)));
   ASSIGN_OR_RETURN(federation::Contribution contribution,
                    GradientContribution(plan, work.round, *work.base, std::move(paid.units),
                                         federation::Contribution::Noise::kWhole));
@@ -318,50 +377,61 @@ absl::StatusOr<sharing::LocalContribution> SimNode::MakeNoised(
                                     .reservation = paid.reservation,
                                     .lessons = lessons.size(),
                                     .epsilon = paid.charge.epsilon,
-                                    .contributors = sampling.contributors};
+                                    .contributors = SimContributors()};
 }
 
 void SimNode::NoteContribution(const federation::Item& item) {
-  const auto contribution = federation::DecodeContribution(AsBytes(*item.payload), *setup_.plan);
-  RUVD_CHECK(contribution.ok());
-  if (contribution->noise == federation::Contribution::Noise::kNone) {
-    audit_->Released(setup_.number, item.id, IsCharged(disk_, SubjectOf(*item.payload)));
+  const std::string_view kind = IsPlain(item) ? "contribution" : "contribution with noise";
+  if (IsPlain(item)) {
+    audit_->Released(setup_.number, item.id, kind, IsCharged(disk_, SubjectOf(*item.payload)));
   } else {
     ++audit_->measures().noised;
-    audit_->ReleasedInRound(setup_.number, item.round, item.id,
+    audit_->ReleasedInRound(setup_.number, item.round, item.id, kind,
                             IsCharged(disk_, SubjectOfRound(item.round)));
   }
-  audit_->MadeFrom(setup_.number, item.id, std::exchange(made_from_, {}));
+  audit_->MadeFrom(setup_.number, item.id, kind, std::exchange(made_from_, {}));
+}
+
+uint64_t SimNode::NewestCharged() const {
+  return setup_.charges_once ? ledger_->newest_round() : 0;
 }
 
 // A new record repeats the contents of the previous one while there is room, as OwnWithdrawals
 // does.
-std::optional<privacy::Withdrawal> SimNode::SignWithdrawal(const federation::Actions& actions) {
-  std::set<Digest> ids;
+std::vector<privacy::Withdrawal> SimNode::SignWithdrawals(const federation::Actions& actions) {
+  std::set<Digest> withdrawn;
   for (const federation::Action& action : actions) {
-    const auto* withdrawn = std::get_if<federation::ItemWithdrawn>(&action);
-    if (withdrawn != nullptr && withdrawn->own) {
-      ids.insert(withdrawn->item.id);
+    const auto* item = std::get_if<federation::ItemWithdrawn>(&action);
+    if (item != nullptr && item->own) {
+      withdrawn.insert(item->item.id);
     }
   }
-  if (ids.empty()) {
-    return std::nullopt;
+  std::vector<privacy::Withdrawal> records;
+  if (withdrawn.empty()) {
+    return records;
   }
   const auto& earlier = disk_.Read().withdrawals;
-  if (!earlier.empty() && earlier.back().items.size() + ids.size() <= limits::kMaxWithdrawnItems) {
-    ids.insert(earlier.back().items.begin(), earlier.back().items.end());
-  }
   const int64_t withdrawn_ms =
       std::max(now().wall_ms, earlier.empty() ? 0 : earlier.back().withdrawn_ms);
-  auto signed_now = privacy::Withdrawal::Sign({ids.begin(), ids.end()}, /*everything=*/false,
-                                              withdrawn_ms, identity().key);
-  RUVD_CHECK(signed_now.ok());
-  disk_.AppendWithdrawal(*signed_now);
+  if (!earlier.empty() &&
+      earlier.back().items.size() + withdrawn.size() <= limits::kMaxWithdrawnItems) {
+    withdrawn.insert(earlier.back().items.begin(), earlier.back().items.end());
+  }
+  const std::vector<Digest> ids(withdrawn.begin(), withdrawn.end());
+  for (size_t at = 0; at < ids.size(); at += limits::kMaxWithdrawnItems) {
+    const size_t end = std::min(at + limits::kMaxWithdrawnItems, ids.size());
+    auto record = privacy::Withdrawal::Sign({ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                             ids.begin() + static_cast<std::ptrdiff_t>(end)},
+                                            /*everything=*/false, withdrawn_ms, identity().key);
+    RUVD_CHECK(record.ok());
+    disk_.AppendWithdrawal(*record);
+    records.push_back(*std::move(record));
+  }
   disk_.Sync();
   for (const Digest& id : ids) {
     audit_->Withdrawn(id);
   }
-  return *std::move(signed_now);
+  return records;
 }
 
 }  // namespace ruvd::test

@@ -8,13 +8,13 @@
 #include "base/status.h"
 
 namespace ruvd::test {
-
 SimRounds::SimRounds(RoundsCheck& check, sharing::NodeRoundsOptions options, std::string_view saved,
                      federation::Instant now)
     : check_(&check) {
-  options.edit_checkpoint = [&check, edit = std::move(options.edit_checkpoint)](
+  masks_ = options.plan->kind == federation::ContributionKind::kGradient;
+  options.edit_checkpoint = [this, edit = std::move(options.edit_checkpoint)](
                                 federation::ClusterRounds::Checkpoint& checkpoint) {
-    check.Offers(checkpoint);
+    check_->Offers(checkpoint);
     if (edit) {
       edit(checkpoint);
     }
@@ -26,7 +26,7 @@ SimRounds::SimRounds(RoundsCheck& check, sharing::NodeRoundsOptions options, std
 }
 
 void SimRounds::OnItem(const federation::Item& item) {
-  if (IsMaskItem(item.kind) ? rounds_->masked() == nullptr : !IsLearnerItem(item.kind)) {
+  if (IsMaskItem(item.kind) ? !masks_ : !IsLearnerItem(item.kind)) {
     return;
   }
   check_->Accepted(item);
@@ -62,6 +62,7 @@ sharing::RoundsOutput SimRounds::OnTick(federation::GossipCore& core, int64_t co
   const uint64_t before = now_round();
   const uint64_t settled = StateBefore(0).round;
   sharing::RoundsOutput output = rounds_->OnTick(core, consent_since_ms, now);
+  RUVD_CHECK(output.checkpoint.ok());
   const bool back = now_round() < before && settled + 1 >= now_round();
   if (now_round() != before || output.excluded) {
     Compare(/*may_begin_anew=*/back || output.excluded);

@@ -54,6 +54,7 @@ class SimRounds {
   void Compare(bool may_begin_anew);
 
   RoundsCheck* check_;
+  bool masks_ = false;  // the plan has masked sums
   std::unique_ptr<sharing::NodeRounds> rounds_;
 };
 

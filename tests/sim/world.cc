@@ -105,6 +105,8 @@ void World::MakeNodes() {
     setup.saves_last_round = options_.defect != SeededDefect::kRoundTwice;
     setup.forgets_withdrawn = options_.defect != SeededDefect::kWithdrawnReturns;
     setup.forgets_lessons = options_.defect != SeededDefect::kWithdrawnLesson;
+    setup.takes_back = options_.defect != SeededDefect::kKeptContribution;
+    setup.charges_once = options_.defect != SeededDefect::kChargedTwice;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (revoked_ == i) {
       adversary = std::make_unique<Adversary>();  // no node owes it anything once it is revoked
@@ -418,7 +420,8 @@ WorldReport World::Report() const {
   report.faults["newcomer"] += newcomers_;
   for (const auto& node : nodes_) {
     report.faults["unsynced-write"] += node->lost().dropped;
-    report.faults["death-in-release"] += node->deaths_in_releases();
+    report.faults["death-in-share"] += node->deaths_in_shares();
+    report.faults["death-in-contribution"] += node->deaths_in_contributions();
     report.faults["torn-write"] += node->lost().torn ? 1 : 0;
     if (node->byzantine()) {
       ++report.faults["byzantine-node"];

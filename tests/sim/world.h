@@ -44,6 +44,8 @@ enum class SeededDefect : uint8_t {
   kRoundTwice,        // nodes count the last settled round again after a restart
   kWithdrawnReturns,  // nodes count withdrawn contributions again after a restart
   kWithdrawnLesson,   // nodes train lessons that were withdrawn
+  kKeptContribution,  // nodes keep offering what is made from withdrawn lessons
+  kChargedTwice,      // nodes do not ask whether a round is charged already
   kOtherInput,        // nodes put something else into masked sums than they say
   kSumTwice,          // a node counts masked sums in two rounds
   kOddNode,           // a node's rounds take a contribution that the node does not hold
@@ -69,7 +71,8 @@ struct WorldOptions {
   // Whether nodes learn together: they run rounds, and their contributions are those of Learning.
   // Worlds in which some nodes lie about that always learn.
   std::optional<bool> learning;
-  // Whether some of them add up gradients under masks, and the others contribute theirs openly.
+  // Whether some of them add up gradients under masks, and the others contribute theirs with noise
+  // or openly.
   // Worlds in which some nodes lie in shares always do.
   std::optional<bool> masked;
   SeededDefect defect = SeededDefect::kNone;

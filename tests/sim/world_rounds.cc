@@ -22,7 +22,7 @@ using std::chrono::seconds;
 constexpr Duration kWithdrawalPeriod = seconds(4);
 // The share of the withdrawals that withdraw a lesson and not a contribution
 constexpr double kLessonShare = 0.5;
-// Before the charge, between the charge and the noise, and before the share is masked.
+// Before the charge, between the charge and the noise, and before what has noise is offered.
 constexpr size_t kStepsOfRelease = 3;
 // The greatest distance of an adapter at the end from what honest nodes want; 1 is an adapter that
 // learned nothing. Six rounds of half the way leave 0.02; nodes that were down move the mean, and
