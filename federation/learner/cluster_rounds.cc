@@ -28,15 +28,16 @@ bool IsMember(const RoundContribution& sum, const privacy::NodeId& node) {
 
 }  // namespace
 
-ClusterRounds::ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round)
-    : self_(options.self),
+ClusterRounds::ClusterRounds(const privacy::NodeId& self, RoundHistory history, bool is_new,
+                             uint64_t now_round)
+    : self_(self),
       history_(std::move(history)),
       new_(is_new),
       begin_round_(now_round),
       now_round_(now_round),
       settle_from_(now_round + history_.plan().window) {}
 
-absl::StatusOr<ClusterRounds> ClusterRounds::Create(Options options, std::string_view saved,
+absl::StatusOr<ClusterRounds> ClusterRounds::Create(const Options& options, std::string_view saved,
                                                     int64_t wall_ms, absl::Status* unused) {
   RETURN_IF_ERROR(options.plan.Check());
   const uint64_t now_round = RoundAt(options.plan, wall_ms);
@@ -57,7 +58,7 @@ absl::StatusOr<ClusterRounds> ClusterRounds::Create(Options options, std::string
     state = EmptyState(options.plan, FirstLive(options.plan, now_round));
   }
   ASSIGN_OR_RETURN(RoundHistory history, RoundHistory::Create(options.plan, *std::move(state)));
-  return ClusterRounds(std::move(options), std::move(history), is_new, now_round);
+  return ClusterRounds(options.self, std::move(history), is_new, now_round);
 }
 
 absl::Status ClusterRounds::OnItem(const Item& item) {

@@ -54,7 +54,7 @@ class ClusterRounds {
   // `saved` is what SavedState returned before the restart; empty: this node is new. A saved state
   // of another plan or with damage is not used: then the node is new, and `unused` says why.
   // Returns INVALID_ARGUMENT for a plan that is not valid.
-  static absl::StatusOr<ClusterRounds> Create(Options options, std::string_view saved,
+  static absl::StatusOr<ClusterRounds> Create(const Options& options, std::string_view saved,
                                               int64_t wall_ms, absl::Status* unused);
 
   // ---- Events
@@ -141,7 +141,7 @@ class ClusterRounds {
     Digest state{};
   };
 
-  ClusterRounds(Options options, RoundHistory history, bool is_new, uint64_t now_round);
+  ClusterRounds(const privacy::NodeId& self, RoundHistory history, bool is_new, uint64_t now_round);
   // A part of `round` came or went; 0: it is not known of which round.
   void NoteChange(uint64_t round);
   absl::Status AddContribution(const Item& item);

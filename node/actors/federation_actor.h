@@ -35,6 +35,7 @@
 #include "storage/consent/release_source_store.h"
 #include "storage/consent/withdrawal_store.h"
 #include "storage/items/item_store.h"
+#include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::actors {
@@ -64,6 +65,8 @@ struct FederationActorOptions {
   storage::ItemStore* items = nullptr;
   storage::PatternStore* patterns = nullptr;
   storage::ConsentStore* consent = nullptr;
+  // Counts the withdrawals of lessons; null: one before a crash may not reach peers
+  storage::LessonStore* lessons = nullptr;
   storage::WithdrawalStore* withdrawals = nullptr;  // null: withdrawals are not recorded
   storage::ReleaseSourceStore* releases =
       nullptr;  // null: a restart forgets who contributed to what this node offers

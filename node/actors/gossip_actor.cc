@@ -247,7 +247,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     trials_.OnRestored(*core_);
     if (rounds_) {
-      rounds_->OnRestored(*core_);
+      rounds_->OnRestored(*core_, context);
     }
     return absl::OkStatus();
   }

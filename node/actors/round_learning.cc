@@ -83,9 +83,15 @@ absl::Status RoundLearning::Restore() {
   return absl::OkStatus();
 }
 
-void RoundLearning::OnRestored(const federation::GossipCore& core) {
+void RoundLearning::OnRestored(federation::GossipCore& core, Context& context) {
   for (const federation::Item& item : core.Items()) {
     OnItem(item);
+  }
+  if (options_.lessons != nullptr) {
+    const storage::LessonWithdrawals withdrawals = options_.lessons->withdrawals();
+    if (withdrawals.handled != withdrawals.made) {
+      OnLessonsWithdrawn(core, context);
+    }
   }
 }
 
@@ -128,7 +134,13 @@ void RoundLearning::Follow(sharing::RoundsOutput output, federation::GossipCore&
 }
 
 void RoundLearning::OnLessonsWithdrawn(federation::GossipCore& core, Context& context) {
+  // A withdrawal that follows now is handled by its own call.
+  const uint64_t made = options_.lessons != nullptr ? options_.lessons->withdrawals().made : 0;
   perform_(rounds_->OnLessonsWithdrawn(core), context);
+  if (options_.lessons != nullptr) {
+    LogFailure("it could not be noted that withdrawn lessons are out of what this node offers",
+               options_.lessons->NoteWithdrawalsHandled(made));
+  }
 }
 
 void RoundLearning::Save(std::string state) {

@@ -39,8 +39,9 @@ class RoundLearning {
   // Reads what was kept from before the restart; called before any other method. Returns the
   // errors of the stores.
   absl::Status Restore();
-  // All stored items are in the core.
-  void OnRestored(const federation::GossipCore& core);
+  // All stored items are in the core. Takes back what OnLessonsWithdrawn would have taken back, if
+  // the process ended before it.
+  void OnRestored(federation::GossipCore& core, Context& context);
   // The actor passes on the events of the core. Items of other kinds have no effect.
   void OnItem(const federation::Item& item);
   void OnDropped(const federation::ItemDropped& dropped) { rounds_->OnDropped(dropped); }

@@ -312,6 +312,7 @@ absl::Status NodeImpl::StartFederation() {
       .items = items_.get(),
       .patterns = patterns_.get(),
       .consent = consent_.get(),
+      .lessons = lessons_.get(),
       .withdrawals = withdrawals_.get(),
       .releases = release_sources_.get(),
       .consents = consents_.get(),

@@ -84,6 +84,7 @@ class UnitCollector {
   federation::LessonUnits TakeUnits() { return std::move(units_); }
   std::vector<privacy::Contributor> contributors() const {
     std::vector<privacy::Contributor> all;
+    all.reserve(contributors_.size());
     for (const size_t place : contributors_) {
       all.push_back(lessons_.contributors[place]);
     }

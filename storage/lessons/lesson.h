@@ -85,6 +85,14 @@ struct WithdrawnLessons {
   size_t sources = 0;  // sources of which no lesson is left
 };
 
+// Withdrawals of lessons since the store was opened, those not handled before counting as one, and
+// how many of them were handled.
+struct LessonWithdrawals {
+  uint64_t made = 0;
+  uint64_t handled = 0;  // at most `made`
+  bool operator==(const LessonWithdrawals&) const = default;
+};
+
 struct LessonQuery {
   std::optional<LessonSourceId> source = std::nullopt;  // only lessons of this source
   std::optional<std::string> user_id = std::nullopt;    // only of this user; "": without a user

@@ -15,13 +15,14 @@
 // Keys and plaintexts of the family `lesson`, which docs/store-format.md describes.
 namespace ruvd::storage::lessons {
 
-// The family has four kinds of rows: the lesson under its id; its entry under its number; the
-// source under its id; and an empty row under the source and the number, for the lessons of one
-// source.
+// The family has five kinds of rows: the lesson under its id; its entry under its number; the
+// source under its id; an empty row under the source and the number, for the lessons of one source;
+// and an empty row that is there while all withdrawals are handled.
 inline constexpr char kLessonPrefix[] = "d/";
 inline constexpr char kEntryPrefix[] = "t/";
 inline constexpr char kSourcePrefix[] = "s/";
 inline constexpr char kMemberPrefix[] = "m/";
+inline constexpr char kHandledKey[] = "w/";
 
 std::string LessonKey(const LessonId& id);
 std::string EntryKey(uint64_t number);

@@ -75,6 +75,8 @@ absl::Status LessonStore::ReadCounts() {
     }
     return true;
   };
+  ASSIGN_OR_RETURN(const bool handled, database_.Contains(kFamily, lessons::kHandledKey));
+  withdrawals_.made = handled ? 0 : 1;
   RETURN_IF_ERROR(database_.Scan(
       kFamily, lessons::kMemberPrefix, EndOfPrefix(lessons::kMemberPrefix),
       [&](const RowView& row) { return count(row.key); }, count));

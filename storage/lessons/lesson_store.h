@@ -88,6 +88,14 @@ class LessonStore {
   absl::StatusOr<WithdrawnLessons> WithdrawUser(std::string_view user_id);
   absl::StatusOr<WithdrawnLessons> WithdrawLesson(const LessonId& id);
 
+  // The maker of something from lessons takes it back when they are withdrawn, and notes that here.
+  // After a crash between the two, `handled` is below `made` at the next start, and the work is
+  // done then. So it is at the first start of a new store.
+  LessonWithdrawals withdrawals() const;
+  // `count` is what withdrawals().made was before that work began; a later withdrawal is not
+  // handled by it. Survives a power cut. Returns an error of Database::Write.
+  absl::Status NoteWithdrawalsHandled(uint64_t count);
+
   // Runs `erase`, which destroys a user's keys, while no lesson or source is being rewritten or
   // added. An Add of the user that is under way ends with ABORTED.
   absl::Status WithRewritesPaused(const std::function<absl::Status()>& erase);
@@ -143,7 +151,10 @@ class LessonStore {
   absl::Status Collect(const LessonSourceId& source, Entries* entries, bool* damaged) const;
   absl::Status CollectByReading(const std::function<bool(const StoredLesson&)>& wanted,
                                 Entries* entries) const;
-  absl::StatusOr<WithdrawnLessons> Remove(const Entries& entries, Durability durability)
+  absl::StatusOr<WithdrawnLessons> Withdraw(const Entries& entries)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<WithdrawnLessons> Remove(const Entries& entries, Batch batch,
+                                          Durability durability)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<size_t> RemoveErased(std::span<const LessonEntry> entries);
 
@@ -159,6 +170,7 @@ class LessonStore {
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  LessonWithdrawals withdrawals_ ABSL_GUARDED_BY(mutex_);
   // Erasures so far, and how many of them left no row. Rows that an erasure left would become those
   // of another lesson with the same id, so Add removes them first.
   uint64_t erasures_ ABSL_GUARDED_BY(mutex_) = 1;  // those of before this start are one

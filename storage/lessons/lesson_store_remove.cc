@@ -91,10 +91,21 @@ absl::Status LessonStore::CollectByReading(const std::function<bool(const Stored
       [](std::string_view /*key*/) { return true; });
 }
 
-absl::StatusOr<WithdrawnLessons> LessonStore::Remove(const Entries& entries,
-                                                     Durability durability) {
+// The batch only deletes, because a full disk must not hinder it: the row that it takes away says
+// that all withdrawals are handled.
+absl::StatusOr<WithdrawnLessons> LessonStore::Withdraw(const Entries& entries) {
   Batch batch;
   batch.MarkFreesSpace();
+  batch.Delete(kFamily, lessons::kHandledKey);
+  ASSIGN_OR_RETURN(const WithdrawnLessons withdrawn,
+                   Remove(entries, std::move(batch), Durability::kPowerLoss));
+  ++withdrawals_.made;
+  return withdrawn;
+}
+
+// Adds the removal to `batch` and writes it.
+absl::StatusOr<WithdrawnLessons> LessonStore::Remove(const Entries& entries, Batch batch,
+                                                     Durability durability) {
   WithdrawnLessons removed{.lessons = entries.size()};
   uint64_t bytes = 0;
   std::map<LessonSourceId, uint32_t> left;
@@ -140,7 +151,7 @@ absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawSource(const LessonSourceI
   if (entries.empty()) {
     return NothingToWithdraw(fmt::format("of source {}", ToHex(id)));
   }
-  return Remove(entries, Durability::kPowerLoss);
+  return Withdraw(entries);
 }
 
 absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawUser(std::string_view user_id) {
@@ -158,19 +169,35 @@ absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawUser(std::string_view user
   if (entries.empty()) {
     return NothingToWithdraw(user_id.empty() ? "without a user" : "of this user");
   }
-  return Remove(entries, Durability::kPowerLoss);
+  return Withdraw(entries);
 }
 
 absl::StatusOr<WithdrawnLessons> LessonStore::WithdrawLesson(const LessonId& id) {
   const Turn turn(*this);
   ASSIGN_OR_RETURN(const StoredLesson lesson, Get(id));
   const size_t bytes = lesson.prompt.size() + lesson.text.size();
-  return Remove({{lesson.number,
-                  {.id = id,
-                   .number = lesson.number,
-                   .source = lesson.source,
-                   .bytes = static_cast<uint32_t>(bytes)}}},
-                Durability::kPowerLoss);
+  return Withdraw({{lesson.number,
+                    {.id = id,
+                     .number = lesson.number,
+                     .source = lesson.source,
+                     .bytes = static_cast<uint32_t>(bytes)}}});
+}
+
+LessonWithdrawals LessonStore::withdrawals() const {
+  const Turn turn(*this);
+  return withdrawals_;
+}
+
+absl::Status LessonStore::NoteWithdrawalsHandled(uint64_t count) {
+  const Turn turn(*this);
+  if (count < withdrawals_.made || withdrawals_.handled == withdrawals_.made) {
+    return absl::OkStatus();
+  }
+  Batch batch;
+  batch.Put(kFamily, lessons::kHandledKey, "");
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kPowerLoss));
+  withdrawals_.handled = withdrawals_.made;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<size_t> LessonStore::PurgeErased() {
@@ -215,7 +242,9 @@ absl::StatusOr<size_t> LessonStore::RemoveErased(std::span<const LessonEntry> en
   if (gone.empty()) {
     return 0;
   }
-  RETURN_IF_ERROR(Remove(gone, Durability::kProcessCrash).status());
+  Batch batch;
+  batch.MarkFreesSpace();
+  RETURN_IF_ERROR(Remove(gone, std::move(batch), Durability::kProcessCrash).status());
   return gone.size();
 }
 

@@ -347,11 +347,12 @@ sharing::LessonSampling SimNode::SamplingOf(uint64_t round,
 }
 
 privacy::ReleaseGuards SimNode::Guards(privacy::ConsentTier tier, privacy::ReleaseLedger& ledger) {
+  privacy::dp::RandomBytes random = EntropyOf(random_.Next());
   return {.policy = SimPolicy(),
           .consents = SimConsents(),
           .node_tier = tier,
           .ledger = ledger,
-          .random = EntropyOf(random_.Next()),
+          .random = std::move(random),
           .now_ms = now().wall_ms};
 }
 

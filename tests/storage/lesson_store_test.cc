@@ -90,6 +90,30 @@ TEST_F(LessonStoreTest, ASourceWithoutLessonsIsNotStored) {
   EXPECT_EQ(Rows(), 0U);
 }
 
+TEST_F(LessonStoreTest, AWithdrawalIsKeptInMindUntilItIsHandled) {
+  const auto handled = [this] {
+    return lessons_->withdrawals().handled == lessons_->withdrawals().made;
+  };
+  const LessonSourceId a = *Add("a", 4).source;
+  Add("b", 2, "ann");
+  EXPECT_FALSE(handled()) << "a new store cannot know";
+  ASSERT_TRUE(lessons_->NoteWithdrawalsHandled(lessons_->withdrawals().made).ok());
+  EXPECT_TRUE(handled());
+  Reopen();
+  EXPECT_TRUE(handled());
+  const uint64_t before = lessons_->withdrawals().made;
+  ASSERT_TRUE(lessons_->WithdrawSource(a).ok());
+  ASSERT_TRUE(lessons_->NoteWithdrawalsHandled(before).ok());
+  EXPECT_FALSE(handled()) << "what was done before the withdrawal does not handle it";
+  Reopen();
+  EXPECT_FALSE(handled());
+  EXPECT_THAT(Problems(), IsEmpty());
+  ASSERT_TRUE(lessons_->NoteWithdrawalsHandled(lessons_->withdrawals().made).ok());
+  EXPECT_FALSE(lessons_->WithdrawSource(a).ok());
+  EXPECT_TRUE(handled()) << "nothing was withdrawn";
+  EXPECT_THAT(Problems(), IsEmpty());
+}
+
 TEST_F(LessonStoreTest, OnlyAStricterTierReplacesOne) {
   const std::vector<NewLesson> texts = TextsOf("a", 4);
   LessonSource source = SourceOf("a");

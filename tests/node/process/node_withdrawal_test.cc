@@ -13,8 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "node/process/node_files.h"
 #include "node/program/program.h"
 #include "node/sharing/shared_items.h"
+#include "storage/lessons/lesson_store.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
@@ -70,6 +73,19 @@ class NodeWithdrawalTest : public FederatedNodeTest {
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
     AddManyTexts(pattern::v1::SHARING_TIER_DP, "alice");
     ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  }
+  // Withdraws all texts in the store of the stopped node, as if it had crashed before it told its
+  // other parts.
+  void WithdrawInTheStore() {
+    ASSERT_TRUE(node_->Drain(std::chrono::seconds(10)).ok());
+    node_.reset();
+    const auto files = OpenNodeFiles(config_);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
+    ASSERT_TRUE(database.ok()) << database.status();
+    const auto lessons = storage::LessonStore::Open(**database);
+    ASSERT_TRUE(lessons.ok()) << lessons.status();
+    ASSERT_TRUE((*lessons)->WithdrawUser("").ok());
   }
   void ExpectPlainItemsAreSaidToRemain() const {
     EXPECT_THAT(out_.str(), AllOf(HasSubstr("Plain items left this node"),
@@ -128,6 +144,21 @@ TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
 }
 
 // A mark that claims too much would be no better.
+TEST_F(NodeWithdrawalTest, AWithdrawalBeforeACrashTakesContributionsBackAfterIt) {
+  Start();
+  AddText(node_->api_address(), kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  ASSERT_TRUE(
+      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kContribution) > 0; }));
+  ASSERT_GT(Held(peer), 0U);
+  ASSERT_NO_FATAL_FAILURE(WithdrawInTheStore());
+  Start();
+  EXPECT_TRUE(
+      TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kWithdrawal) > 0; }));
+  EXPECT_EQ(Held(peer), 0U);
+}
+
 TEST_F(NodeWithdrawalTest, WhereNothingLeftNothingIsSaidToRemain) {
   Start();
   ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();

@@ -51,26 +51,25 @@ class SharingRoundsTest : public testing::Test {
   }
   uint64_t Round() const { return RoundAt(*plan_, Now().wall_ms); }
   void Start() {
-    rounds_ = NodeRounds::Create(
-                  {.plan = plan_,
-                   .cluster = test::Authority().cluster_id(),
-                   .self = node_.key().id(),
-                   .random = test::EntropyOf(7),
-                   .save = [this](std::string state) { saved_ = std::move(state); },
-                   .release = [](const PreparedSum&, const privacy::masking::Clique&)
-                       -> absl::StatusOr<ReleasedShare> { return absl::UnavailableError("no"); },
-                   .last_reservation = [] { return uint64_t{0}; },
-                   .may_leave = [this](std::span<const privacy::Contributor>,
-                                       privacy::ConsentTier) { return agrees_; },
-                   .record =
-                       [this](federation::Actions offered, std::vector<privacy::Contributor>,
-                              federation::GossipCore& core) {
-                         return records_ ? std::move(offered) : TakenBack(offered, core);
-                       },
-                   .edit = nullptr,
-                   .edit_checkpoint = nullptr},
-                  saved_, Now())
-                  .value();
+    NodeRoundsOptions options;
+    options.plan = plan_;
+    options.cluster = test::Authority().cluster_id();
+    options.self = node_.key().id();
+    options.random = test::EntropyOf(7);
+    options.save = [this](std::string state) { saved_ = std::move(state); };
+    options.release = [](const PreparedSum&,
+                         const privacy::masking::Clique&) -> absl::StatusOr<ReleasedShare> {
+      return absl::UnavailableError("no");
+    };
+    options.last_reservation = [] { return uint64_t{0}; };
+    options.may_leave = [this](std::span<const privacy::Contributor>, privacy::ConsentTier) {
+      return agrees_;
+    };
+    options.record = [this](federation::Actions offered, std::vector<privacy::Contributor>,
+                            federation::GossipCore& core) {
+      return records_ ? std::move(offered) : TakenBack(offered, core);
+    };
+    rounds_ = NodeRounds::Create(std::move(options), saved_, Now()).value();
   }
   // What OwnPatterns does if it cannot record who contributed.
   static federation::Actions TakenBack(const federation::Actions& offered,
