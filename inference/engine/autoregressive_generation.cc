@@ -31,7 +31,9 @@ class AutoregressiveGeneration final : public Base {
   int rows_together() const override { return 1; }
   void TakeLogits(std::span<float> logits) override {
     proposer_.Observe(tokens_);
-    AdjustLogits(prefix_->last_hidden, 1, logits);
+    const int next = static_cast<int>(tokens_.size());
+    AdjustLogits({.tokens = tokens_, .causal = true}, std::span(&next, 1), prefix_->last_hidden,
+                 logits);
     proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
   }
 

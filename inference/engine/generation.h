@@ -15,6 +15,7 @@
 #include "inference/adapter/adapter.h"
 #include "inference/engine/sampling_options.h"
 #include "inference/instant/instant_memory.h"
+#include "inference/memory/memory_reader.h"
 #include "inference/prefix/prefix_tree.h"
 #include "inference/retrieval/uncertainty.h"
 #include "inference/sampler/commit_trail.h"
@@ -104,6 +105,9 @@ class Generation {
   // its token is chosen; null means no change, and then every token and probability stays the same,
   // bit for bit. With `record`, trail() collects the commits.
   virtual void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
+  // May be called only before the first step. The memory of the reader takes part in the choice of
+  // every token, after SetInstantMemory's; null, or an empty memory, changes no bit.
+  virtual void SetTokenMemory(std::unique_ptr<MemoryReader> reader) = 0;
   // Returns the positions committed so far; empty unless they are recorded. It does not contain
   // given tokens. Once the generation is done, it contains only the tokens that text() shows
   // completely and the token that ended the text: nothing committed after the end, and nothing of a

@@ -101,9 +101,18 @@ void Base::SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool re
   }
 }
 
-void Base::AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const {
-  if (memory_ != nullptr && rows > 0) {
-    memory_->Adjust(hidden, rows, logits);
+void Base::SetTokenMemory(std::unique_ptr<MemoryReader> reader) {
+  RUVD_CHECK(steps_ == 0);
+  reader_ = std::move(reader);
+}
+
+void Base::AdjustLogits(const MemoryWindow& window, std::span<const int> positions,
+                        std::span<const float> hidden, std::span<float> logits) {
+  if (memory_ != nullptr && !positions.empty()) {
+    memory_->Adjust(hidden, positions.size(), logits);
+  }
+  if (reader_ != nullptr) {
+    reader_->Mix(window, positions, hidden, logits);
   }
 }
 

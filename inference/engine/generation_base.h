@@ -33,6 +33,7 @@ class Base : public Generation {
   const std::string& text() const final { return text_.text(); }
 
   void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) final;
+  void SetTokenMemory(std::unique_ptr<MemoryReader> reader) final;
   const CommitTrail& trail() const final { return trail_; }
   void Watch(StepWatcher watcher) final;
 
@@ -52,8 +53,10 @@ class Base : public Generation {
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
   // Returns the error of EndRound if the proposal's logits were not finite.
   absl::Status CheckSound(const Proposal& proposal) const;
-  // Lets the session's memory change rows of logits that were computed from these hidden states.
-  void AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
+  // Lets the memories change rows of logits that were computed from these hidden states for these
+  // positions.
+  void AdjustLogits(const MemoryWindow& window, std::span<const int> positions,
+                    std::span<const float> hidden, std::span<float> logits);
   // Adds a commit to trail() if recording is on.
   void RecordCommit(const Proposal& proposal, std::span<const float> hidden);
   bool watched() const { return watcher_ != nullptr; }
@@ -75,6 +78,7 @@ class Base : public Generation {
  private:
   AdapterPolicy policy_;
   std::shared_ptr<const InstantMemory> memory_;  // null: no memory
+  std::unique_ptr<MemoryReader> reader_;         // null: no memory of lessons
   bool record_ = false;
   CommitTrail trail_;
   StepWatcher watcher_;  // null: no watcher

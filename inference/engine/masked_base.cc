@@ -128,9 +128,12 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
   if (proposals_.empty()) {
     proposer_.Observe(tokens_);
   }
+  const MemoryWindow window{
+      .tokens = tokens_, .mask = plan_.mask, .t = t_, .masked = masked_.size()};
   if (group == 1) {
     const size_t rows = logits.size() / vocabulary;
-    AdjustLogits(std::span(hidden_).subspan(proposals_.size() * width, rows * width), rows, logits);
+    AdjustLogits(window, std::span(evaluate_).subspan(proposals_.size(), rows),
+                 std::span(hidden_).subspan(proposals_.size() * width, rows * width), logits);
   }
   for (size_t first = 0; first < logits.size(); first += group * vocabulary) {
     const std::span<float> row = logits.subspan(first, vocabulary);
@@ -140,7 +143,8 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
       for (size_t i = 0; i < vocabulary; ++i) {
         row[i] = other[i] + factor * (row[i] - other[i]);
       }
-      AdjustLogits(HiddenOf(proposals_.size()), 1, row);
+      AdjustLogits(window, std::span(evaluate_).subspan(proposals_.size(), 1),
+                   HiddenOf(proposals_.size()), row);
     }
     const int position = evaluate_[proposals_.size()];
     const bool must_go_on = position < plan_.given_end;

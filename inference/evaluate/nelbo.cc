@@ -52,10 +52,15 @@ double CrossEntropy(std::span<const float> logits, TokenId target) {
   return static_cast<double>(largest) + std::log(sum) - static_cast<double>(logits[target]);
 }
 
-// Sets nats[i] to the cross-entropy of targets[i] under the logits of row rows[i] of `hidden`.
+// Changes logits of rows [begin, begin + count) of a scored text as a memory does.
+using MixRows =
+    std::function<void(size_t begin, std::span<const float> hidden, std::span<float> logits)>;
+
+// Sets nats[i] to the cross-entropy of targets[i] under the logits of row rows[i] of `hidden`,
+// changed by `mix` if it is not null.
 void ScoreRows(Transformer& transformer, const std::vector<float>& hidden,
                const std::vector<size_t>& rows, const std::vector<TokenId>& targets,
-               const AdapterMix* adapters, std::span<double> nats) {
+               const AdapterMix* adapters, const MixRows& mix, std::span<double> nats) {
   const auto width = static_cast<size_t>(transformer.model().config().width);
   const auto vocabulary = static_cast<size_t>(transformer.model().config().vocabulary);
   std::vector<float> chosen;
@@ -68,12 +73,76 @@ void ScoreRows(Transformer& transformer, const std::vector<float>& hidden,
       std::copy_n(hidden.data() + rows[begin + i] * width, width, chosen.data() + i * width);
     }
     transformer.Logits(chosen, adapters, logits);
+    if (mix) {
+      mix(begin, chosen, logits);
+    }
     for (size_t i = 0; i < count; ++i) {
       nats[begin + i] =
           CrossEntropy(std::span(logits).subspan(i * vocabulary, vocabulary), targets[begin + i]);
     }
   }
 }
+
+// Lets a memory read the masked rows of a text, block by block, as a decoder sees them: the blocks
+// before without masks, and nothing of those behind.
+class MaskedMix {
+ public:
+  MaskedMix(MemoryReader& memory, const ScoredText& text, const Corruption& corruption,
+            int block_length, TokenId mask)
+      : memory_(memory), text_(text), corruption_(corruption), mask_(mask) {
+    block_ = block_length > 0 ? static_cast<size_t>(block_length) : text.tokens.size();
+  }
+  void operator()(size_t begin, std::span<const float> hidden, std::span<float> logits) const {
+    const auto width = static_cast<size_t>(memory_.parameters().width);
+    const size_t count = hidden.size() / width;
+    const size_t vocabulary = logits.size() / count;
+    for (size_t first = 0; first < count;) {
+      const size_t block = BlockOf(begin + first);
+      size_t last = first;
+      std::vector<int> positions;
+      while (last < count && BlockOf(begin + last) == block) {
+        positions.push_back(static_cast<int>(PositionOf(begin + last++)));
+      }
+      const std::vector<TokenId> tokens = Seen(block);
+      memory_.Mix({.tokens = tokens,
+                   .mask = mask_,
+                   .t = static_cast<float>(corruption_.masked[begin + first].t),
+                   .masked = MaskedIn(block)},
+                  positions, hidden.subspan(first * width, positions.size() * width),
+                  logits.subspan(first * vocabulary, positions.size() * vocabulary));
+      first = last;
+    }
+  }
+
+ private:
+  size_t PositionOf(size_t row) const { return text_.first + corruption_.masked[row].index; }
+  size_t BlockOf(size_t row) const { return PositionOf(row) / block_; }
+  size_t MaskedIn(size_t block) const {
+    return static_cast<size_t>(
+        std::ranges::count_if(corruption_.masked, [&](const Corruption::Position& masked) {
+          return (text_.first + masked.index) / block_ == block;
+        }));
+  }
+  // The text to the end of a block, with the masks of this block.
+  std::vector<TokenId> Seen(size_t block) const {
+    const size_t end = std::min((block + 1) * block_, text_.tokens.size());
+    std::vector<TokenId> tokens(text_.tokens.begin(),
+                                text_.tokens.begin() + static_cast<ptrdiff_t>(end));
+    for (const Corruption::Position& masked : corruption_.masked) {
+      const size_t position = text_.first + masked.index;
+      if (position / block_ == block) {
+        tokens[position] = mask_;
+      }
+    }
+    return tokens;
+  }
+
+  MemoryReader& memory_;
+  const ScoredText& text_;
+  const Corruption& corruption_;
+  size_t block_;
+  const TokenId mask_;
+};
 
 }  // namespace
 
@@ -169,7 +238,7 @@ CorruptedText CorruptText(const ScoredText& text, const Corruption& corruption, 
 
 absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
                          const Corruption& corruption, int block_length, const AdapterMix* adapters,
-                         std::span<double> nats) {
+                         std::span<double> nats, MemoryReader* memory) {
   const Model& model = transformer.model();
   const std::optional<TokenId> mask = model.tokenizer().mask_id();
   if (!mask) {
@@ -182,12 +251,17 @@ absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
   RETURN_IF_ERROR(transformer.Forward(
       {.tokens = corrupted.tokens, .attention = corrupted.attention, .adapters = adapters},
       &output));
-  ScoreRows(transformer, output.hidden, corrupted.rows, corrupted.targets, adapters, nats);
+  MixRows mix;
+  if (memory != nullptr) {
+    mix = MaskedMix(*memory, text, corruption, block_length, *mask);
+  }
+  ScoreRows(transformer, output.hidden, corrupted.rows, corrupted.targets, adapters, mix, nats);
   return absl::OkStatus();
 }
 
 absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
-                             const AdapterMix* adapters, std::span<double> nats) {
+                             const AdapterMix* adapters, std::span<double> nats,
+                             MemoryReader* memory) {
   RUVD_CHECK(text.first > 0 && nats.size() == text.tokens.size() - text.first);
   ForwardOutput output;
   // The last token predicts no scored token.
@@ -199,7 +273,15 @@ absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
   std::iota(rows.begin(), rows.end(), text.first - 1);
   const std::vector<TokenId> targets(text.tokens.begin() + static_cast<ptrdiff_t>(text.first),
                                      text.tokens.end());
-  ScoreRows(transformer, output.hidden, rows, targets, adapters, nats);
+  MixRows mix;
+  if (memory != nullptr) {
+    mix = [&](size_t begin, std::span<const float> hidden, std::span<float> logits) {
+      std::vector<int> positions(hidden.size() / static_cast<size_t>(memory->parameters().width));
+      std::iota(positions.begin(), positions.end(), static_cast<int>(text.first + begin));
+      memory->Mix({.tokens = text.tokens, .causal = true}, positions, hidden, logits);
+    };
+  }
+  ScoreRows(transformer, output.hidden, rows, targets, adapters, mix, nats);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/random.h"
+#include "inference/memory/memory_reader.h"
 #include "inference/transformer/transformer.h"
 
 namespace ruvd::inference {
@@ -80,15 +81,17 @@ struct CorruptedText {
 CorruptedText CorruptText(const ScoredText& text, const Corruption& corruption, int block_length,
                           TokenId mask, bool shift);
 
-// Computes the cross-entropies of the masked tokens of CorruptText. Returns the errors of the
-// forward pass, and MODE_UNSUPPORTED if the model has no mask token.
+// Computes the cross-entropies of the masked tokens of CorruptText. A memory that is not null takes
+// part as it does in a completion. Returns the errors of the forward pass, and MODE_UNSUPPORTED if
+// the model has no mask token.
 absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
                          const Corruption& corruption, int block_length, const AdapterMix* adapters,
-                         std::span<double> nats);
+                         std::span<double> nats, MemoryReader* memory = nullptr);
 
 // Computes the cross-entropies of the scored tokens read from left to right; `nats` has one entry
 // per token. Token 0 of a text has no prediction, so `first` must be at least 1.
 absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
-                             const AdapterMix* adapters, std::span<double> nats);
+                             const AdapterMix* adapters, std::span<double> nats,
+                             MemoryReader* memory = nullptr);
 
 }  // namespace ruvd::inference

@@ -70,6 +70,21 @@ absl::Status AddFrame(const std::string& model_path, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status AddMemory(const std::string& path, ModelPackage* package) {
+  const Model& model = *package->model;
+  ASSIGN_OR_RETURN(MemoryParameters memory, MemoryParameters::Load(path, model.hash()));
+  if (memory.width != model.config().width ||
+      memory.vocabulary() != static_cast<size_t>(model.config().vocabulary)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                 "{} is for states of {} values and {} tokens, but the model has {} and {}; make "
+                 "it again with `ruvd model memory` or remove it",
+                 path, memory.width, memory.vocabulary(), model.config().width,
+                 model.config().vocabulary);
+  }
+  package->memory = std::make_shared<MemoryParameters>(std::move(memory));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string WhiteningPath(const std::string& model_path) {
@@ -78,6 +93,10 @@ std::string WhiteningPath(const std::string& model_path) {
 
 std::string FramePath(const std::string& model_path) {
   return PathBeside(model_path, ".frame.gguf");
+}
+
+std::string MemoryPath(const std::string& model_path) {
+  return PathBeside(model_path, ".memory.gguf");
 }
 
 absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
@@ -89,6 +108,9 @@ absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path) {
   }
   if (const std::string path = FramePath(model_path); IsThere(path)) {
     RETURN_IF_ERROR(AddFrame(model_path, path, &package));
+  }
+  if (const std::string path = MemoryPath(model_path); IsThere(path)) {
+    RETURN_IF_ERROR(AddMemory(path, &package));
   }
   return package;
 }

@@ -37,14 +37,14 @@ absl::Status Check(std::span<const TokenId> completion, const ScoreOptions& opti
 
 // Without a prompt the first token has no prediction, so the mean is over the other tokens.
 absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText text,
-                                        const AdapterMix* adapters) {
+                                        const AdapterMix* adapters, MemoryReader* memory) {
   text.first = std::max<size_t>(text.first, 1);
   if (text.first == text.tokens.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "one token without a prompt has no next-token score");
   }
   std::vector<double> nats(text.tokens.size() - text.first);
-  RETURN_IF_ERROR(ScoreNextTokens(transformer, text, adapters, nats));
+  RETURN_IF_ERROR(ScoreNextTokens(transformer, text, adapters, nats, memory));
   return std::accumulate(nats.begin(), nats.end(), 0.0) / static_cast<double>(nats.size());
 }
 
@@ -73,7 +73,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   }
   const ScoredText text{.tokens = tokens, .first = prompt.size()};
   if (options.mode == DecodingMode::kAutoregressive) {
-    return ScoreLeftToRight(transformer, text, mix_at(1));
+    return ScoreLeftToRight(transformer, text, mix_at(1), options.memory);
   }
   const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
   const std::vector<Corruption> corruptions =
@@ -85,7 +85,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
     }
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
-    return ScoreMasked(transformer, text, corruption, block, mix_at(share), nats);
+    return ScoreMasked(transformer, text, corruption, block, mix_at(share), nats, options.memory);
   });
 }
 

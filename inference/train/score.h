@@ -19,6 +19,7 @@ struct ScoreOptions {
   int samples = 32;   // mask draws to average, stratified over t; ignored in autoregressive mode
   uint64_t seed = 0;  // equal seeds give equal masks, whatever the adapters
   int block_length = 16;
+  MemoryReader* memory = nullptr;  // takes part as in a completion; null: none
   // Asked before every forward; true ends the scoring with CANCELLED. May be empty
   std::function<bool()> cancelled = nullptr;
 };

@@ -244,6 +244,9 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
     if (change->pattern) {
       options_.on_pattern(*change->pattern);
     }
+    if (options_.on_undone) {
+      options_.on_undone();
+    }
   }
   message.reply.Send(std::move(change));
   return absl::OkStatus();

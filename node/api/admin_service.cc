@@ -25,6 +25,7 @@
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/learning/deep.h"
+#include "node/learning/memory.h"
 #include "node/limits.h"
 #include "node/reasons.h"
 #include "node/serving/erasure_fence.h"
@@ -438,6 +439,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     }
     if (node_.instant != nullptr) {
       node_.instant->ForgetUser(user_id);
+    }
+    if (node_.memory != nullptr) {
+      node_.memory->ForgetUser(user_id);
     }
   }
 

@@ -16,6 +16,7 @@
 #include "node/learning/deep.h"
 #include "node/learning/learning.h"
 #include "node/learning/lesson_clusters.h"
+#include "node/learning/memory.h"
 #include "node/limits.h"
 #include "node/sharing/federation.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
@@ -166,6 +167,9 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response] {
       RETURN_IF_ERROR(api::WithdrawLessons(*node_.lessons, *request, response));
+      if (node_.memory != nullptr) {
+        node_.memory->OnLessonsWithdrawn();
+      }
       node_.deep->OnLessonsWithdrawn();
       node_.federation->OnLessonsWithdrawn();
       return absl::OkStatus();

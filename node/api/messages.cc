@@ -187,6 +187,13 @@ absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& m
       CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamplesPerRequest));
   serving::ScoreJob job;
   ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
+  if (message.user_id().size() > limits::kMaxUserIdBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "user_id has {} bytes; the limit is {}", message.user_id().size(),
+                 limits::kMaxUserIdBytes);
+  }
+  job.user_id = message.user_id();
+  job.use_memory = !message.without_memory();
   job.prompt = message.prompt();
   job.completion = message.completion();
   if (message.samples() > 0) {

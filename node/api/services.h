@@ -39,6 +39,7 @@ class InstantLoop;
 namespace learning {
 class DeepActor;
 class LearningActor;
+class MemoryActor;
 }  // namespace learning
 namespace sharing {
 class FederationActor;
@@ -59,6 +60,7 @@ struct ServiceDependencies {
   serving::InferenceActor* inference = nullptr;
   learning::LearningActor* learning = nullptr;
   learning::DeepActor* deep = nullptr;
+  learning::MemoryActor* memory = nullptr;  // null: no lesson is remembered
   storage::PatternStore* patterns = nullptr;
   PatternFeed* pattern_feed = nullptr;
   Digest package_id{};  // of the embedding model

@@ -22,6 +22,7 @@
 #include "inference/model/model.h"
 #include "node/api/rpc_status.h"
 #include "node/learning/lesson_cutter.h"
+#include "node/learning/memory.h"
 #include "node/lesson_files.h"
 #include "node/limits.h"
 #include "node/serving/erasure_fence.h"
@@ -218,6 +219,9 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
     }
     ASSIGN_OR_RETURN(const storage::AddedLessons added,
                      dependencies_.lessons->Add(source, lessons));
+    if (dependencies_.memory != nullptr) {
+      dependencies_.memory->OnTextsAdded();
+    }
     response_->set_source_id(added.source ? ToHex(*added.source) : "");
     response_->set_added(added.added);
     response_->set_duplicates(added.duplicates);

@@ -57,6 +57,16 @@ std::string Rounds(const admin::v1::RoundsStatus& rounds) {
                                           PrintableLine(reason));
 }
 
+std::string MemoryText(const admin::v1::MemoryStatus& memory) {
+  constexpr double kMebibyte = 1 << 20;
+  if (!memory.enabled()) {
+    return fmt::format("off: {}", memory.disabled_because());
+  }
+  return fmt::format("{} tokens of {} lessons in {:.1f} MiB, {} lessons still to be read",
+                     memory.tokens(), memory.lessons(),
+                     static_cast<double>(memory.bytes()) / kMebibyte, memory.waiting());
+}
+
 absl::Status Status(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -78,6 +88,7 @@ absl::Status Status(CommandContext& context) {
                    status.patterns_pending(),
                    status.patterns_problem().empty() ? "" : "; " + status.patterns_problem())},
       {"trajectories", fmt::format("{}", status.trajectories())},
+      {"memory", MemoryText(status.memory())},
       {"sessions", fmt::format("{}", status.sessions())},
       {"witness", fmt::format("{} stored, {} waiting, {} refused, {} crowded out",
                               status.witness_stored(), status.witness_queued(),

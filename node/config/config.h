@@ -76,6 +76,10 @@ struct NodeConfig {
     // rounds; empty: the built-in text
     std::string general_text;
   } learning;
+  struct MemorySection {
+    // Tokens of lessons whose words take part in completions; 0: none. One takes some 350 bytes.
+    int tokens = 300'000;
+  } memory;
   struct FederationSection {
     bool enabled = false;
     std::string listen = "127.0.0.1:7421";  // Link service

@@ -43,6 +43,7 @@ constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 // Upper limits that only catch typing errors: more cores than a machine has, more waiting requests
 // than clients wait for.
 constexpr double kMaxThreads = 1024;
+constexpr double kMaxMemoryTokens = 10'000'000;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxRoundRank = 32;  // that of the frames beside the models
@@ -135,6 +136,11 @@ const std::array kKeys = {
               "File of general text (.txt or .jsonl, optionally .zst) that deep rounds replay and "
               "are measured on; if empty, the built-in text is used.",
               RUVD_FIELD(std::string, learning.general_text)},
+
+    ConfigKey{"memory", "tokens",
+              "Tokens of lessons whose words take part in completions, about 350 bytes each; 0 "
+              "remembers none. It needs the file MODEL.memory.gguf beside the model.",
+              RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
 
     ConfigKey{"federation", "enabled", "Link to peers. Sharing also needs the operator's consent.",
               RUVD_FIELD(bool, federation.enabled)},

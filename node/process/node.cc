@@ -77,7 +77,7 @@ absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(serving_, inference::DefaultBackend().Load(
                                  model_, {.precision = precision, .runner = runner_}));
   // These embed later what requests did not, with the same bits.
-  for (auto* transformer : {&querying_, &embedding_, &deep_embedding_}) {
+  for (auto* transformer : {&querying_, &embedding_, &deep_embedding_, &remembering_}) {
     ASSIGN_OR_RETURN(*transformer, inference::DefaultBackend().Load(
                                        model_, {.precision = precision, .runner = SerialRunner()}));
   }
@@ -171,6 +171,7 @@ void NodeImpl::StopNow() {
   backup_pool_.Shutdown();
   learning_pool_.Shutdown();
   deep_pool_.Shutdown();
+  memory_pool_.Shutdown();
   compute_pool_.Shutdown();
   record_pool_.Shutdown();  // stores what the last requests left
   io_pool_.Shutdown();

@@ -20,6 +20,7 @@
 #include "node/actors/inference_actor.h"
 #include "node/actors/learning_actor.h"
 #include "node/actors/maintenance_actor.h"
+#include "node/actors/memory_actor.h"
 #include "node/actors/witness_actor.h"
 #include "node/admission/identity.h"
 #include "node/learning/deep_limits.h"
@@ -67,6 +68,7 @@ absl::Status NodeImpl::StartActors() {
                                                                    .log = witness_.get(),
                                                                    .sessions = sessions_.get(),
                                                                    .fence = &fence_}));
+  StartMemory();
   StartRouter();
   StartInference();
   return StartLearning();
@@ -77,7 +79,8 @@ void NodeImpl::StartInference() {
                                                 .whitening = package_.whitening.get(),
                                                 .instant = instant_.get(),
                                                 .graph = pattern_graph_.get(),
-                                                .router = router_.get()});
+                                                .router = router_.get(),
+                                                .memories = memories_.get()});
   serving::GenerationServices services{
       .clock = &clock_,
       .adapters = adapters_.get(),
@@ -90,6 +93,10 @@ void NodeImpl::StartInference() {
       .sampler = inference::SamplerByName(config_.inference.sampler),
       .max_tokens_limit = config_.inference.max_tokens_limit,
       .recorder = recorder_.get(),
+      .memory_of =
+          [memories = memories_.get()](std::string_view user_id, bool causal) {
+            return memories == nullptr ? nullptr : memories->ReaderFor(user_id, causal);
+          },
       .prepare_user_key = [this](const std::string& id) { PrepareUserKey(id); }};
   for (const auto& extension : extensions_) {
     services.extensions.push_back(extension.get());
@@ -105,6 +112,27 @@ void NodeImpl::StartInference() {
                  .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get(),
                  .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
+}
+
+void NodeImpl::StartMemory() {
+  actors::MemoryActorOptions options{.services = ServicesOfLearning(),
+                                     .min_rating = config_.learning.min_rating,
+                                     .max_tokens = static_cast<size_t>(config_.memory.tokens),
+                                     .pool = &memory_pool_};
+  options.services.embedder = remembering_.get();
+  if (config_.memory.tokens == 0) {
+    options.disabled_because = "memory.tokens is 0";
+  } else if (!config_.learning.enabled) {
+    options.disabled_because = "learning.enabled is false";
+  } else if (package_.memory == nullptr) {
+    options.disabled_because = fmt::format("there is no {}; make it with `ruvd model memory`",
+                                           inference::MemoryPath(config_.model.path));
+  } else {
+    memories_ = std::make_unique<serving::LessonMemories>(
+        package_.memory, static_cast<size_t>(config_.memory.tokens), clock_);
+    options.memories = memories_.get();
+  }
+  memory_ = actors::StartMemoryActor(*actors_, options);
 }
 
 void NodeImpl::StartRouter() {
@@ -171,6 +199,7 @@ absl::Status NodeImpl::StartLearning() {
   learning.router = router_learner_.get();
   RETURN_IF_ERROR(StartDeep(learning.services));
   learning.on_feedback = [this](const storage::Trajectory& trajectory) {
+    memory_->OnRated(trajectory.response_id);
     if (auto rating = learning::RatingOf(trajectory)) {
       deep_->OnRated(*std::move(rating));
     }
@@ -178,6 +207,7 @@ absl::Status NodeImpl::StartLearning() {
       federation_->OnRated(*std::move(use));
     }
   };
+  learning.on_undone = [this] { memory_->OnLessonsWithdrawn(); };
   learning.withdraw = [this](const storage::LearningChange& change) {
     return actors::WithdrawDeep(*catalog_, change);
   };

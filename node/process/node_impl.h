@@ -29,6 +29,7 @@
 #include "node/learning/general_text_gate.h"
 #include "node/learning/learning.h"
 #include "node/learning/learning_throttle.h"
+#include "node/learning/memory.h"
 #include "node/learning/router_learner.h"
 #include "node/metrics/metrics.h"
 #include "node/process/learning_options.h"
@@ -41,6 +42,7 @@
 #include "node/serving/adapter_source.h"
 #include "node/serving/erasure_fence.h"
 #include "node/serving/extensions/instant_loop.h"
+#include "node/serving/extensions/lesson_memories.h"
 #include "node/serving/extensions/pattern_graph.h"
 #include "node/serving/extensions/request_router.h"
 #include "node/serving/generation_services.h"
@@ -104,6 +106,7 @@ class NodeImpl final : public Node {
   absl::Status StartActors();
   void MakeActorSystem();
   void StartInference();
+  void StartMemory();
   // Starts the router. A failure is logged, and requests are then served as requested.
   void StartRouter();
   absl::Status StartLearning();
@@ -194,6 +197,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<inference::Transformer> training_;        // used on learning_pool_ only
   std::unique_ptr<inference::Transformer> embedding_;       // used on learning_pool_ only
   std::unique_ptr<inference::Transformer> deep_embedding_;  // used on deep_pool_ only
+  std::unique_ptr<inference::Transformer> remembering_;     // used on memory_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
   std::unique_ptr<inference::ProjectionFrame> frame_;
@@ -214,6 +218,7 @@ class NodeImpl final : public Node {
   ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
+  ThreadPool memory_pool_{{.name = "memory", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends work that no caller waits for
   std::atomic<bool> aborting_{false};  // ends work that requests wait for, too
   admission::RevocationFile revocations_{config_.node.data_dir};
@@ -232,6 +237,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<serving::RequestRecorder> recorder_;
   std::unique_ptr<serving::InstantLoop> instant_;
   std::unique_ptr<learning::LearningThrottle> throttle_;
+  std::unique_ptr<serving::LessonMemories> memories_;  // null: no lesson is remembered
+  std::unique_ptr<learning::MemoryActor> memory_;
   std::unique_ptr<serving::RequestRouter> router_;           // null: the router is off
   std::unique_ptr<learning::RouterLearner> router_learner_;  // null if router_ is null
   std::vector<std::unique_ptr<serving::RequestExtensionFactory>> extensions_;

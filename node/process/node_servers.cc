@@ -202,6 +202,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.inference = inference_.get();
   dependencies.learning = learning_.get();
   dependencies.deep = deep_.get();
+  dependencies.memory = memory_.get();
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
@@ -266,6 +267,15 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());
+  const learning::MemoryStatus remembered = memory_->status();
+  admin::v1::MemoryStatus* const memory = status->mutable_memory();
+  memory->set_enabled(remembered.enabled);
+  memory->set_disabled_because(remembered.disabled_because);
+  memory->set_lessons(remembered.memories.lessons);
+  memory->set_tokens(remembered.memories.entries);
+  memory->set_bytes(remembered.memories.bytes);
+  memory->set_users(static_cast<uint32_t>(remembered.memories.users));
+  memory->set_waiting(remembered.waiting);
 }
 
 }  // namespace ruvd::node

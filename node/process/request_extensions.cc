@@ -7,6 +7,7 @@
 #include "node/serving/extensions/embedded_prompts.h"
 #include "node/serving/extensions/guided_retrieval.h"
 #include "node/serving/extensions/pattern_relations.h"
+#include "node/serving/extensions/remembered_lessons.h"
 #include "node/serving/extensions/route_choice.h"
 #include "node/serving/extensions/session_memory.h"
 
@@ -20,6 +21,9 @@ std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtens
   }
   // A request may ask for its session's memory wherever the default is off.
   extensions.push_back(std::make_unique<serving::SessionMemory>(*services.instant));
+  if (services.memories != nullptr) {
+    extensions.push_back(std::make_unique<serving::RememberedLessons>(*services.memories));
+  }
   if (config.experimental.graph) {
     extensions.push_back(std::make_unique<serving::PatternRelations>(*services.graph));
   }

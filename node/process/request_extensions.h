@@ -9,6 +9,7 @@
 #include "node/config/config.h"
 #include "node/serving/adapter_source.h"
 #include "node/serving/extensions/instant_loop.h"
+#include "node/serving/extensions/lesson_memories.h"
 #include "node/serving/extensions/pattern_graph.h"
 #include "node/serving/extensions/request_router.h"
 #include "node/serving/request_extension.h"
@@ -21,7 +22,8 @@ struct ExtensionServices {
   const inference::Whitening* whitening = nullptr;  // null: embeddings are not whitened
   serving::InstantLoop* instant = nullptr;
   const serving::PatternGraph* graph = nullptr;
-  serving::RequestRouter* router = nullptr;  // null: the router is off
+  serving::RequestRouter* router = nullptr;           // null: the router is off
+  const serving::LessonMemories* memories = nullptr;  // null: no lesson is remembered
 };
 
 // Returns the extensions that the configuration asks for, in the order in which they take part.

@@ -39,6 +39,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddEvaluateVerb(verbs);
   cli::AddWhitenVerb(verbs);
   cli::AddFrameVerb(verbs);
+  cli::AddMemoryVerb(verbs);
   cli::AddBackendsVerb(verbs);
   cli::AddConfigVerbs(verbs);
 }

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "inference/memory/memory_reader.h"
 #include "inference/prefix/prefix_tree.h"
 #include "inference/retrieval/whitening.h"
 #include "node/serving/adapter_source.h"
@@ -36,6 +38,10 @@ struct GenerationServices {
   std::optional<inference::SamplerKind> sampler = std::nullopt;
   int max_tokens_limit = 0;  // new tokens per completion; 0: as many as fit the context
   RequestRecorder* recorder = &DroppingRecorder();
+  // Returns what reads the lessons that a user may see, masked or from left to right; null if the
+  // user sees no lesson. Null: no lesson is remembered.
+  std::function<std::unique_ptr<inference::MemoryReader>(std::string_view user_id, bool causal)>
+      memory_of = nullptr;
   // Called with the request's user once the request is admitted, so that the user's key is made
   // while it runs. Must not block.
   std::function<void(const std::string& user_id)> prepare_user_key = [](const std::string&) {};

@@ -113,7 +113,9 @@ struct ScoreJob {
   std::string prompt;
   std::string completion;
   std::optional<inference::DecodingMode> mode;  // nullopt: DefaultDecodingMode
-  inference::ScoreOptions options;              // the mode in it is ignored
+  inference::ScoreOptions options;              // the mode and the memory in it are ignored
+  std::string user_id = {};                     // whose lessons take part; "": everybody's only
+  bool use_memory = true;                       // whether lessons take part
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};
 };

@@ -54,6 +54,11 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
   if (model.config().block_length > 0) {
     options.block_length = model.config().block_length;
   }
+  std::unique_ptr<inference::MemoryReader> memory;
+  if (memory_of_ && job_.use_memory) {
+    memory = memory_of_(job_.user_id, options.mode == inference::DecodingMode::kAutoregressive);
+    options.memory = memory.get();
+  }
   ASSIGN_OR_RETURN(answer.nats_per_token, ScoreCompletion(exact_, prompt, completion,
                                                           inference::AdaptersOfT(mix_at), options));
   answer.adapters = std::move(selection.uses);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@ class ScoreTask final : public ComputeTask {
             std::function<void(absl::StatusOr<ScoreAnswer>)> done)
       : adapters_(*services.adapters),
         whitening_(services.whitening),
+        memory_of_(services.memory_of),
         exact_(exact),
         job_(std::move(job)),
         done_(std::move(done)) {}
@@ -36,6 +39,9 @@ class ScoreTask final : public ComputeTask {
 
   AdapterSource& adapters_;
   const inference::Whitening* whitening_;
+  const std::function<std::unique_ptr<inference::MemoryReader>(std::string_view user_id,
+                                                               bool causal)>
+      memory_of_;  // null: no lesson is remembered
   inference::Transformer& exact_;
   const ScoreJob job_;
   absl::StatusOr<std::vector<RangedPart>> held_ =

@@ -147,6 +147,10 @@ void ServedRequest::SetInstantMemory(std::shared_ptr<const inference::InstantMem
   remembers_ = true;
 }
 
+void ServedRequest::SetTokenMemory(std::unique_ptr<inference::MemoryReader> reader) {
+  reader_ = std::move(reader);
+}
+
 bool ServedRequest::NeedsFiles() const {
   return job_.use_adapters && services_.adapters->NeedsFiles(job_.adapters);
 }
@@ -223,6 +227,9 @@ absl::Status ServedRequest::ChooseAdapters(inference::Transformer& transformer,
 void ServedRequest::Start(inference::Generation::StepWatcher watcher) {
   if (remembers_) {
     generation_->SetInstantMemory(std::move(memory_), /*record=*/true);
+  }
+  if (reader_ != nullptr) {
+    generation_->SetTokenMemory(std::move(reader_));
   }
   if (watched_ && uses_adapters_) {
     generation_->Watch(std::move(watcher));

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "inference/engine/generation.h"
 #include "inference/instant/instant_memory.h"
+#include "inference/memory/memory_reader.h"
 #include "node/serving/generation_services.h"
 #include "node/serving/inference.h"
 #include "node/serving/prompt_tokens.h"
@@ -79,6 +80,8 @@ class ServedRequest {
   void DropAdapters();
   // Lets `memory` change the completion (null changes nothing), and records its commits.
   void SetInstantMemory(std::shared_ptr<const inference::InstantMemory> memory);
+  // Lets the memory of a reader take part in the choice of every token; null: none does.
+  void SetTokenMemory(std::unique_ptr<inference::MemoryReader> reader);
   // What the witness log will say of the request.
   RequestTrace& trace() { return trace_; }
 
@@ -133,6 +136,7 @@ class ServedRequest {
   std::unique_ptr<inference::Generation> generation_;
   bool remembers_ = false;
   std::shared_ptr<const inference::InstantMemory> memory_;
+  std::unique_ptr<inference::MemoryReader> reader_;
   ChatPrompt chat_;                        // set for a conversation
   std::vector<inference::Commit> tokens_;  // by position, if log-probabilities are asked for
   std::vector<float> step_t_;

@@ -13,6 +13,7 @@ void AddModelVerbs(VerbTable& verbs);        // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);      // model evaluate
 void AddWhitenVerb(VerbTable& verbs);        // model whiten
 void AddFrameVerb(VerbTable& verbs);         // model frame
+void AddMemoryVerb(VerbTable& verbs);        // model memory
 void AddQuantizeVerb(VerbTable& verbs);      // model quantize
 void AddBackendsVerb(VerbTable& verbs);      // model backends
 void AddConvertVerb(VerbTable& verbs);       // learn convert

@@ -16,6 +16,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
+#include "tests/inference/memory_fixture.h"
 #include "tests/inference/model_file.h"
 
 namespace ruvd::inference {
@@ -109,6 +110,29 @@ TEST_F(ModelPackageTest, AFrameBesideTheModelIsLoadedAndDoesNotChangeItsId) {
   ASSERT_NE(package->frame, nullptr);
   EXPECT_EQ(package->frame->id, frame.id);
   EXPECT_EQ(package->frame->modules.size(), 7U);
+  EXPECT_EQ(package->id, plain.id);
+}
+
+// What is remembered of lessons belongs to the model too, and changes neither patterns nor frames.
+TEST_F(ModelPackageTest, AMemoryBesideTheModelIsLoadedAndMustFit) {
+  const auto plain = LoadModelPackage(path_).value();
+  EXPECT_EQ(plain.memory, nullptr);
+  ASSERT_EQ(MemoryPath(path_), (folder_ / "model.memory.gguf").string());
+  MemoryParameters memory = test::RandomMemoryParameters();
+  memory.model_hash = plain.model->hash();
+  ASSERT_TRUE(memory.WriteTo(MemoryPath(path_)).ok());
+  const absl::Status misfit = LoadModelPackage(path_).status();
+  EXPECT_EQ(ReasonOf(misfit), reasons::kModelMismatch);
+  EXPECT_THAT(MessageOf(misfit), HasSubstr("ruvd model memory"));
+  memory.width = plain.model->config().width;
+  memory.mean.assign(static_cast<size_t>(memory.width), 0.5F);
+  memory.projection.assign(static_cast<size_t>(memory.width * memory.dimension), 0.25F);
+  memory.public_log_frequency.assign(static_cast<size_t>(plain.model->config().vocabulary), -2.0F);
+  ASSERT_TRUE(memory.WriteTo(MemoryPath(path_)).ok());
+  const auto package = LoadModelPackage(path_);
+  ASSERT_TRUE(package.ok()) << package.status();
+  ASSERT_NE(package->memory, nullptr);
+  EXPECT_EQ(package->memory->KeyId(), memory.KeyId());
   EXPECT_EQ(package->id, plain.id);
 }
 

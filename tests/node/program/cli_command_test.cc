@@ -20,6 +20,8 @@
 #include "inference/adapter/frame_set.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
+#include "inference/memory/memory_parameters.h"
+#include "inference/model/model.h"
 #include "node/admission/identity.h"
 #include "node/local/demo/ports.h"
 #include "node/program/program.h"
@@ -440,6 +442,44 @@ TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
       << err_.str();
   EXPECT_EQ(inference::LoadFrameSet(out)->kind, inference::FrameKind::kWeight);
   EXPECT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--rank", "0"}), 2);
+}
+
+TEST_F(CliCommandTest, ModelMemoryLearnsFromKindsOfText) {
+  const std::string model = test::SourceDir() + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string out = folder_ / "memory.gguf";
+  const auto write = [&](const std::string& name, const std::string& thing) {
+    std::string lines;
+    for (int document = 0; document < 8; ++document) {
+      std::string text;
+      for (int i = 0; i < 12; ++i) {
+        text += "The " + thing + " of house " + std::to_string(7 * document + i) +
+                " was checked, and its keeper wrote the result into the book. ";
+      }
+      lines += nlohmann::json({{"text", text}}).dump() + "\n";
+    }
+    const std::string path = folder_ / name;
+    EXPECT_TRUE(WriteFileAtomically(path, lines).ok());
+    return path;
+  };
+  const std::string a = write("a.jsonl", "boiler");
+  const std::string b = write("b.jsonl", "weather vane");
+  const std::string general = write("general.jsonl", "long and winding road");
+  const std::vector<std::string> arguments = {
+      "model",     "memory", "--model", model, "--out",     out, "--kind", a,
+      "--general", general,  "--steps", "2",   "--threads", "1", "--key",  "32"};
+  EXPECT_EQ(Run(arguments), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("two or more kinds of text"));
+  std::vector<std::string> enough = arguments;
+  enough.insert(enough.end(), {"--kind", b, "--format", "json"});
+  ASSERT_EQ(Run(enough), 0) << err_.str();
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["kinds"], 2);
+  const auto hash = inference::Model::Load(model).value()->hash();
+  const auto learned = inference::MemoryParameters::Load(out, hash);
+  ASSERT_TRUE(learned.ok()) << learned.status();
+  EXPECT_EQ(learned->dimension, 32);
+  std::vector<std::string> odd = enough;
+  odd.insert(odd.end(), {"--key", "33"});
+  EXPECT_NE(Run(odd), 0);
 }
 
 TEST_F(CliCommandTest, ModelFrameReadsATextForCovariances) {

@@ -1,0 +1,322 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the token memory is worth: `learn_memory --help`.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "bench/experiments/flags.h"
+#include "bench/experiments/paired.h"
+#include "bench/experiments/sessions.h"
+#include "inference/backend/backend.h"
+#include "inference/evaluate/text_documents.h"
+#include "inference/memory/learning/learn_parameters.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr char kDescription[] =
+    "What a memory of lessons' tokens gains without training on the node. Pieces of 128 tokens of\n"
+    "which the first 32 are given; a memory holds pieces of a domain's train file; the loss is "
+    "that\n"
+    "of pieces of its valid file, masked (1/t-weighted nats/token, a NELBO) or from left to "
+    "right.\n"
+    "How a memory is read (keys, bonuses, gate) is learned from the *other* domains and half of "
+    "the\n"
+    "documents of general text; the other half shows what it costs. Differences are against the\n"
+    "frozen model, paired by document, with 95 % bootstrap intervals over documents.";
+
+using inference::ObservedKind;
+using inference::TokenId;
+using Documents = std::vector<std::vector<TokenId>>;
+
+struct Arguments : CommonArguments {
+  std::vector<size_t> tokens = {10'000, 100'000, 300'000};
+  size_t pieces = 320;  // of each domain that are scored
+};
+
+// A domain or general text, cut for scoring.
+struct ScoredText {
+  Documents pieces;
+  std::vector<size_t> documents;  // of the pieces
+};
+
+// Holds the losses of the pieces of a text, by arm.
+using Losses = std::map<std::string, std::vector<double>>;
+
+constexpr size_t kTrainBytes = 12'000;  // of a document that may be remembered
+constexpr size_t kValidBytes = 60'000;  // of a document that is scored
+
+absl::StatusOr<Documents> ReadTokens(const std::string& path, const inference::Tokenizer& tokenizer,
+                                     size_t most_bytes) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts, inference::ReadTextDocuments(path));
+  Documents documents;
+  for (const std::string& text : texts) {
+    documents.push_back(tokenizer.Encode(text.substr(0, most_bytes)));
+  }
+  return documents;
+}
+
+ScoredText CutForScoring(const Documents& documents,
+                         const inference::MemoryLearningOptions& options, size_t most) {
+  ScoredText text;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const size_t each = most / documents.size() + 1;
+    Documents own = inference::SpreadPieces(std::span(&documents[i], 1), options, each);
+    for (std::vector<TokenId>& piece : own) {
+      if (text.pieces.size() < most) {
+        text.pieces.push_back(std::move(piece));
+        text.documents.push_back(i);
+      }
+    }
+  }
+  return text;
+}
+
+// Scores a text with the frozen model and with each memory.
+absl::Status ScoreText(
+    inference::Transformer& transformer, const ScoredText& text,
+    const std::map<std::string, std::shared_ptr<const inference::TokenMemory>>& memories,
+    const std::shared_ptr<const inference::MemoryParameters>& parameters, bool causal,
+    const Arguments& arguments, const inference::MemoryLearningOptions& options, Losses* losses) {
+  std::map<std::string, inference::MemoryReader> readers;
+  for (const auto& [name, memory] : memories) {
+    readers.emplace(std::piecewise_construct, std::forward_as_tuple(name),
+                    std::forward_as_tuple(parameters, memory));
+  }
+  const int draws = causal ? 1 : arguments.seeds;
+  for (size_t place = 0; place < text.pieces.size(); ++place) {
+    const std::vector<TokenId>& piece = text.pieces[place];
+    std::map<std::string, double> sums;
+    Random random(place + 1);  // equal masks for all arms
+    for (int draw = 0; draw < draws; ++draw) {
+      ASSIGN_OR_RETURN(const inference::PiecePrediction prediction,
+                       inference::PredictPiece(transformer, piece, options.given, causal, random));
+      inference::PieceReading nothing;
+      nothing.readings.resize(prediction.positions.size());
+      nothing.memory.resize(prediction.positions.size());
+      sums["frozen"] += inference::LossOf(prediction, nothing) / draws;
+      for (auto& [name, reader] : readers) {
+        sums[name] +=
+            inference::LossOf(prediction, inference::ReadPrediction(reader, prediction)) / draws;
+      }
+    }
+    for (const auto& [name, loss] : sums) {
+      (*losses)[name].push_back(loss);
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<double> GainOf(const Losses& losses, const std::string& arm) {
+  std::vector<double> gains = losses.at(arm);
+  for (size_t i = 0; i < gains.size(); ++i) {
+    gains[i] -= losses.at("frozen")[i];
+  }
+  return gains;
+}
+
+// The whole experiment for one domain: parameters learned without it.
+struct DomainRun {
+  std::string name;
+  Losses own;
+  Losses general;
+};
+
+class Experiment {
+ public:
+  Experiment(const Arguments& arguments, inference::Transformer& transformer)
+      : arguments_(arguments), transformer_(transformer) {
+    options_.remembered =
+        *std::ranges::max_element(arguments.tokens) / (options_.piece - options_.given) + 1;
+    options_.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
+  }
+
+  absl::Status Prepare() {
+    const inference::Tokenizer& tokenizer = transformer_.model().tokenizer();
+    ASSIGN_OR_RETURN(names_, DomainsIn(arguments_.corpus));
+    for (const std::string& name : names_) {
+      fmt::print(stderr, "observing {}\n", name);
+      ASSIGN_OR_RETURN(const Documents train,
+                       ReadTokens(fmt::format("{}/{}.train.jsonl.zst", arguments_.corpus, name),
+                                  tokenizer, kTrainBytes));
+      ASSIGN_OR_RETURN(kinds_.emplace_back(), ObserveKind(transformer_, train, options_));
+      ASSIGN_OR_RETURN(const Documents valid,
+                       ReadTokens(fmt::format("{}/{}.valid.jsonl.zst", arguments_.corpus, name),
+                                  tokenizer, kValidBytes));
+      texts_.push_back(CutForScoring(valid, options_, arguments_.pieces));
+    }
+    ASSIGN_OR_RETURN(const Documents general, ReadTokens(arguments_.eval, tokenizer, kValidBytes));
+    Documents even;
+    Documents odd;
+    for (size_t i = 0; i < general.size(); ++i) {
+      (i % 2 == 0 ? even : odd).push_back(general[i]);
+    }
+    general_pieces_ = SpreadPieces(even, options_, options_.general_read);
+    general_text_ = CutForScoring(odd, options_, arguments_.pieces);
+    ASSIGN_OR_RETURN(const Documents base, ReadTokens(arguments_.base, tokenizer, kTrainBytes));
+    constexpr size_t kFrequentTokens = 400'000;
+    for (const std::vector<TokenId>& document : base) {
+      if (frequent_.size() < kFrequentTokens) {
+        frequent_.insert(frequent_.end(), document.begin(), document.end());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(nlohmann::json* out) {
+    std::map<bool, std::vector<DomainRun>> runs;
+    for (size_t held = 0; held < names_.size(); ++held) {
+      fmt::print(stderr, "{} held out\n", names_[held]);
+      std::vector<const ObservedKind*> others;
+      for (size_t i = 0; i < kinds_.size(); ++i) {
+        if (i != held) {
+          others.push_back(&kinds_[i]);
+        }
+      }
+      ASSIGN_OR_RETURN(
+          inference::MemoryParameters learned,
+          LearnMemoryParameters(transformer_, others, general_pieces_, frequent_, options_));
+      fmt::print(
+          "{}: temperature {:.4f}, left {:.2f}, right {:.2f}, both {:.2f}, surprise {:.3f}, "
+          "timestep {:.3f}\n",
+          names_[held], learned.temperature, fmt::join(learned.left, " "),
+          fmt::join(learned.right, " "), learned.both, learned.surprise, learned.timestep);
+      const auto parameters = std::make_shared<inference::MemoryParameters>(std::move(learned));
+      for (const bool causal : {false, true}) {
+        ASSIGN_OR_RETURN(DomainRun run, RunDomain(held, parameters, causal));
+        for (const auto& [arm, losses] : run.own) {
+          if (arm != "frozen") {
+            fmt::print(stderr, "{}, {}: {}\n", causal ? "ar" : "masked", arm,
+                       ToText(BootstrapDocuments(GainOf(run.own, arm), texts_[held].documents)));
+          }
+        }
+        runs[causal].push_back(std::move(run));
+      }
+    }
+    for (const auto& [causal, own] : runs) {
+      (*out)[causal ? "ar" : "masked"] = Report(own, causal);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<DomainRun> RunDomain(
+      size_t held, const std::shared_ptr<const inference::MemoryParameters>& parameters,
+      bool causal) {
+    std::map<std::string, std::shared_ptr<const inference::TokenMemory>> memories;
+    for (const size_t tokens : arguments_.tokens) {
+      memories[fmt::format("{:>6} tokens", tokens)] = std::make_shared<inference::TokenMemory>(
+          RunsOf(*parameters, kinds_[held].remembered, tokens / (options_.piece - options_.given),
+                 causal));
+    }
+    memories["another domain's"] = std::make_shared<inference::TokenMemory>(
+        RunsOf(*parameters, kinds_[(held + 1) % kinds_.size()].remembered,
+               arguments_.tokens.back() / (options_.piece - options_.given), causal));
+    DomainRun run{.name = names_[held]};
+    RETURN_IF_ERROR(ScoreText(transformer_, texts_[held], memories, parameters, causal, arguments_,
+                              options_, &run.own));
+    RETURN_IF_ERROR(ScoreText(transformer_, general_text_, memories, parameters, causal, arguments_,
+                              options_, &run.general));
+    return run;
+  }
+
+  nlohmann::json Report(const std::vector<DomainRun>& runs, bool causal) const {
+    nlohmann::json report;
+    fmt::print("\n{}\n| memory | mean of the domains | general text, % |",
+               causal ? "from left to right" : "masked");
+    for (const DomainRun& run : runs) {
+      fmt::print(" {} |", run.name);
+    }
+    fmt::print("\n");
+    for (const auto& [arm, unused] : runs.front().own) {
+      if (arm == "frozen") {
+        continue;
+      }
+      std::vector<double> values;
+      std::vector<size_t> documents;
+      double change = 0;
+      double before = 0;
+      std::string domains;
+      for (size_t d = 0; d < runs.size(); ++d) {
+        const std::vector<double> gains = GainOf(runs[d].own, arm);
+        const Interval own = BootstrapDocuments(gains, texts_[d].documents);
+        domains += fmt::format(" {:+.3f} |", own.mean);
+        report[arm]["domains"][runs[d].name] = ToJson(own);
+        // Domains weigh the same, whatever number of pieces they have.
+        const double weight =
+            static_cast<double>(arguments_.pieces) / static_cast<double>(gains.size());
+        for (size_t i = 0; i < gains.size(); ++i) {
+          values.push_back(gains[i] * weight);
+          documents.push_back(d * 100'000 + texts_[d].documents[i]);
+        }
+        for (size_t i = 0; i < runs[d].general.at(arm).size(); ++i) {
+          change += runs[d].general.at(arm)[i] - runs[d].general.at("frozen")[i];
+          before += runs[d].general.at("frozen")[i];
+        }
+      }
+      const Interval mean = BootstrapDocuments(values, documents);
+      report[arm]["mean"] = ToJson(mean);
+      report[arm]["general_percent"] = 100 * change / before;
+      fmt::print("| {} | {} | {:+.2f} |{}\n", arm, ToText(mean), 100 * change / before, domains);
+    }
+    return report;
+  }
+
+  const Arguments& arguments_;
+  inference::Transformer& transformer_;
+  inference::MemoryLearningOptions options_;
+  std::vector<std::string> names_;
+  std::vector<ObservedKind> kinds_;
+  std::vector<ScoredText> texts_;
+  Documents general_pieces_;
+  ScoredText general_text_;
+  std::vector<TokenId> frequent_;
+};
+
+absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
+  ThreadParallelRunner runner(arguments.threads);
+  ASSIGN_OR_RETURN(const auto transformer,
+                   inference::DefaultBackend().Load(
+                       model, {.precision = inference::Precision::kFast, .runner = runner}));
+  Experiment experiment(arguments, *transformer);
+  RETURN_IF_ERROR(experiment.Prepare());
+  nlohmann::json out = {{"experiment", "learn_memory"},
+                        {"model", std::filesystem::path(arguments.model).filename().string()},
+                        {"pieces", arguments.pieces},
+                        {"seeds", arguments.seeds}};
+  RETURN_IF_ERROR(experiment.Run(&out));
+  return results_file->Write(out);
+}
+
+}  // namespace
+}  // namespace ruvd::bench
+
+int main(int argc, char** argv) {
+  ruvd::bench::Arguments arguments;
+  arguments.seeds = 2;
+  CLI::App app(ruvd::bench::kDescription);
+  const ruvd::bench::CommonFlags flags = {.eval = "general text, half of it to learn with",
+                                          .needs_eval = true,
+                                          .base = "public text whose frequencies count",
+                                          .seeds = "maskings of each piece"};
+  ruvd::bench::AddCommonFlags(flags, &app, &arguments);
+  app.add_option("--tokens", arguments.tokens, "sizes of the memory")->delimiter(',');
+  app.add_option("--pieces", arguments.pieces, "of each domain that are scored");
+  return ruvd::bench::RunPrepared(
+      app, argc, argv, [&] { return ruvd::bench::FindTexts(flags, &arguments); },
+      [&] { return ruvd::bench::Run(arguments); });
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "inference/kernels/aligned_buffer.h"
+#include "inference/memory/memory_parameters.h"
+#include "inference/memory/token_memory.h"
+#include "inference/model/linear.h"
+#include "inference/tokenizer/tokenizer.h"
+
+namespace ruvd::inference {
+
+// A text that is read at some of its positions.
+struct MemoryWindow {
+  // These are all tokens; read from left to right, a position sees only those before it.
+  std::span<const TokenId> tokens;
+  TokenId mask = kNoToken;  // the token of positions that are not known
+  bool causal = false;      // read from left to right
+  float t = 0;              // masked share of what is being filled; 0 if causal
+  size_t masked = 1;        // masked tokens of it; 1 if causal
+};
+
+// What the memory says about one position.
+struct MemoryReading {
+  MemoryFeatures features{};
+  float share = 0;  // of the memory in the mixture
+  // Probabilities of the tokens that the memory has, without order; their sum is 1
+  std::vector<std::pair<TokenId, float>> votes;
+};
+
+// Reads a memory by attention: each entry has a score (MemoryParameters), the vote of a token is
+// the softmax of the scores over the entries with this token, and a gate mixes the votes with the
+// model: p = (1 - g) p_model + g p_memory. The result of a row does not depend on the other rows.
+// It borrows nothing and keeps scratch memory. Not thread-safe.
+class MemoryReader {
+ public:
+  // `parameters` and `memory` must not be null; their dimensions must be equal.
+  MemoryReader(std::shared_ptr<const MemoryParameters> parameters,
+               std::shared_ptr<const TokenMemory> memory);
+
+  const TokenMemory& memory() const { return *memory_; }
+  const MemoryParameters& parameters() const { return *parameters_; }
+
+  // Changes rows of logits (positions x vocabulary), which the hidden states (positions x width)
+  // made, into logits of the mixture up to a constant. `positions` are ascending places of the
+  // window that are not known; from left to right its length may be one, too. A row without finite
+  // probabilities, or whose state is not finite, stays unchanged, and nothing changes if the memory
+  // is empty.
+  void Mix(const MemoryWindow& window, std::span<const int> positions,
+           std::span<const float> hidden, std::span<float> logits);
+  // Returns what Mix would mix, one item for each position, for tests and training of the gate; an
+  // item without votes for a row that would stay unchanged.
+  std::vector<MemoryReading> Read(const MemoryWindow& window, std::span<const int> positions,
+                                  std::span<const float> hidden, std::span<const float> logits);
+
+ private:
+  // Tokens beside a position, kNoToken where unknown
+  struct Neighbours {
+    std::array<TokenId, kMemoryLeft> left;
+    std::array<TokenId, kMemoryRight> right;
+  };
+  // The scan of one row so far
+  struct Row {
+    Neighbours near;
+    bool sound = false;
+    float best_score = 0;
+    float best_cosine = 0;
+    double mass = 0;  // sum of exp(score - bound)
+    // Entries that may vote: their scores and tokens
+    std::vector<float> candidate_scores;
+    std::vector<TokenId> candidate_tokens;
+    std::vector<std::pair<uint32_t, float>> left_bonuses;   // places of a segment, ascending
+    std::vector<std::pair<uint32_t, float>> right_bonuses;  // likewise
+    size_t next_left = 0;
+    size_t next_right = 0;
+  };
+
+  static Neighbours NeighboursOf(const MemoryWindow& window, int position);
+  // What the text that a position can see has in common with the memory
+  struct Words {
+    float ratio = 0;         // MemoryFeature::kWordRatio
+    float shared_pairs = 0;  // MemoryFeature::kSharedPairs
+  };
+  std::vector<Words> WordsOf(const MemoryWindow& window, std::span<const int> positions) const;
+  void Scan(const MemoryWindow& window, std::span<const int> positions,
+            std::span<const float> hidden);
+  void FindBonuses(const MemorySegment& segment, Row* row) const;
+  void ScanTile(const MemorySegment& segment, size_t first, size_t last, size_t rows);
+  void ScanStretch(const MemorySegment& segment, const MemorySegment::Stretch& stretch,
+                   float* scores, Row* row) const;
+  // Sets the votes of a row; returns the likeliest token and its probability.
+  std::pair<TokenId, float> Vote(Row* row, std::vector<std::pair<TokenId, float>>* votes);
+  bool ReadRow(const MemoryWindow& window, Row* row, const Words& words,
+               std::span<const float> logits, MemoryReading* reading);
+
+  const std::shared_ptr<const MemoryParameters> parameters_;
+  const std::shared_ptr<const TokenMemory> memory_;
+  const float bound_;
+  std::vector<Row> rows_;
+  std::vector<float> keys_;
+  std::vector<float> scores_;
+  QuantizedRows quantized_;
+  AlignedBuffer scratch_;
+  std::vector<float> token_votes_;  // vocabulary; zero between calls
+  MemoryReading reading_;
+};
+
+}  // namespace ruvd::inference

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/memory_actor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "node/learning/lesson_memory.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+
+namespace ruvd::actors {
+namespace {
+
+struct LookForLessons {};
+struct LessonRated {
+  std::string name;
+};
+// The actor sends this one to itself.
+struct Tick {};
+using MemoryMessage = std::variant<LookForLessons, LessonRated, Tick>;
+
+// What all lives of the actor and its callers share.
+struct Shared {
+  std::atomic<size_t> waiting{0};
+};
+
+// The results of one piece of work.
+struct Work {
+  absl::Status status;
+  std::vector<std::string> found;      // lessons that are not remembered yet
+  std::vector<std::string> done;       // lessons that were read, or are gone
+  std::vector<std::string> displaced;  // lessons that made room for others
+};
+
+// The shortest lessons take some 20 ms to read, so a piece takes a fraction of a second.
+constexpr size_t kLessonsAtOnce = 8;
+constexpr Duration kTick = std::chrono::seconds(2);
+
+// Returns the lessons that the memories should hold.
+absl::StatusOr<std::vector<std::string>> Wanted(const MemoryActorOptions& options) {
+  // A text has some tokens at least, so more texts than tokens never fit.
+  constexpr size_t kLeastTokens = 16;
+  return learning::LessonsToRemember(options.services, options.min_rating,
+                                     options.max_tokens / kLeastTokens);
+}
+
+// Forgets lessons that are gone or must not teach any more. Returns those that are not remembered.
+absl::StatusOr<std::vector<std::string>> ForgetGone(const MemoryActorOptions& options) {
+  std::set<std::string> gone = options.memories->Names();
+  ASSIGN_OR_RETURN(const std::vector<std::string> wanted, Wanted(options));
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted) {
+    if (gone.erase(name) == 0) {
+      missing.push_back(name);
+    }
+  }
+  options.memories->Forget(gone);
+  return missing;
+}
+
+Work Look(const MemoryActorOptions& options) {
+  Work work;
+  auto found = ForgetGone(options);
+  work.status = found.status();
+  work.found = std::move(found).value_or(std::vector<std::string>());
+  return work;
+}
+
+Work ReadLessons(const MemoryActorOptions& options, const std::vector<std::string>& names) {
+  Work work;
+  for (const std::string& name : names) {
+    if (options.services.cancelled && options.services.cancelled()) {
+      return work;
+    }
+    auto lesson = learning::ObserveToRemember(options.services, *options.memories->parameters(),
+                                              name, options.min_rating);
+    if (!lesson.ok()) {
+      work.status = lesson.status();
+    } else if (lesson->has_value()) {
+      const std::vector<std::string> displaced = options.memories->Add(**std::move(lesson));
+      work.displaced.insert(work.displaced.end(), displaced.begin(), displaced.end());
+    } else {
+      options.memories->Forget({name});  // it was corrected, and teaches nothing any more
+    }
+    work.done.push_back(name);
+  }
+  return work;
+}
+
+class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
+ public:
+  MemoryActorCell(const MemoryActorOptions& options, std::shared_ptr<Shared> shared)
+      : options_(options), shared_(std::move(shared)) {}
+
+  absl::Status OnStart(Context& context) override {
+    look_ = true;
+    RETURN_IF_ERROR(Continue(context));
+    return context.StartPeriodicTimer(kTick, [] { return Tick{}; }).status();
+  }
+  absl::Status On(LookForLessons&, Context& context) override {
+    look_ = true;
+    return Continue(context);
+  }
+  absl::Status On(LessonRated& message, Context& context) override {
+    // It comes before what waits, because a person waits to see the effect.
+    std::erase(queue_, message.name);
+    queue_.push_front(std::move(message.name));
+    return Continue(context);
+  }
+  absl::Status On(Tick&, Context& context) override { return Continue(context); }
+
+ private:
+  bool paused() const {
+    const storage::ChangeStore* const changes = options_.services.changes;
+    return changes != nullptr && changes->IsPaused().value_or(false);
+  }
+  absl::Status Continue(Context& context) {
+    shared_->waiting.store(queue_.size());
+    if (running_ || paused() || (!look_ && queue_.empty())) {
+      return absl::OkStatus();
+    }
+    running_ = true;
+    auto work = std::make_shared<Work>();
+    // What was rated is read first.
+    std::vector<std::string> names;
+    if (!look_ || (!queue_.empty() && queue_.front().find(':') == std::string::npos)) {
+      names.assign(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(
+                                                        std::min(queue_.size(), kLessonsAtOnce)));
+    } else {
+      look_ = false;
+    }
+    // The work refers to nothing in this actor, because it outlives the actor after a forced stop.
+    return context.Offload(
+        *options_.pool,
+        [options = options_, names, work] {
+          *work = names.empty() ? Look(options) : ReadLessons(options, names);
+        },
+        [this, work](Context& own) {
+          running_ = false;
+          Take(*work);
+          return Continue(own);
+        });
+  }
+  void Take(const Work& work) {
+    if (!work.status.ok() && !absl::IsCancelled(work.status) &&
+        ReasonOf(work.status) != reported_) {
+      LogWarning("lessons are not remembered: {} [{}]", MessageOf(work.status),
+                 ReasonOf(work.status));
+      reported_ = ReasonOf(work.status);
+    }
+    for (const std::string& name : work.done) {
+      std::erase(queue_, name);
+    }
+    const std::set<std::string> known(queue_.begin(), queue_.end());
+    for (const std::string& name : work.found) {
+      if (!known.contains(name) && !displaced_.contains(name)) {
+        queue_.push_back(name);
+      }
+    }
+    displaced_.insert(work.displaced.begin(), work.displaced.end());
+    if (!work.displaced.empty() && !told_) {
+      told_ = true;
+      LogInfo("the memory of lessons is full at memory.tokens = {}; the first lessons make room",
+              options_.max_tokens);
+    }
+    shared_->waiting.store(queue_.size());
+  }
+
+  const MemoryActorOptions options_;
+  const std::shared_ptr<Shared> shared_;
+  std::deque<std::string> queue_;    // names of lessons to read
+  std::set<std::string> displaced_;  // lessons that would displace others if they were read again
+  bool look_ = false;                // the stores must be looked through
+  bool running_ = false;
+  bool told_ = false;
+  std::string reported_;  // reason of the last reported failure
+};
+
+class MemoryActorImpl final : public learning::MemoryActor {
+ public:
+  MemoryActorImpl(runtime::ActorSystem& system, const MemoryActorOptions& options)
+      : options_(options) {
+    if (!options_.disabled_because.empty()) {
+      return;
+    }
+    runtime::SpawnOptions<MemoryMessage> spawn;
+    spawn.name = "memory";
+    spawn.mailbox.capacity = limits::kLearningMailbox;
+    ref_ = system.Spawn<MemoryMessage>(spawn, [options, shared = shared_] {
+      return std::make_unique<MemoryActorCell>(options, shared);
+    });
+  }
+  void OnTextsAdded() override { Tell(LookForLessons{}); }
+  void OnRated(const std::string& response_id) override { Tell(LessonRated{response_id}); }
+  void OnLessonsWithdrawn() override {
+    if (options_.disabled_because.empty()) {
+      const auto gone = ForgetGone(options_);
+      if (!gone.ok()) {
+        LogWarning("withdrawn lessons are remembered until they can be looked up: {} [{}]",
+                   MessageOf(gone.status()), ReasonOf(gone.status()));
+      }
+      Tell(LookForLessons{});
+    }
+  }
+  void ForgetUser(const std::string& user_id) override {
+    if (options_.memories != nullptr) {
+      options_.memories->ForgetUser(user_id);
+    }
+  }
+  learning::MemoryStatus status() const override {
+    learning::MemoryStatus status{.enabled = options_.disabled_because.empty(),
+                                  .disabled_because = options_.disabled_because,
+                                  .waiting = shared_->waiting.load()};
+    if (options_.memories != nullptr) {
+      status.memories = options_.memories->status();
+    }
+    return status;
+  }
+
+ private:
+  // A message that is lost because the mailbox is full changes nothing: another one waits there.
+  void Tell(MemoryMessage message) {
+    if (options_.disabled_because.empty()) {
+      ref_->TryTell(std::move(message)).IgnoreError();
+    }
+  }
+
+  const MemoryActorOptions options_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::optional<runtime::Ref<MemoryMessage>> ref_;  // nullopt if disabled
+};
+
+}  // namespace
+
+std::unique_ptr<learning::MemoryActor> StartMemoryActor(runtime::ActorSystem& system,
+                                                        const MemoryActorOptions& options) {
+  return std::make_unique<MemoryActorImpl>(system, options);
+}
+
+}  // namespace ruvd::actors

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "base/executor.h"
+#include "node/learning/learning_services.h"
+#include "node/learning/memory.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/extensions/lesson_memories.h"
+
+namespace ruvd::actors {
+
+// Everything is borrowed and must outlive the actor system.
+struct MemoryActorOptions {
+  learning::LearningServices services;  // `embedder` is used on `pool` only
+  float min_rating = 0.7F;              // of a completion that teaches
+  size_t max_tokens = 0;                // of the memories, which bounds the texts that are read
+  serving::LessonMemories* memories = nullptr;
+  Executor* pool = nullptr;      // one thread of low priority
+  std::string disabled_because;  // not empty: nothing is remembered, for this reason
+};
+
+// Starts the actor that keeps the memories in step with the stores of lessons: it forgets what is
+// gone and reads what is new, a few lessons at a time, also after a start.
+std::unique_ptr<learning::MemoryActor> StartMemoryActor(runtime::ActorSystem& system,
+                                                        const MemoryActorOptions& options);
+
+}  // namespace ruvd::actors

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+
+#include "node/serving/extensions/lesson_memories.h"
+
+namespace ruvd::learning {
+
+struct MemoryStatus {
+  bool enabled = true;
+  std::string disabled_because;  // if not enabled
+  size_t waiting = 0;            // lessons that are still to be read
+  serving::LessonMemoriesStatus memories;
+};
+
+// The memory loop: it reads lessons with the model, so that their words take part in completions.
+// Thread-safe.
+class MemoryActor {
+ public:
+  virtual ~MemoryActor() = default;
+  // Texts were added: they are read soon.
+  virtual void OnTextsAdded() = 0;
+  // A completion was rated or corrected: what it teaches now is read soon.
+  virtual void OnRated(const std::string& response_id) = 0;
+  // Lessons were withdrawn, or what was learned was undone: forgets those that are gone, or that
+  // must not teach any more, before it returns.
+  virtual void OnLessonsWithdrawn() = 0;
+  // A user was erased, or is about to be: forgets the user's lessons before it returns.
+  virtual void ForgetUser(const std::string& user_id) = 0;
+  virtual MemoryStatus status() const = 0;
+};
+
+}  // namespace ruvd::learning

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/extensions/lesson_memories.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace ruvd::serving {
+
+uint64_t RunIdOf(std::string_view lesson_name) {
+  const Digest digest = Sha256(lesson_name);
+  uint64_t id = 0;
+  std::memcpy(&id, digest.data(), sizeof(id));
+  return id;
+}
+
+std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
+  const MutexLock lock(mutex_);
+  if (forgotten_.IsErased(lesson.user_id, lesson.read)) {
+    return {};
+  }
+  if (const auto known = held_.find(lesson.name); known != held_.end()) {
+    Remove(known);
+  }
+  Memories& own = memories_[lesson.user_id];
+  Held held{.user_id = lesson.user_id, .order = ++last_order_};
+  if (lesson.masked != nullptr) {
+    own.masked = own.masked->With(lesson.masked);
+    held.tokens = lesson.masked->size();
+  }
+  if (lesson.causal != nullptr) {
+    own.causal = own.causal->With(lesson.causal);
+    held.tokens = std::max(held.tokens, lesson.causal->size());
+  }
+  tokens_ += held.tokens;
+  by_age_.emplace(held.order, lesson.name);
+  held_.emplace(std::move(lesson.name), std::move(held));
+  std::vector<std::string> displaced;
+  while (tokens_ > max_tokens_ && held_.size() > 1) {
+    displaced.push_back(by_age_.begin()->second);
+    Remove(held_.find(displaced.back()));
+  }
+  return displaced;
+}
+
+void LessonMemories::Remove(std::map<std::string, Held>::iterator held) {
+  const auto own = memories_.find(held->second.user_id);
+  const uint64_t id = RunIdOf(held->first);
+  own->second.masked = own->second.masked->Without(id);
+  own->second.causal = own->second.causal->Without(id);
+  if (own->second.masked->empty() && own->second.causal->empty()) {
+    memories_.erase(own);
+  }
+  tokens_ -= held->second.tokens;
+  by_age_.erase(held->second.order);
+  held_.erase(held);
+}
+
+void LessonMemories::Forget(const std::set<std::string>& names) {
+  const MutexLock lock(mutex_);
+  for (const std::string& name : names) {
+    if (const auto held = held_.find(name); held != held_.end()) {
+      Remove(held);
+    }
+  }
+}
+
+void LessonMemories::ForgetUser(std::string_view user_id) {
+  const MutexLock lock(mutex_);
+  forgotten_.Add(user_id, clock_.Now());
+  for (auto held = held_.begin(); held != held_.end();) {
+    const auto next = std::next(held);
+    if (held->second.user_id == user_id) {
+      Remove(held);
+    }
+    held = next;
+  }
+}
+
+std::set<std::string> LessonMemories::Names() const {
+  const MutexLock lock(mutex_);
+  std::set<std::string> names;
+  for (const auto& [name, held] : held_) {
+    names.insert(name);
+  }
+  return names;
+}
+
+std::unique_ptr<inference::MemoryReader> LessonMemories::ReaderFor(std::string_view user_id,
+                                                                   bool causal) const {
+  const MutexLock lock(mutex_);
+  const auto memory_of = [&](std::string_view user) {
+    const auto found = memories_.find(user);
+    return found == memories_.end() ? nullptr
+                                    : (causal ? found->second.causal : found->second.masked);
+  };
+  std::shared_ptr<const inference::TokenMemory> memory = memory_of("");
+  if (const auto own = user_id.empty() ? nullptr : memory_of(user_id); own != nullptr) {
+    memory = memory == nullptr
+                 ? own
+                 : std::make_shared<const inference::TokenMemory>(memory->Joined(*own));
+  }
+  if (memory == nullptr || memory->empty()) {
+    return nullptr;
+  }
+  return std::make_unique<inference::MemoryReader>(parameters_, std::move(memory));
+}
+
+LessonMemoriesStatus LessonMemories::status() const {
+  const MutexLock lock(mutex_);
+  LessonMemoriesStatus status{.lessons = held_.size()};
+  for (const auto& [user, memories] : memories_) {
+    status.users += user.empty() ? 0 : 1;
+    status.entries += memories.causal->entries();
+    status.bytes += memories.masked->bytes() + memories.causal->bytes();
+  }
+  return status;
+}
+
+}  // namespace ruvd::serving

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "inference/memory/memory_parameters.h"
+#include "inference/memory/memory_reader.h"
+#include "inference/memory/token_memory.h"
+#include "node/serving/erasure_fence.h"
+
+namespace ruvd::serving {
+
+// One lesson as it was observed in both ways of reading.
+struct RememberedLesson {
+  std::string name;     // as learning/text_lessons.h names lessons
+  std::string user_id;  // whose completions may show it; "": everybody's
+  // Runs with the id RunIdOf(name); null: it was not observed in this way
+  std::shared_ptr<const inference::MemoryRun> masked;
+  std::shared_ptr<const inference::MemoryRun> causal;
+  TimePoint read{};  // when it was read from its store
+};
+
+// Returns the id of the runs of a lesson.
+uint64_t RunIdOf(std::string_view lesson_name);
+
+struct LessonMemoriesStatus {
+  size_t users = 0;  // with lessons of their own
+  size_t lessons = 0;
+  size_t entries = 0;  // tokens that can be read from left to right
+  size_t bytes = 0;
+};
+
+// What a node remembers of its lessons, word by word: one memory for each user, and one of the
+// lessons without a user, which all users share. A completion can quote what its memory holds, so
+// no user reads the memory of another. It lives in main memory only and never leaves the node.
+// Thread-safe; a call takes as long as merging the segments that it changes.
+class LessonMemories {
+ public:
+  // Lessons of at most `max_tokens` tokens together are held; above that the lessons first added
+  // make room.
+  // `clock` must outlive this object.
+  LessonMemories(std::shared_ptr<const inference::MemoryParameters> parameters, size_t max_tokens,
+                 const Clock& clock)
+      : parameters_(std::move(parameters)), max_tokens_(max_tokens), clock_(clock) {}
+
+  const std::shared_ptr<const inference::MemoryParameters>& parameters() const {
+    return parameters_;
+  }
+
+  // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
+  // after the lesson was read. Returns the names of the lessons that made room.
+  std::vector<std::string> Add(RememberedLesson lesson);
+  // Forgets lessons; names that are not held have no effect.
+  void Forget(const std::set<std::string>& names);
+  void ForgetUser(std::string_view user_id);
+  // Returns the names of all lessons held.
+  std::set<std::string> Names() const;
+
+  // Returns what reads the lessons that a user may see; null if
+  // the user sees no lesson. What is remembered
+  // or forgotten later does not change it.
+  std::unique_ptr<inference::MemoryReader> ReaderFor(std::string_view user_id, bool causal) const;
+
+  LessonMemoriesStatus status() const;
+
+ private:
+  struct Memories {
+    std::shared_ptr<const inference::TokenMemory> masked =
+        std::make_shared<inference::TokenMemory>();
+    std::shared_ptr<const inference::TokenMemory> causal =
+        std::make_shared<inference::TokenMemory>();
+  };
+  struct Held {
+    std::string user_id;
+    uint64_t order = 0;  // counts up as lessons are added
+    size_t tokens = 0;
+  };
+
+  void Remove(std::map<std::string, Held>::iterator held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<const inference::MemoryParameters> parameters_;
+  const size_t max_tokens_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Memories, std::less<>> memories_ ABSL_GUARDED_BY(mutex_);  // by user
+  std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);                       // by name
+  std::map<uint64_t, std::string> by_age_ ABSL_GUARDED_BY(mutex_);
+  ErasedUsers forgotten_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_order_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ruvd::serving

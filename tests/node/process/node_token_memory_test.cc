@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a node that remembers the words of its lessons, and forgets them.
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "node/client/client.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "tests/node/process/federated_node_fixture.h"
+
+namespace ruvd::node {
+namespace {
+
+class NodeTokenMemoryTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    config_.federation.enabled = false;
+  }
+  // Notes that the model does not know, about another thing for each user.
+  static std::string Notes(const std::string& thing, const std::string& keeper) {
+    std::string notes;
+    for (int i = 0; i < 120; ++i) {
+      notes += keeper + " checked the " + thing + " at pier " + std::to_string(i % 37) +
+               " and found the brass valve of chamber " + std::to_string(i * 11 % 53) +
+               " stiff with green verdigris, so " + keeper + " oiled it twice.\n";
+    }
+    return notes;
+  }
+  void AddNotes(const std::string& user, const std::string& thing, const std::string& keeper) {
+    AddTextOf(node_->api_address(), thing + ".txt", Notes(thing, keeper),
+              pattern::v1::SHARING_TIER_PRIVATE, user);
+  }
+  admin::v1::MemoryStatus Memory() { return Status().memory(); }
+  void WaitUntilRead(uint64_t lessons) {
+    ASSERT_TRUE(WaitUntil([&] { return Memory().lessons() >= lessons && Memory().waiting() == 0; }))
+        << Memory().DebugString();
+  }
+  // The loss of a note that was not given, in nats per token.
+  double Loss(const std::string& user, inference::v1::DecodingMode mode,
+              bool without_memory = false) {
+    inference::v1::ScoreRequest request;
+    request.set_prompt("Ottoline checked the sluice gate at pier 90 and");
+    request.set_completion(
+        " found the brass valve of chamber 71 stiff with green verdigris, so Ottoline oiled it.");
+    request.set_mode(mode);
+    request.set_samples(8);
+    request.set_seed(3);
+    request.set_user_id(user);
+    request.set_without_memory(without_memory);
+    const auto score =
+        client::NodeClient(node_->api_address()).Call<inference::v1::ScoreResponse>(request);
+    EXPECT_TRUE(score.ok()) << score.status();
+    return score.ok() ? score->nats_per_token() : 0;
+  }
+  void Withdraw(const std::string& user) {
+    learning::v1::WithdrawLessonsRequest request;
+    request.set_user_id(user);
+    const auto answer = client::NodeClient(node_->api_address())
+                            .Call<learning::v1::WithdrawLessonsResponse>(request);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+  static constexpr auto kModes = {inference::v1::DECODING_MODE_DIFFUSION,
+                                  inference::v1::DECODING_MODE_BLOCK,
+                                  inference::v1::DECODING_MODE_AUTOREGRESSIVE};
+};
+
+TEST_F(NodeTokenMemoryTest, TextsOfAUserHelpThatUserOnlyAndLeaveNoTrace) {
+  Start();
+  ASSERT_TRUE(Memory().enabled()) << Memory().disabled_because();
+  std::vector<double> before;
+  for (const auto mode : kModes) {
+    before.push_back(Loss("ada", mode));
+    EXPECT_EQ(before.back(), Loss("ada", mode, /*without_memory=*/true)) << "nothing is remembered";
+  }
+  AddNotes("ada", "sluice gate", "Ottoline");
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(20));
+  size_t i = 0;
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(mode);
+    EXPECT_LT(Loss("ada", mode), before[i] - 0.5);
+    EXPECT_EQ(Loss("bob", mode), before[i]) << "no bit of another user's memory";
+    EXPECT_EQ(Loss("", mode), before[i]);
+    EXPECT_EQ(Loss("ada", mode, /*without_memory=*/true), before[i]);
+    ++i;
+  }
+  Restart();
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(20));
+  EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before[0] - 0.5);
+  ASSERT_NO_FATAL_FAILURE(Withdraw("ada"));
+  EXPECT_EQ(Memory().lessons(), 0U);
+  i = 0;
+  for (const auto mode : kModes) {
+    EXPECT_EQ(Loss("ada", mode), before[i++]);
+  }
+}
+
+TEST_F(NodeTokenMemoryTest, CompletionsQuoteWhatIsRemembered) {
+  Start();
+  auto request =
+      Request("Ottoline checked the sluice gate at pier 90 and found the brass valve of", 24);
+  request.set_user_id("ada");
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(mode);
+    request.mutable_sampling()->set_mode(mode);
+    EXPECT_THAT(Generate(request).text, testing::Not(testing::HasSubstr("verdigris")));
+  }
+  AddNotes("ada", "sluice gate", "Ottoline");
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(20));
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(mode);
+    request.mutable_sampling()->set_mode(mode);
+    EXPECT_THAT(Generate(request).text, testing::HasSubstr("verdigris"));
+  }
+}
+
+TEST_F(NodeTokenMemoryTest, AnErasedUserIsForgottenAtOnce) {
+  Start();
+  const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  AddNotes("ada", "sluice gate", "Ottoline");
+  AddNotes("bob", "steam crane", "Barnaby");
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(40));
+  const uint64_t lessons = Memory().lessons();
+  EXPECT_EQ(Memory().users(), 2U);
+  admin::v1::EraseUserRequest erase;
+  erase.set_user_id("ada");
+  const auto erased =
+      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase);
+  ASSERT_TRUE(erased.ok()) << erased.status();
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
+  EXPECT_EQ(Memory().users(), 1U);
+  EXPECT_LT(Memory().lessons(), lessons);
+  EXPECT_GT(Memory().lessons(), 0U);
+}
+
+TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
+  Start();
+  auto generate = Request("What did Ottoline find at the sluice gate?", 8);
+  generate.set_user_id("ada");
+  const Completion completion = Generate(generate);
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  const auto loss = [&] {
+    inference::v1::ScoreRequest request;
+    request.set_prompt("At the sluice gate Ottoline found");
+    request.set_completion(" a brass valve that was stiff with green verdigris.");
+    request.set_samples(8);
+    request.set_user_id("ada");
+    return client::NodeClient(node_->api_address())
+        .Call<inference::v1::ScoreResponse>(request)
+        ->nats_per_token();
+  };
+  const double before = loss();
+  learning::v1::SubmitFeedbackRequest feedback;
+  feedback.set_response_id(completion.finished.response_id());
+  feedback.set_edited_text(" She found a brass valve that was stiff with green verdigris.");
+  learning::v1::SubmitFeedbackResponse response;
+  const absl::Status rated = Rate(feedback, &response);
+  ASSERT_TRUE(rated.ok()) << rated;
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
+  EXPECT_LT(loss(), before - 0.5);
+}
+
+TEST_F(NodeTokenMemoryTest, ZeroTokensRememberNothing) {
+  config_.memory.tokens = 0;
+  Start();
+  EXPECT_FALSE(Memory().enabled());
+  EXPECT_EQ(Memory().disabled_because(), "memory.tokens is 0");
+  AddNotes("ada", "sluice gate", "Ottoline");
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION),
+            Loss("ada", inference::v1::DECODING_MODE_DIFFUSION, /*without_memory=*/true));
+}
+
+TEST_F(NodeTokenMemoryTest, AFullMemoryMakesRoom) {
+  config_.memory.tokens = 2000;
+  Start();
+  AddNotes("ada", "sluice gate", "Ottoline");
+  ASSERT_TRUE(WaitUntil([&] { return Memory().tokens() > 1000 && Memory().waiting() == 0; }));
+  EXPECT_LE(Memory().tokens(), 2000U);
+}
+
+}  // namespace
+}  // namespace ruvd::node

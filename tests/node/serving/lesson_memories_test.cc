@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/extensions/lesson_memories.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "tests/inference/memory_fixture.h"
+
+namespace ruvd::serving {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class LessonMemoriesTest : public testing::Test {
+ protected:
+  RememberedLesson Lesson(const std::string& name, const std::string& user, size_t tokens = 20) {
+    const test::MadeLesson made = test::MakeLesson(random_, tokens + 4, 4);
+    const uint64_t id = RunIdOf(name);
+    return {.name = name,
+            .user_id = user,
+            .masked = test::RunOf(*parameters_, id, made),
+            .causal = test::RunOf(*parameters_, id, made),
+            .read = clock_.Now()};
+  }
+  size_t EntriesFor(std::string_view user, bool causal = false) const {
+    const auto reader = memories_.ReaderFor(user, causal);
+    return reader == nullptr ? 0 : reader->memory().entries();
+  }
+
+  Random random_{3};
+  ManualClock clock_;
+  std::shared_ptr<const inference::MemoryParameters> parameters_ =
+      std::make_shared<inference::MemoryParameters>(test::RandomMemoryParameters());
+  LessonMemories memories_{parameters_, 100, clock_};
+};
+
+TEST_F(LessonMemoriesTest, UsersSeeTheirOwnLessonsAndThoseOfNobody) {
+  EXPECT_EQ(memories_.ReaderFor("ada", false), nullptr);
+  memories_.Add(Lesson("a", "ada", 20));
+  memories_.Add(Lesson("b", "bob", 30));
+  EXPECT_EQ(EntriesFor("ada"), 20U);
+  EXPECT_EQ(EntriesFor("bob"), 30U);
+  EXPECT_EQ(EntriesFor(""), 0U);
+  memories_.Add(Lesson("c", "", 10));
+  EXPECT_EQ(EntriesFor("ada"), 30U);
+  EXPECT_EQ(EntriesFor("eve", true), 10U);
+  EXPECT_EQ(memories_.status().users, 2U);
+  EXPECT_EQ(memories_.status().lessons, 3U);
+  EXPECT_EQ(memories_.status().entries, 60U);
+  EXPECT_GT(memories_.status().bytes, 60U * 2 * 40);
+}
+
+TEST_F(LessonMemoriesTest, ALessonIsHeldOnceAndCanBeForgotten) {
+  memories_.Add(Lesson("a", "ada", 20));
+  const auto reader = memories_.ReaderFor("ada", false);
+  memories_.Add(Lesson("a", "ada", 25));
+  EXPECT_EQ(EntriesFor("ada"), 25U);
+  EXPECT_EQ(reader->memory().entries(), 20U) << "a completion keeps what it began with";
+  EXPECT_THAT(memories_.Names(), ElementsAre("a"));
+  memories_.Forget({"a", "never held"});
+  EXPECT_EQ(EntriesFor("ada"), 0U);
+  EXPECT_EQ(memories_.status().bytes, 0U);
+}
+
+TEST_F(LessonMemoriesTest, TheFirstLessonsMakeRoom) {
+  EXPECT_THAT(memories_.Add(Lesson("a", "ada", 40)), IsEmpty());
+  EXPECT_THAT(memories_.Add(Lesson("b", "bob", 40)), IsEmpty());
+  EXPECT_THAT(memories_.Add(Lesson("c", "", 60)), ElementsAre("a"));
+  EXPECT_THAT(memories_.Names(), UnorderedElementsAre("b", "c"));
+  EXPECT_THAT(memories_.Add(Lesson("d", "", 140)), ElementsAre("b", "c"))
+      << "the last lesson stays, however long it is";
+  EXPECT_EQ(EntriesFor("bob"), 140U);
+}
+
+TEST_F(LessonMemoriesTest, AnErasedUsersLessonThatWasReadBeforeIsNotAdded) {
+  memories_.Add(Lesson("a", "ada"));
+  RememberedLesson late = Lesson("b", "ada");
+  clock_.Advance(std::chrono::seconds(1));
+  memories_.ForgetUser("ada");
+  EXPECT_EQ(EntriesFor("ada"), 0U);
+  memories_.Add(std::move(late));
+  EXPECT_EQ(EntriesFor("ada"), 0U);
+  clock_.Advance(std::chrono::seconds(1));
+  memories_.Add(Lesson("c", "ada"));
+  EXPECT_EQ(EntriesFor("ada"), 20U) << "a new lesson of a user who came back";
+}
+
+}  // namespace
+}  // namespace ruvd::serving
