@@ -121,13 +121,15 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   absl::Status On(Tick&, Context& context) override { return Continue(context); }
 
  private:
+  bool cancelled() const { return options_.services.cancelled && options_.services.cancelled(); }
   bool paused() const {
     const storage::ChangeStore* const changes = options_.services.changes;
     return changes != nullptr && changes->IsPaused().value_or(false);
   }
   absl::Status Continue(Context& context) {
     shared_->waiting.store(queue_.size());
-    if (running_ || paused() || (!look_ && queue_.empty())) {
+    // Cancelled work comes back at once, so it is not begun again: a drain waits for it.
+    if (running_ || cancelled() || paused() || (!look_ && queue_.empty())) {
       return absl::OkStatus();
     }
     running_ = true;

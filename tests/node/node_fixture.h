@@ -126,6 +126,7 @@ class NodeTest : public ::testing::Test {
     request.set_samples(16);
     request.set_seed(99);
     request.mutable_adapters()->set_disabled(!adapters);
+    request.set_without_memory(true);  // which has tests of its own
     inference::v1::ScoreResponse response;
     grpc::ClientContext context;
     const auto status =

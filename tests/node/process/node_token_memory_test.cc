@@ -165,6 +165,16 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   EXPECT_LT(loss(), before - 0.5);
 }
 
+// The reading of lessons was begun again and again by a node that was about to end.
+TEST_F(NodeTokenMemoryTest, ADrainDoesNotWaitForLessonsThatAreStillToBeRead) {
+  Start();
+  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_PRIVATE);
+  EXPECT_TRUE(node_->Drain(std::chrono::seconds(60)).ok());
+  node_.reset();
+  Start();
+  EXPECT_TRUE(WaitUntil([&] { return Memory().lessons() > 0; }));
+}
+
 TEST_F(NodeTokenMemoryTest, ZeroTokensRememberNothing) {
   config_.memory.tokens = 0;
   Start();
