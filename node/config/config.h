@@ -78,7 +78,7 @@ struct NodeConfig {
   } learning;
   struct MemorySection {
     // Tokens of lessons whose words take part in completions; 0: none. One takes some 350 bytes.
-    int tokens = 300'000;
+    int tokens = 100'000;
   } memory;
   struct FederationSection {
     bool enabled = false;

@@ -179,6 +179,8 @@ absl::StatusOr<double> LossOf(client::NodeClient& client, const SiteNote& note, 
   request.set_mode(inference::v1::DECODING_MODE_DIFFUSION);
   request.set_seed(seed);
   request.set_samples(kMasks);
+  // A node's own notes help it read those of others; only what rounds bring counts here.
+  request.set_without_memory(true);
   ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::ScoreResponse>(request));
   return response.nats_per_token();
 }
