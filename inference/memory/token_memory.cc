@@ -40,12 +40,12 @@ std::shared_ptr<const TokenMemory> TokenMemory::With(std::shared_ptr<const Memor
   return memory;
 }
 
-std::shared_ptr<const TokenMemory> TokenMemory::Without(uint64_t id) const {
+std::shared_ptr<const TokenMemory> TokenMemory::Without(const std::set<uint64_t>& ids) const {
   auto memory = std::make_shared<TokenMemory>();
   for (const auto& segment : segments_) {
     std::vector<MemorySegment::Piece> left;
     for (size_t i = 0; i < segment->stretches().size(); ++i) {
-      if (segment->stretches()[i].id != id) {
+      if (!ids.contains(segment->stretches()[i].id)) {
         left.push_back({.segment = segment.get(), .stretch = i});
       }
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -27,8 +28,9 @@ class TokenMemory {
   // Returns a memory with `run` after the others, in place of one with the same id. A run without
   // an entry changes nothing but that.
   std::shared_ptr<const TokenMemory> With(std::shared_ptr<const MemoryRun> run) const;
-  // Returns a memory without the run of this id.
-  std::shared_ptr<const TokenMemory> Without(uint64_t id) const;
+  // Returns a memory without the runs of these ids.
+  std::shared_ptr<const TokenMemory> Without(const std::set<uint64_t>& ids) const;
+  std::shared_ptr<const TokenMemory> Without(uint64_t id) const { return Without(std::set{id}); }
   bool Has(uint64_t id) const;
   // Returns a memory of the runs of both, those of `other` last. Their ids must differ.
   TokenMemory Joined(const TokenMemory& other) const;

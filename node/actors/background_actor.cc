@@ -245,7 +245,7 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
       options_.on_pattern(*change->pattern);
     }
     if (options_.on_undone) {
-      options_.on_undone();
+      options_.on_undone(*change);
     }
   }
   message.reply.Send(std::move(change));

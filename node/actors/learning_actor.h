@@ -45,7 +45,7 @@ struct LearningActorOptions {
   // Called in the actor's turn when a pattern was stored.
   std::function<void(const storage::PatternId&)> on_pattern;
   // Called after a change was undone; may be null.
-  std::function<void()> on_undone;
+  std::function<void(const storage::LearningChange&)> on_undone;
 };
 
 // Starts the background actor in `system`. Everything borrowed must outlive the system.

@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "node/learning/lesson_memory.h"
+#include "node/learning/text_lessons.h"
 #include "node/limits.h"
 #include "node/log/log.h"
 
@@ -33,6 +34,7 @@ using MemoryMessage = std::variant<LookForLessons, LessonRated, Tick>;
 // What all lives of the actor and its callers share.
 struct Shared {
   std::atomic<size_t> waiting{0};
+  std::atomic<bool> look{false};  // a message was lost, so the stores must be looked through
 };
 
 // The results of one piece of work.
@@ -90,6 +92,10 @@ Work ReadLessons(const MemoryActorOptions& options, const std::vector<std::strin
     } else if (lesson->has_value()) {
       const std::vector<std::string> displaced = options.memories->Add(**std::move(lesson));
       work.displaced.insert(work.displaced.end(), displaced.begin(), displaced.end());
+      // A withdrawal since the lesson was read did not find it in the memories.
+      if (learning::IsGone(options.services, name).value_or(false)) {
+        options.memories->Forget({name});
+      }
     } else {
       options.memories->Forget({name});  // it was corrected, and teaches nothing any more
     }
@@ -118,7 +124,10 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     queue_.push_front(std::move(message.name));
     return Continue(context);
   }
-  absl::Status On(Tick&, Context& context) override { return Continue(context); }
+  absl::Status On(Tick&, Context& context) override {
+    look_ = shared_->look.exchange(false) || look_;
+    return Continue(context);
+  }
 
  private:
   bool cancelled() const { return options_.services.cancelled && options_.services.cancelled(); }
@@ -129,14 +138,16 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   absl::Status Continue(Context& context) {
     shared_->waiting.store(queue_.size());
     // Cancelled work comes back at once, so it is not begun again: a drain waits for it.
-    if (running_ || cancelled() || paused() || (!look_ && queue_.empty())) {
+    // A pause stops reading only: what is gone is forgotten all the same.
+    const bool reads = !queue_.empty() && !paused();
+    if (running_ || cancelled() || (!look_ && !reads)) {
       return absl::OkStatus();
     }
     running_ = true;
     auto work = std::make_shared<Work>();
     // What was rated is read first.
     std::vector<std::string> names;
-    if (!look_ || (!queue_.empty() && queue_.front().find(':') == std::string::npos)) {
+    if (!look_ || (reads && queue_.front().find(':') == std::string::npos)) {
       names.assign(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(
                                                         std::min(queue_.size(), kLessonsAtOnce)));
     } else {
@@ -204,16 +215,28 @@ class MemoryActorImpl final : public learning::MemoryActor {
     });
   }
   void OnTextsAdded() override { Tell(LookForLessons{}); }
-  void OnRated(const std::string& response_id) override { Tell(LessonRated{response_id}); }
-  void OnLessonsWithdrawn() override {
-    if (options_.disabled_because.empty()) {
-      const auto gone = ForgetGone(options_);
-      if (!gone.ok()) {
-        LogWarning("withdrawn lessons are remembered until they can be looked up: {} [{}]",
-                   MessageOf(gone.status()), ReasonOf(gone.status()));
-      }
-      Tell(LookForLessons{});
+  void OnRated(const std::string& response_id) override {
+    if (!Tell(LessonRated{response_id})) {
+      Forget({response_id});  // what it taught before; it is read anew
     }
+  }
+  void OnLessonsWithdrawn() override {
+    if (options_.memories == nullptr) {
+      return;
+    }
+    std::set<std::string> gone;
+    for (const std::string& name : options_.memories->Names()) {
+      // What cannot be looked up is forgotten, too; it is read again if it is there.
+      if (learning::IsGone(options_.services, name).value_or(true)) {
+        gone.insert(name);
+      }
+    }
+    options_.memories->Forget(gone);
+    Tell(LookForLessons{});
+  }
+  void OnUndone(const std::vector<std::string>& responses) override {
+    Forget({responses.begin(), responses.end()});
+    Tell(LookForLessons{});
   }
   void ForgetUser(const std::string& user_id) override {
     if (options_.memories != nullptr) {
@@ -231,11 +254,19 @@ class MemoryActorImpl final : public learning::MemoryActor {
   }
 
  private:
-  // A message that is lost because the mailbox is full changes nothing: another one waits there.
-  void Tell(MemoryMessage message) {
-    if (options_.disabled_because.empty()) {
-      ref_->TryTell(std::move(message)).IgnoreError();
+  void Forget(const std::set<std::string>& names) {
+    if (options_.memories != nullptr) {
+      options_.memories->Forget(names);
     }
+  }
+  // Returns false if the message is lost because the mailbox is full; the stores are looked through
+  // then.
+  bool Tell(MemoryMessage message) {
+    if (!ref_ || ref_->TryTell(std::move(message)).ok()) {
+      return true;
+    }
+    shared_->look.store(true);
+    return false;
   }
 
   const MemoryActorOptions options_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "node/serving/extensions/lesson_memories.h"
 
@@ -25,9 +26,11 @@ class MemoryActor {
   virtual void OnTextsAdded() = 0;
   // A completion was rated or corrected: what it teaches now is read soon.
   virtual void OnRated(const std::string& response_id) = 0;
-  // Lessons were withdrawn, or what was learned was undone: forgets those that are gone, or that
-  // must not teach any more, before it returns.
+  // Lessons were withdrawn: forgets those that are gone before it returns.
   virtual void OnLessonsWithdrawn() = 0;
+  // What these responses taught was undone: forgets them before it returns. Those that may still
+  // teach are read again.
+  virtual void OnUndone(const std::vector<std::string>& responses) = 0;
   // A user was erased, or is about to be: forgets the user's lessons before it returns.
   virtual void ForgetUser(const std::string& user_id) = 0;
   virtual MemoryStatus status() const = 0;

@@ -207,7 +207,9 @@ absl::Status NodeImpl::StartLearning() {
       federation_->OnRated(*std::move(use));
     }
   };
-  learning.on_undone = [this] { memory_->OnLessonsWithdrawn(); };
+  learning.on_undone = [this](const storage::LearningChange& change) {
+    memory_->OnUndone(change.responses);
+  };
   learning.withdraw = [this](const storage::LearningChange& change) {
     return actors::WithdrawDeep(*catalog_, change);
   };

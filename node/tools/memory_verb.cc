@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "inference/backend/backend.h"
 #include "inference/evaluate/text_documents.h"
+#include "inference/kernels/packed.h"
 #include "inference/memory/learning/learn_parameters.h"
 #include "inference/model/model.h"
 #include "inference/package/model_package.h"
@@ -61,6 +62,12 @@ absl::StatusOr<inference::MemoryParameters> Learn(CommandContext& context,
                                                   inference::Transformer& transformer,
                                                   const MemoryFlags& flags) {
   const inference::Model& model = transformer.model();
+  if (flags.kinds.size() < 2 || flags.key % static_cast<int>(inference::kBlockColumns) != 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a memory needs two or more kinds of text and a key of a multiple of {} values, "
+                 "not {} and {}; change --kind or --key",
+                 inference::kBlockColumns, flags.kinds.size(), flags.key);
+  }
   inference::MemoryLearningOptions options;
   options.remembered = static_cast<size_t>(flags.tokens) / (options.piece - options.given) + 1;
   options.projection.dimension = flags.key;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
@@ -23,8 +24,8 @@ std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
   if (forgotten_.IsErased(lesson.user_id, lesson.read)) {
     return {};
   }
-  if (const auto known = held_.find(lesson.name); known != held_.end()) {
-    Remove(known);
+  if (held_.contains(lesson.name)) {
+    Remove(std::span(&lesson.name, 1));
   }
   Memories& own = memories_[lesson.user_id];
   Held held{.user_id = lesson.user_id, .order = ++last_order_};
@@ -42,43 +43,49 @@ std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
   std::vector<std::string> displaced;
   while (tokens_ > max_tokens_ && held_.size() > 1) {
     displaced.push_back(by_age_.begin()->second);
-    Remove(held_.find(displaced.back()));
+    Remove(std::span(&displaced.back(), 1));
   }
   return displaced;
 }
 
-void LessonMemories::Remove(std::map<std::string, Held>::iterator held) {
-  const auto own = memories_.find(held->second.user_id);
-  const uint64_t id = RunIdOf(held->first);
-  own->second.masked = own->second.masked->Without(id);
-  own->second.causal = own->second.causal->Without(id);
-  if (own->second.masked->empty() && own->second.causal->empty()) {
-    memories_.erase(own);
+void LessonMemories::Remove(std::span<const std::string> names) {
+  std::map<std::string, std::set<uint64_t>> runs;  // by user
+  for (const std::string& name : names) {
+    const auto held = held_.find(name);
+    runs[held->second.user_id].insert(RunIdOf(name));
+    tokens_ -= held->second.tokens;
+    by_age_.erase(held->second.order);
+    held_.erase(held);
   }
-  tokens_ -= held->second.tokens;
-  by_age_.erase(held->second.order);
-  held_.erase(held);
+  for (const auto& [user_id, ids] : runs) {
+    const auto own = memories_.find(user_id);
+    own->second.masked = own->second.masked->Without(ids);
+    own->second.causal = own->second.causal->Without(ids);
+    if (own->second.masked->empty() && own->second.causal->empty()) {
+      memories_.erase(own);
+    }
+  }
 }
 
 void LessonMemories::Forget(const std::set<std::string>& names) {
   const MutexLock lock(mutex_);
-  for (const std::string& name : names) {
-    if (const auto held = held_.find(name); held != held_.end()) {
-      Remove(held);
-    }
-  }
+  std::vector<std::string> held;
+  std::ranges::copy_if(names, std::back_inserter(held),
+                       [this](const std::string& name)
+                           ABSL_NO_THREAD_SAFETY_ANALYSIS { return held_.contains(name); });
+  Remove(held);
 }
 
 void LessonMemories::ForgetUser(std::string_view user_id) {
   const MutexLock lock(mutex_);
   forgotten_.Add(user_id, clock_.Now());
-  for (auto held = held_.begin(); held != held_.end();) {
-    const auto next = std::next(held);
-    if (held->second.user_id == user_id) {
-      Remove(held);
+  std::vector<std::string> own;
+  for (const auto& [name, held] : held_) {
+    if (held.user_id == user_id) {
+      own.push_back(name);
     }
-    held = next;
   }
+  Remove(own);
 }
 
 std::set<std::string> LessonMemories::Names() const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,7 +89,8 @@ class LessonMemories {
     size_t tokens = 0;
   };
 
-  void Remove(std::map<std::string, Held>::iterator held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes lessons that are held.
+  void Remove(std::span<const std::string> names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const inference::MemoryParameters> parameters_;
   const size_t max_tokens_;
