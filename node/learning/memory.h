@@ -28,8 +28,8 @@ class MemoryActor {
   virtual void OnRated(const std::string& response_id) = 0;
   // Lessons were withdrawn: forgets those that are gone before it returns.
   virtual void OnLessonsWithdrawn() = 0;
-  // What these responses taught was undone: forgets them before it returns. Those that may still
-  // teach are read again.
+  // What these responses taught was undone: forgets them before it returns. A response that may
+  // still teach is read again.
   virtual void OnUndone(const std::vector<std::string>& responses) = 0;
   // A user was erased, or is about to be: forgets the user's lessons before it returns.
   virtual void ForgetUser(const std::string& user_id) = 0;

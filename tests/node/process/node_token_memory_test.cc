@@ -163,6 +163,12 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   ASSERT_TRUE(rated.ok()) << rated;
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
   EXPECT_LT(loss(), before - 0.5);
+  // What the correction taught is undone: no bit of it is left.
+  const auto undone = client::NodeClient(node_->api_address())
+                          .Call<learning::v1::UndoResponse>(learning::v1::UndoRequest());
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(Memory().lessons(), 0U);
+  EXPECT_EQ(loss(), before);
 }
 
 // The reading of lessons was begun again and again by a node that was about to end.
