@@ -8,9 +8,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "base/parallel.h"
 #include "base/random.h"
@@ -34,7 +37,11 @@ constexpr char kDescription[] =
     "How a memory is read (keys, bonuses, gate) is learned from the *other* domains and half of "
     "the\n"
     "documents of general text; the other half shows what it costs. Differences are against the\n"
-    "frozen model, paired by document, with 95 % bootstrap intervals over documents.";
+    "frozen model, paired by document, with 95 % bootstrap intervals over documents. The column\n"
+    "\"unshared\" is the mean over pieces without a stretch of 16 tokens that the memory has.\n"
+    "Baselines with a gate of their own: an n-gram cache (neighbours decide, no keys) and a "
+    "unigram\n"
+    "cache (all tokens of the memory count alike).";
 
 using inference::ObservedKind;
 using inference::TokenId;
@@ -43,16 +50,28 @@ using Documents = std::vector<std::vector<TokenId>>;
 struct Arguments : CommonArguments {
   std::vector<size_t> tokens = {10'000, 100'000, 300'000};
   size_t pieces = 320;  // of each domain that are scored
+  bool baselines = true;
+  bool causal = true;
 };
 
 // A domain or general text, cut for scoring.
 struct ScoredText {
   Documents pieces;
   std::vector<size_t> documents;  // of the pieces
+  std::vector<bool> shared;       // whether the largest memory has a stretch of the piece
 };
 
 // Holds the losses of the pieces of a text, by arm.
 using Losses = std::map<std::string, std::vector<double>>;
+
+// A memory and how it is read.
+struct Arm {
+  std::shared_ptr<const inference::MemoryParameters> parameters;
+  std::shared_ptr<const inference::TokenMemory> memory;
+};
+using Arms = std::map<std::string, Arm>;
+
+constexpr size_t kSharedTokens = 16;  // of a stretch that is no accident
 
 constexpr size_t kTrainBytes = 12'000;  // of a document that may be remembered
 constexpr size_t kValidBytes = 60'000;  // of a document that is scored
@@ -83,16 +102,34 @@ ScoredText CutForScoring(const Documents& documents,
   return text;
 }
 
+// Marks the pieces that have a stretch of tokens with the remembered ones in common.
+void MarkShared(std::span<const inference::ObservedPiece> remembered, ScoredText* text) {
+  using Stretch = std::basic_string_view<TokenId>;
+  std::set<Stretch> known;
+  const auto stretches = [](const std::vector<TokenId>& tokens, const auto& take) {
+    for (size_t i = 0; i + kSharedTokens <= tokens.size(); ++i) {
+      take(Stretch(tokens.data() + i, kSharedTokens));
+    }
+  };
+  for (const inference::ObservedPiece& piece : remembered) {
+    stretches(piece.tokens, [&](Stretch one) { known.insert(one); });
+  }
+  for (const std::vector<TokenId>& piece : text->pieces) {
+    bool shared = false;
+    stretches(piece, [&](Stretch one) { shared = shared || known.contains(one); });
+    text->shared.push_back(shared);
+  }
+}
+
 // Scores a text with the frozen model and with each memory.
-absl::Status ScoreText(
-    inference::Transformer& transformer, const ScoredText& text,
-    const std::map<std::string, std::shared_ptr<const inference::TokenMemory>>& memories,
-    const std::shared_ptr<const inference::MemoryParameters>& parameters, bool causal,
-    const Arguments& arguments, const inference::MemoryLearningOptions& options, Losses* losses) {
+absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& text,
+                       const Arms& arms, bool causal, const Arguments& arguments,
+                       const inference::MemoryLearningOptions& options, Losses* losses) {
   std::map<std::string, inference::MemoryReader> readers;
-  for (const auto& [name, memory] : memories) {
-    readers.emplace(std::piecewise_construct, std::forward_as_tuple(name),
-                    std::forward_as_tuple(parameters, memory));
+  for (const auto& [name, arm] : arms) {
+    readers.emplace(
+        std::piecewise_construct, std::forward_as_tuple(name),
+        std::forward_as_tuple(arm.parameters, arm.memory, std::ref(transformer.runner())));
   }
   const int draws = causal ? 1 : arguments.seeds;
   for (size_t place = 0; place < text.pieces.size(); ++place) {
@@ -155,6 +192,7 @@ class Experiment {
                        ReadTokens(fmt::format("{}/{}.valid.jsonl.zst", arguments_.corpus, name),
                                   tokenizer, kValidBytes));
       texts_.push_back(CutForScoring(valid, options_, arguments_.pieces));
+      MarkShared(kinds_.back().remembered, &texts_.back());
     }
     ASSIGN_OR_RETURN(const Documents general, ReadTokens(arguments_.eval, tokenizer, kValidBytes));
     Documents even;
@@ -184,17 +222,13 @@ class Experiment {
           others.push_back(&kinds_[i]);
         }
       }
-      ASSIGN_OR_RETURN(
-          inference::MemoryParameters learned,
-          LearnMemoryParameters(transformer_, others, general_pieces_, frequent_, options_));
-      fmt::print(
-          "{}: temperature {:.4f}, left {:.2f}, right {:.2f}, both {:.2f}, surprise {:.3f}, "
-          "timestep {:.3f}\n",
-          names_[held], learned.temperature, fmt::join(learned.left, " "),
-          fmt::join(learned.right, " "), learned.both, learned.surprise, learned.timestep);
-      const auto parameters = std::make_shared<inference::MemoryParameters>(std::move(learned));
+      learned_.clear();
+      RETURN_IF_ERROR(Learn(held, others));
       for (const bool causal : {false, true}) {
-        ASSIGN_OR_RETURN(DomainRun run, RunDomain(held, parameters, causal));
+        if (causal && !arguments_.causal) {
+          continue;
+        }
+        ASSIGN_OR_RETURN(DomainRun run, RunDomain(held, causal));
         for (const auto& [arm, losses] : run.own) {
           if (arm != "frozen") {
             fmt::print(stderr, "{}, {}: {}\n", causal ? "ar" : "masked", arm,
@@ -211,29 +245,67 @@ class Experiment {
   }
 
  private:
-  absl::StatusOr<DomainRun> RunDomain(
-      size_t held, const std::shared_ptr<const inference::MemoryParameters>& parameters,
-      bool causal) {
-    std::map<std::string, std::shared_ptr<const inference::TokenMemory>> memories;
-    for (const size_t tokens : arguments_.tokens) {
-      memories[fmt::format("{:>6} tokens", tokens)] = std::make_shared<inference::TokenMemory>(
-          RunsOf(*parameters, kinds_[held].remembered, tokens / (options_.piece - options_.given),
-                 causal));
+  // Learns how the memory and the baselines are read. Baselines are measured masked only.
+  absl::Status Learn(size_t held, std::span<const ObservedKind* const> others) {
+    const auto learn = [&](const std::string& name, bool keys, bool neighbours) -> absl::Status {
+      inference::MemoryLearningOptions options = options_;
+      options.causal = keys && arguments_.causal;
+      options.projection.keys = keys;
+      options.projection.neighbours = neighbours;
+      if (!keys) {
+        // Keys that take no part need not be long.
+        options.projection.dimension = 32;
+        options.projection.steps = neighbours ? 100 : 1;
+      }
+      ASSIGN_OR_RETURN(
+          inference::MemoryParameters learned,
+          LearnMemoryParameters(transformer_, others, general_pieces_, frequent_, options));
+      fmt::print(
+          "{}, {}: temperature {:.4f}, left {:.2f}, right {:.2f}, both {:.2f}, surprise "
+          "{:.3f}, timestep {:.3f}\n",
+          names_[held], name, learned.temperature, fmt::join(learned.left, " "),
+          fmt::join(learned.right, " "), learned.both, learned.surprise, learned.timestep);
+      learned_[name] = std::make_shared<inference::MemoryParameters>(std::move(learned));
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(learn("memory", /*keys=*/true, /*neighbours=*/true));
+    if (arguments_.baselines) {
+      RETURN_IF_ERROR(learn("n-grams", /*keys=*/false, /*neighbours=*/true));
+      RETURN_IF_ERROR(learn("unigrams", /*keys=*/false, /*neighbours=*/false));
     }
-    memories["another domain's"] = std::make_shared<inference::TokenMemory>(
-        RunsOf(*parameters, kinds_[(held + 1) % kinds_.size()].remembered,
-               arguments_.tokens.back() / (options_.piece - options_.given), causal));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<DomainRun> RunDomain(size_t held, bool causal) {
+    Arms arms;
+    const auto add = [&](const std::string& name, const std::string& reading, size_t kind,
+                         size_t tokens) {
+      const auto& parameters = learned_.at(reading);
+      arms[name] = {.parameters = parameters,
+                    .memory = std::make_shared<inference::TokenMemory>(
+                        RunsOf(*parameters, kinds_[kind].remembered,
+                               tokens / (options_.piece - options_.given), causal))};
+    };
+    for (const auto& [reading, unused] : learned_) {
+      if (causal && reading != "memory") {
+        continue;
+      }
+      for (const size_t tokens : arguments_.tokens) {
+        add(fmt::format("{}, {:>6} tokens", reading, tokens), reading, held, tokens);
+      }
+    }
+    add("memory of another domain", "memory", (held + 1) % kinds_.size(), arguments_.tokens.back());
     DomainRun run{.name = names_[held]};
-    RETURN_IF_ERROR(ScoreText(transformer_, texts_[held], memories, parameters, causal, arguments_,
-                              options_, &run.own));
-    RETURN_IF_ERROR(ScoreText(transformer_, general_text_, memories, parameters, causal, arguments_,
-                              options_, &run.general));
+    RETURN_IF_ERROR(
+        ScoreText(transformer_, texts_[held], arms, causal, arguments_, options_, &run.own));
+    RETURN_IF_ERROR(
+        ScoreText(transformer_, general_text_, arms, causal, arguments_, options_, &run.general));
     return run;
   }
 
   nlohmann::json Report(const std::vector<DomainRun>& runs, bool causal) const {
     nlohmann::json report;
-    fmt::print("\n{}\n| memory | mean of the domains | general text, % |",
+    fmt::print("\n{}\n| arm | mean of the domains | unshared | general text, % |",
                causal ? "from left to right" : "masked");
     for (const DomainRun& run : runs) {
       fmt::print(" {} |", run.name);
@@ -245,6 +317,7 @@ class Experiment {
       }
       std::vector<double> values;
       std::vector<size_t> documents;
+      double unshared = 0;
       double change = 0;
       double before = 0;
       std::string domains;
@@ -256,7 +329,10 @@ class Experiment {
         // Domains weigh the same, whatever number of pieces they have.
         const double weight =
             static_cast<double>(arguments_.pieces) / static_cast<double>(gains.size());
+        const std::vector<bool>& shared = texts_[d].shared;
+        const auto alone = static_cast<double>(std::ranges::count(shared, false));
         for (size_t i = 0; i < gains.size(); ++i) {
+          unshared += shared[i] ? 0.0 : gains[i] / alone / static_cast<double>(runs.size());
           values.push_back(gains[i] * weight);
           documents.push_back(d * 100'000 + texts_[d].documents[i]);
         }
@@ -267,8 +343,10 @@ class Experiment {
       }
       const Interval mean = BootstrapDocuments(values, documents);
       report[arm]["mean"] = ToJson(mean);
+      report[arm]["unshared"] = unshared;
       report[arm]["general_percent"] = 100 * change / before;
-      fmt::print("| {} | {} | {:+.2f} |{}\n", arm, ToText(mean), 100 * change / before, domains);
+      fmt::print("| {} | {} | {:+.3f} | {:+.2f} |{}\n", arm, ToText(mean), unshared,
+                 100 * change / before, domains);
     }
     return report;
   }
@@ -279,6 +357,8 @@ class Experiment {
   std::vector<std::string> names_;
   std::vector<ObservedKind> kinds_;
   std::vector<ScoredText> texts_;
+  // How the memory and the baselines are read, by name
+  std::map<std::string, std::shared_ptr<const inference::MemoryParameters>> learned_;
   Documents general_pieces_;
   ScoredText general_text_;
   std::vector<TokenId> frequent_;
@@ -316,6 +396,8 @@ int main(int argc, char** argv) {
   ruvd::bench::AddCommonFlags(flags, &app, &arguments);
   app.add_option("--tokens", arguments.tokens, "sizes of the memory")->delimiter(',');
   app.add_option("--pieces", arguments.pieces, "of each domain that are scored");
+  app.add_flag("!--no-baselines", arguments.baselines, "no n-gram and unigram caches");
+  app.add_flag("!--no-ar", arguments.causal, "no reading from left to right");
   return ruvd::bench::RunPrepared(
       app, argc, argv, [&] { return ruvd::bench::FindTexts(flags, &arguments); },
       [&] { return ruvd::bench::Run(arguments); });

@@ -64,6 +64,12 @@ struct ExpSums {
   double energy = 0;
 };
 
+struct ScoreSums {
+  float largest = 0;
+  float mass = 0;    // sum of exp(score - shift)
+  size_t found = 0;  // scores that are large enough
+};
+
 // The inner loops of inference for one instruction set. All are pure functions of their arguments,
 // reentrant, and need no alignment. The division of rows or outputs among calls affects a result
 // only at the borders that the caller chooses, so callers use fixed borders.
@@ -134,6 +140,14 @@ struct KernelTable {
   // Returns the sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d).
   // Both are NaN if a value is NaN or positive infinity, or if the shift is not finite.
   ExpSums (*exp_sums)(const float* x, size_t n, float shift) = nullptr;
+
+  // The next two read the scores of a token memory; n is a multiple of 16. This one computes
+  // scores += biases and returns the largest score before, of those with a bias above -infinity.
+  float (*add_biases)(const float* biases, size_t n, float* scores) = nullptr;
+  // Sums exp(score - shift), and writes the indices of the scores that are at least `least`, in
+  // ascending order. `places` must have room for n; shift must be at least the largest score.
+  ScoreSums (*sum_scores)(const float* scores, size_t n, float shift, float least,
+                          uint32_t* places) = nullptr;
 
   // Null where rounding to bfloat16 makes no product faster.
   const RoundedKernels* rounded = nullptr;

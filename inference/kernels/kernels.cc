@@ -42,6 +42,8 @@ void FillTable(KernelTable* table) {
   table->top_two = FindTopTwo;
   table->find_above = FindAbove;
   table->exp_sums = SumExpEnergy;
+  table->add_biases = AddBiases;
+  table->sum_scores = SumScores;
   table->attend = Attend;
   table->narrow = Narrow;
   table->widen = Widen;

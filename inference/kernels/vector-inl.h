@@ -300,6 +300,47 @@ inline size_t FindAbove(const float* x, size_t n, float least, uint32_t* places)
   return found;
 }
 
+inline float AddBiases(const float* biases, size_t n, float* scores) {
+  const Floats d;
+  const FloatVector none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  FloatVector largest = none;
+  for (size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const FloatVector bias = hn::LoadU(d, biases + i);
+    const FloatVector score = hn::LoadU(d, scores + i);
+    largest = hn::Max(largest, hn::IfThenElse(hn::Gt(bias, none), score, none));
+    hn::StoreU(hn::Add(score, bias), d, scores + i);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+inline ScoreSums SumScores(const float* scores, size_t n, float shift, float least,
+                           uint32_t* places) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector shifts = hn::Set(d, shift);
+  const FloatVector bound = hn::Set(d, least);
+  FloatVector largest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  FloatVector mass = hn::Zero(d);
+  size_t found = 0;
+  for (size_t i = 0; i < n; i += lanes) {
+    const FloatVector score = hn::LoadU(d, scores + i);
+    largest = hn::Max(largest, score);
+    mass = hn::Add(mass, hn::Exp(d, hn::Sub(score, shifts)));
+    const auto above = hn::Ge(score, bound);
+    if (!hn::AllFalse(d, above)) {
+      uint8_t bits[8] = {};
+      hn::StoreMaskBits(d, above, bits);
+      uint32_t left = bits[0] | static_cast<uint32_t>(bits[1]) << 8;
+      for (; left != 0; left &= left - 1) {
+        places[found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(std::countr_zero(left));
+      }
+    }
+  }
+  return {.largest = hn::GetLane(hn::MaxOfLanes(d, largest)),
+          .mass = hn::GetLane(hn::SumOfLanes(d, mass)),
+          .found = found};
+}
+
 inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {
   constexpr float kLeast = -100.0F;  // avoids 0 * -infinity for a value of -infinity
   constexpr float kMost = std::numeric_limits<float>::max();

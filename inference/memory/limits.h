@@ -19,8 +19,13 @@ inline constexpr int kMaxMemoryKey = 512;
 inline constexpr size_t kMaxMemoryRun = 4096;
 // Places of one segment. Segments of about equal size are merged up to this size.
 inline constexpr size_t kMaxMemorySegment = 1UL << 16;
-// Places whose scores are computed together. The scores of 32 rows take 256 KiB, which stays in the
+// Rows that one thread reads at a time: a multiple of 16, as the integer kernels want it.
+inline constexpr size_t kMemoryScanRows = 16;
+// Places whose scores are computed together. The scores of 16 rows take 128 KiB, which stays in the
 // second-level cache.
 inline constexpr size_t kMemoryTilePlaces = 2048;
+// So many of the best entries vote at a position. In a pilot, 512 lost nothing against all of
+// 100,000 entries, and 32 lost 0.028 nats/token.
+inline constexpr size_t kMaxMemoryVotes = 1024;
 
 }  // namespace ruvd::limits

@@ -3,18 +3,16 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "inference/kernels/aligned_buffer.h"
+#include "base/parallel.h"
 #include "inference/memory/memory_parameters.h"
+#include "inference/memory/memory_scan.h"
 #include "inference/memory/token_memory.h"
-#include "inference/model/linear.h"
 #include "inference/tokenizer/tokenizer.h"
 
 namespace ruvd::inference {
@@ -32,20 +30,23 @@ struct MemoryWindow {
 // What the memory says about one position.
 struct MemoryReading {
   MemoryFeatures features{};
-  float share = 0;  // of the memory in the mixture
+  float share = 0;     // of the memory in the mixture
+  float log_mass = 0;  // log of the sum of the exponentials of the model's logits
   // Probabilities of the tokens that the memory has, without order; their sum is 1
   std::vector<std::pair<TokenId, float>> votes;
 };
 
 // Reads a memory by attention: each entry has a score (MemoryParameters), the vote of a token is
-// the softmax of the scores over the entries with this token, and a gate mixes the votes with the
-// model: p = (1 - g) p_model + g p_memory. The result of a row does not depend on the other rows.
-// It borrows nothing and keeps scratch memory. Not thread-safe.
+// the softmax of the scores over the entries with this token, of the limits::kMaxMemoryVotes
+// entries with the best scores (and those that equal the last of them), and a gate mixes the votes
+// with the model: p = (1 - g) p_model + g p_memory. The result of a row does not depend on the
+// other rows. It keeps scratch memory. Not thread-safe.
 class MemoryReader {
  public:
-  // `parameters` and `memory` must not be null; their dimensions must be equal.
+  // `parameters` and `memory` must not be null; their dimensions must be equal. `runner` must
+  // outlive the reader; no bit depends on it.
   MemoryReader(std::shared_ptr<const MemoryParameters> parameters,
-               std::shared_ptr<const TokenMemory> memory);
+               std::shared_ptr<const TokenMemory> memory, ParallelRunner& runner = SerialRunner());
 
   const TokenMemory& memory() const { return *memory_; }
   const MemoryParameters& parameters() const { return *parameters_; }
@@ -63,53 +64,20 @@ class MemoryReader {
                                   std::span<const float> hidden, std::span<const float> logits);
 
  private:
-  // Tokens beside a position, kNoToken where unknown
-  struct Neighbours {
-    std::array<TokenId, kMemoryLeft> left;
-    std::array<TokenId, kMemoryRight> right;
-  };
-  // The scan of one row so far
-  struct Row {
-    Neighbours near;
-    bool sound = false;
-    float best_score = 0;
-    float best_cosine = 0;
-    double mass = 0;  // sum of exp(score - bound)
-    // Entries that may vote: their scores and tokens
-    std::vector<float> candidate_scores;
-    std::vector<TokenId> candidate_tokens;
-    std::vector<std::pair<uint32_t, float>> left_bonuses;   // places of a segment, ascending
-    std::vector<std::pair<uint32_t, float>> right_bonuses;  // likewise
-    size_t next_left = 0;
-    size_t next_right = 0;
-  };
-
-  static Neighbours NeighboursOf(const MemoryWindow& window, int position);
   // What the text that a position can see has in common with the memory
   struct Words {
     float ratio = 0;         // MemoryFeature::kWordRatio
     float shared_pairs = 0;  // MemoryFeature::kSharedPairs
   };
   std::vector<Words> WordsOf(const MemoryWindow& window, std::span<const int> positions) const;
-  void Scan(const MemoryWindow& window, std::span<const int> positions,
-            std::span<const float> hidden);
-  void FindBonuses(const MemorySegment& segment, Row* row) const;
-  void ScanTile(const MemorySegment& segment, size_t first, size_t last, size_t rows);
-  void ScanStretch(const MemorySegment& segment, const MemorySegment::Stretch& stretch,
-                   float* scores, Row* row) const;
   // Sets the votes of a row; returns the likeliest token and its probability.
-  std::pair<TokenId, float> Vote(Row* row, std::vector<std::pair<TokenId, float>>* votes);
-  bool ReadRow(const MemoryWindow& window, Row* row, const Words& words,
-               std::span<const float> logits, MemoryReading* reading);
+  std::pair<TokenId, float> Vote(ScannedRow* row, std::vector<std::pair<TokenId, float>>* votes);
+  bool ReadRow(const MemoryWindow& window, const MemoryNeighbours& near, const Words& words,
+               std::span<const float> logits, ScannedRow* row, MemoryReading* reading);
 
   const std::shared_ptr<const MemoryParameters> parameters_;
   const std::shared_ptr<const TokenMemory> memory_;
-  const float bound_;
-  std::vector<Row> rows_;
-  std::vector<float> keys_;
-  std::vector<float> scores_;
-  QuantizedRows quantized_;
-  AlignedBuffer scratch_;
+  MemoryScan scan_;
   std::vector<float> token_votes_;  // vocabulary; zero between calls
   MemoryReading reading_;
 };

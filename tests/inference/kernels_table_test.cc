@@ -341,6 +341,39 @@ TEST_P(KernelsTest, FindsThePlacesOfValuesThatAreLargeEnough) {
   }
 }
 
+TEST_P(KernelsTest, SumsScoresAndFindsTheLargeOnes) {
+  Random random(6);
+  const float none = -std::numeric_limits<float>::infinity();
+  for (const size_t n : {16, 32, 144}) {
+    std::vector<float> scores = RandomFloats(n, random);
+    std::vector<float> biases = RandomFloats(n, random);
+    biases[0] = biases[n / 2] = none;
+    scores[n / 2] = 1e6F;  // has no bias, so it does not count
+    float before = none;
+    float largest = none;
+    double mass = 0;
+    std::vector<uint32_t> wanted;
+    std::vector<float> sums(n);
+    for (size_t i = 0; i < n; ++i) {
+      before = biases[i] > none ? std::max(before, scores[i]) : before;
+      sums[i] = scores[i] + biases[i];
+      largest = std::max(largest, sums[i]);
+      mass += std::exp(static_cast<double>(sums[i]) - 8);
+      if (sums[i] >= 1) {
+        wanted.push_back(static_cast<uint32_t>(i));
+      }
+    }
+    EXPECT_EQ(kernels_.add_biases(biases.data(), n, scores.data()), before);
+    EXPECT_EQ(scores, sums);
+    std::vector<uint32_t> places(n);
+    const ScoreSums found = kernels_.sum_scores(scores.data(), n, 8, 1, places.data());
+    places.resize(found.found);
+    EXPECT_EQ(places, wanted);
+    EXPECT_EQ(found.largest, largest);
+    EXPECT_NEAR(found.mass, mass, 1e-5 * mass);
+  }
+}
+
 TEST_P(KernelsTest, SumsExponentialsAndTheirEnergy) {
   Random random(4);
   for (const size_t n : {1, 15, 16, 100, 8192}) {

@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "base/parallel.h"
+#include "inference/memory/limits.h"
 #include "tests/inference/memory_fixture.h"
 
 namespace ruvd::inference {
@@ -294,6 +296,59 @@ TEST_F(MemoryReaderTest, ARunThatIsTakenOutLeavesNoTrace) {
   EXPECT_EQ(mix(grown), mix(memory_)) << "how runs are divided into segments decides no bit";
   EXPECT_EQ(mix(grown->Without(17)), mix(std::make_shared<TokenMemory>(fewer)));
   EXPECT_NE(mix(grown->Without(17)), mix(grown));
+}
+
+// Returns a lesson that repeats one token, each as surprising as the others.
+MadeLesson Repeat(Random& random, TokenId token, size_t times, float t) {
+  MadeLesson lesson = test::MakeLesson(random, times, 0);
+  std::ranges::fill(lesson.tokens, token);
+  std::ranges::fill(lesson.probabilities, 0.5F);
+  lesson.t = t;
+  return lesson;
+}
+
+TEST_F(MemoryReaderTest, OnlyTheBestEntriesVote) {
+  MemoryParameters parameters = *parameters_;
+  parameters.left = {};
+  parameters.right = {};
+  parameters.both = 0;
+  parameters.temperature = 1;
+  parameters.timestep = -4;
+  const auto shared = std::make_shared<MemoryParameters>(parameters);
+  for (const size_t first : {limits::kMaxMemoryVotes, limits::kMaxMemoryVotes - 1}) {
+    // Entries of the second lesson score at least 1 less, but their weight is not yet negligible.
+    auto memory = std::make_shared<TokenMemory>(
+        std::vector{test::RunOf(*shared, 1, Repeat(random_, 1, first, 0)),
+                    test::RunOf(*shared, 2, Repeat(random_, 2, 3000, 1))});
+    MemoryReader reader(shared, memory);
+    for (const MemoryReading& reading : reader.Read(Window(), positions_, hidden_, logits_)) {
+      EXPECT_EQ(reading.votes.size(), first == limits::kMaxMemoryVotes ? 1U : 2U);
+    }
+  }
+}
+
+TEST_F(MemoryReaderTest, ThreadsChangeNoBit) {
+  // Three segments
+  std::shared_ptr<const TokenMemory> memory = memory_;
+  for (size_t i = 0; i < 30; ++i) {
+    memory =
+        memory->With(test::RunOf(*parameters_, 100 + i, test::MakeLesson(random_, 4000, i % 5)));
+  }
+  const auto mix = [&](ParallelRunner& runner, size_t rows) {
+    MemoryReader reader(parameters_, memory, runner);
+    std::vector<float> mixed(logits_.begin(),
+                             logits_.begin() + static_cast<ptrdiff_t>(rows * kMemoryVocabulary));
+    reader.Mix(Window(), std::span(positions_).first(rows),
+               std::span(hidden_).first(rows * kMemoryWidth), mixed);
+    return mixed;
+  };
+  for (const size_t rows : {size_t{1}, positions_.size()}) {
+    const std::vector<float> want = mix(SerialRunner(), rows);
+    for (const int threads : {2, 3, 7}) {
+      ThreadParallelRunner runner(threads);
+      EXPECT_EQ(mix(runner, rows), want) << threads;
+    }
+  }
 }
 
 TEST_F(MemoryReaderTest, RowsDoNotDependOnEachOther) {

@@ -309,6 +309,9 @@ absl::StatusOr<MemoryParameters> LearnMemoryParameters(
   }
   ASSIGN_OR_RETURN(parameters, RoundAsStored(parameters));
   for (const bool causal : {false, true}) {
+    if (causal && !options.causal) {
+      continue;
+    }
     MemoryGate& gate = causal ? parameters.causal_gate : parameters.masked_gate;
     ASSIGN_OR_RETURN(gate,
                      LearnGate(transformer, parameters, kinds, general_pieces, causal, options));

@@ -38,6 +38,7 @@ struct MemoryLearningOptions {
   size_t most_examples = 200'000;  // positions that a gate is fitted to, chosen at random
   ProjectionTrainingOptions projection;
   GateTrainingOptions gate;
+  bool causal = true;  // whether the gate from left to right is learned, too
   uint64_t seed = 1;
   // Told what has begun; may be null.
   std::function<void(const std::string& what)> progress;

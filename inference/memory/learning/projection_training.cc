@@ -24,6 +24,8 @@ constexpr float kFirstTemperature = 0.06F;
 constexpr float kFirstBonus = 0.5F;
 constexpr float kFirstShare = -1;
 constexpr int kWarmUpSteps = 20;
+// Cosines over it take hardly part: that of a memory without keys.
+constexpr float kNoKeysTemperature = 10;
 
 // Returns random rows of all kinds.
 std::vector<float> SampleRows(std::span<const ProjectionExamples> kinds, Random& random) {
@@ -94,14 +96,30 @@ std::vector<float> FirstProjection(std::span<const float> covariance, size_t wid
   return projection;
 }
 
-std::vector<float> FirstParameters(const ProjectionLayout& layout, std::vector<float> projection) {
+std::vector<float> FirstParameters(const ProjectionLayout& layout, std::vector<float> projection,
+                                   const ProjectionTrainingOptions& options) {
   std::vector<float> parameters = std::move(projection);
   parameters.resize(layout.size(), 0.0F);
-  parameters[layout.temperature()] = std::log(kFirstTemperature);
+  parameters[layout.temperature()] =
+      std::log(options.keys ? kFirstTemperature : kNoKeysTemperature);
   std::fill_n(parameters.begin() + static_cast<ptrdiff_t>(layout.bonuses()),
-              ProjectionLayout::kBonuses, kFirstBonus);
+              ProjectionLayout::kBonuses, options.neighbours ? kFirstBonus : 0.0F);
   parameters[layout.share()] = kFirstShare;
   return parameters;
+}
+
+// Keeps what a baseline does without as it began.
+void Freeze(const ProjectionLayout& layout, const ProjectionTrainingOptions& options,
+            std::span<float> gradient) {
+  if (!options.keys) {
+    std::ranges::fill(gradient.first(layout.bonuses()), 0.0F);
+  }
+  if (!options.neighbours) {
+    std::ranges::fill(gradient.subspan(layout.bonuses(), ProjectionLayout::kBonuses), 0.0F);
+  }
+  if (!options.keys && !options.neighbours) {
+    std::ranges::fill(gradient.subspan(layout.biases(), 2), 0.0F);
+  }
 }
 
 MemoryParameters Result(const ProjectionLayout& layout, std::vector<float> mean,
@@ -180,7 +198,7 @@ absl::StatusOr<MemoryParameters> TrainProjection(ParallelRunner& runner,
   std::vector<float> mean = MeanOf(rows, layout.width);
   const std::vector<float> covariance = CovarianceOf(runner, rows, mean);
   std::vector<float> values =
-      FirstParameters(layout, FirstProjection(covariance, layout.width, layout.dimension));
+      FirstParameters(layout, FirstProjection(covariance, layout.width, layout.dimension), options);
   double size = 0;
   for (size_t i = 0; i < layout.temperature(); ++i) {
     size += std::abs(static_cast<double>(values[i])) / static_cast<double>(layout.temperature());
@@ -194,6 +212,7 @@ absl::StatusOr<MemoryParameters> TrainProjection(ParallelRunner& runner,
     const ProjectionBatch batch =
         DrawBatch(kinds[static_cast<size_t>(i) % kinds.size()], options, random);
     const double loss = step.Run(batch, values, gradient);
+    Freeze(layout, options, gradient);
     const double rise = std::min(1.0, static_cast<double>(i + 1) / kWarmUpSteps);
     const double fall = 1 - static_cast<double>(i) / options.steps;
     optimizer.Step(gradient, options.learning_rate * rise * fall, values);

@@ -39,6 +39,10 @@ struct ProjectionTrainingOptions {
   size_t entries = 16384;  // of a step
   double learning_rate = 0.02;
   uint64_t seed = 1;
+  // For baselines: without keys the score is that of an n-gram cache, and without keys and
+  // neighbours all entries score the same, as in a unigram cache.
+  bool keys = true;
+  bool neighbours = true;
   // Called after each step with its number and loss; may be null. An error ends the training.
   std::function<absl::Status(int step, double loss)> progress;
 };
