@@ -129,7 +129,7 @@ void NodeImpl::StartMemory() {
                                            inference::MemoryPath(config_.model.path));
   } else {
     memories_ = std::make_unique<serving::LessonMemories>(
-        package_.memory, static_cast<size_t>(config_.memory.tokens), clock_);
+        package_.memory, static_cast<size_t>(config_.memory.tokens), clock_, runner_);
     options.memories = memories_.get();
   }
   memory_ = actors::StartMemoryActor(*actors_, options);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
@@ -70,9 +69,11 @@ void LessonMemories::Remove(std::span<const std::string> names) {
 void LessonMemories::Forget(const std::set<std::string>& names) {
   const MutexLock lock(mutex_);
   std::vector<std::string> held;
-  std::ranges::copy_if(names, std::back_inserter(held),
-                       [this](const std::string& name)
-                           ABSL_NO_THREAD_SAFETY_ANALYSIS { return held_.contains(name); });
+  for (const std::string& name : names) {
+    if (held_.contains(name)) {
+      held.push_back(name);
+    }
+  }
   Remove(held);
 }
 
@@ -97,16 +98,20 @@ std::set<std::string> LessonMemories::Names() const {
   return names;
 }
 
+std::shared_ptr<const inference::TokenMemory> LessonMemories::MemoryOf(std::string_view user_id,
+                                                                       bool causal) const {
+  const auto found = memories_.find(user_id);
+  if (found == memories_.end()) {
+    return nullptr;
+  }
+  return causal ? found->second.causal : found->second.masked;
+}
+
 std::unique_ptr<inference::MemoryReader> LessonMemories::ReaderFor(std::string_view user_id,
                                                                    bool causal) const {
   const MutexLock lock(mutex_);
-  const auto memory_of = [&](std::string_view user) {
-    const auto found = memories_.find(user);
-    return found == memories_.end() ? nullptr
-                                    : (causal ? found->second.causal : found->second.masked);
-  };
-  std::shared_ptr<const inference::TokenMemory> memory = memory_of("");
-  if (const auto own = user_id.empty() ? nullptr : memory_of(user_id); own != nullptr) {
+  std::shared_ptr<const inference::TokenMemory> memory = MemoryOf("", causal);
+  if (const auto own = user_id.empty() ? nullptr : MemoryOf(user_id, causal); own != nullptr) {
     memory = memory == nullptr
                  ? own
                  : std::make_shared<const inference::TokenMemory>(memory->Joined(*own));
@@ -114,7 +119,7 @@ std::unique_ptr<inference::MemoryReader> LessonMemories::ReaderFor(std::string_v
   if (memory == nullptr || memory->empty()) {
     return nullptr;
   }
-  return std::make_unique<inference::MemoryReader>(parameters_, std::move(memory));
+  return std::make_unique<inference::MemoryReader>(parameters_, std::move(memory), runner_);
 }
 
 LessonMemoriesStatus LessonMemories::status() const {

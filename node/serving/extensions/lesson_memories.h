@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/parallel.h"
 #include "inference/memory/memory_parameters.h"
 #include "inference/memory/memory_reader.h"
 #include "inference/memory/token_memory.h"
@@ -50,11 +51,14 @@ struct LessonMemoriesStatus {
 class LessonMemories {
  public:
   // Lessons of at most `max_tokens` tokens together are held; above that the lessons first added
-  // make room.
-  // `clock` must outlive this object.
+  // make room. `clock` and `runner` must outlive this object and its readers. The readers run on
+  // `runner`, so only the thread that computes completions with it may read.
   LessonMemories(std::shared_ptr<const inference::MemoryParameters> parameters, size_t max_tokens,
-                 const Clock& clock)
-      : parameters_(std::move(parameters)), max_tokens_(max_tokens), clock_(clock) {}
+                 const Clock& clock, ParallelRunner& runner = SerialRunner())
+      : parameters_(std::move(parameters)),
+        max_tokens_(max_tokens),
+        clock_(clock),
+        runner_(runner) {}
 
   const std::shared_ptr<const inference::MemoryParameters>& parameters() const {
     return parameters_;
@@ -69,9 +73,8 @@ class LessonMemories {
   // Returns the names of all lessons held.
   std::set<std::string> Names() const;
 
-  // Returns what reads the lessons that a user may see; null if
-  // the user sees no lesson. What is remembered
-  // or forgotten later does not change it.
+  // Returns what reads the lessons that a user may see; null if the user sees no lesson. What is
+  // remembered or forgotten later does not change it.
   std::unique_ptr<inference::MemoryReader> ReaderFor(std::string_view user_id, bool causal) const;
 
   LessonMemoriesStatus status() const;
@@ -89,12 +92,17 @@ class LessonMemories {
     size_t tokens = 0;
   };
 
+  // Returns what is remembered of the lessons of one user alone; null if the user has none.
+  std::shared_ptr<const inference::TokenMemory> MemoryOf(std::string_view user_id,
+                                                         bool causal) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Removes lessons that are held.
   void Remove(std::span<const std::string> names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const inference::MemoryParameters> parameters_;
   const size_t max_tokens_;
   const Clock& clock_;
+  ParallelRunner& runner_;
   mutable Mutex mutex_;
   std::map<std::string, Memories, std::less<>> memories_ ABSL_GUARDED_BY(mutex_);  // by user
   std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);                       // by name
