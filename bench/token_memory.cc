@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/status.h"
@@ -24,6 +27,10 @@
 #include "inference/memory/learning/observe_lesson.h"
 #include "inference/memory/memory_reader.h"
 #include "inference/package/model_package.h"
+#include "node/learning/lesson_memory.h"
+#include "node/serving/extensions/lesson_memories.h"
+#include "privacy/seal/seal.h"
+#include "storage/tokens/observed_store.h"
 
 namespace ruvd::bench {
 namespace {
@@ -34,7 +41,9 @@ constexpr char kDescription[] =
     "against decoding one token from left to right, in turns on one machine: medians. Lessons\n"
     "are pieces of 128 tokens of a text, observed by the model; the window is the end of the "
     "text.\n"
-    "Reader and forward use the same threads.";
+    "Reader and forward use the same threads. With --folder, also what it takes to remember one\n"
+    "more lesson, from reading it until completions see it and it is kept, and what a start takes\n"
+    "to restore the memory from a store in that folder.";
 
 using inference::TokenId;
 using std::chrono::steady_clock;
@@ -44,6 +53,7 @@ struct Arguments {
   std::string text;
   std::vector<size_t> tokens = {10'000, 100'000, 300'000};
   size_t window = 512;
+  std::string folder;
   int threads = 2;
   int turns = 15;
 };
@@ -208,6 +218,71 @@ absl::Status TimeDecode(const Setting& setting, inference::MemoryReader& reader)
   return absl::OkStatus();
 }
 
+constexpr char kUser[] = "user";
+
+std::string NameOf(size_t lesson) {
+  return fmt::format("lesson {}", lesson);
+}
+
+serving::RememberedLesson LessonOf(size_t number,
+                                   const std::shared_ptr<const inference::MemoryRun>& run) {
+  // Keys from left to right take as much time and space.
+  return {.name = NameOf(number), .user_id = kUser, .masked = run, .causal = run};
+}
+
+// Remembers and keeps lessons as the memory loop of a node does, and restores them.
+absl::Status TimeStart(const Setting& setting, const Arguments& arguments, const Runs& runs,
+                       const std::shared_ptr<const inference::MemoryParameters>& parameters) {
+  const std::string path = arguments.folder + "/store";
+  std::filesystem::remove_all(path);
+  const privacy::SealKey key = privacy::SealKey::Generate();
+  const auto open = [&] { return storage::Database::Open({.path = path, .seal_key = key}); };
+  std::vector<learning::LessonToRemember> wanted;
+  std::vector<double> more;
+  {
+    ASSIGN_OR_RETURN(const auto database, open());
+    storage::ObservedStore store(*database);
+    serving::LessonMemories memories(parameters, SIZE_MAX, SystemClock());
+    Random random(1);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      wanted.push_back({.name = NameOf(i)});
+      const bool timed = i + static_cast<size_t>(setting.turns) >= runs.size();
+      absl::Status status;
+      const double seconds = Seconds([&] {
+        for (const bool causal : {false, true}) {
+          if (timed) {
+            status.Update(
+                ObserveLesson(setting.transformer, runs[i]->tokens(), 1, causal, random).status());
+          }
+        }
+        memories.Add(LessonOf(i, runs[i]));
+        status.Update(store.Put(learning::ToKeep(*parameters, LessonOf(i, runs[i]))));
+      });
+      RETURN_IF_ERROR(status);
+      if (timed) {
+        more.push_back(seconds);
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(const auto database, open());
+  storage::ObservedStore store(*database);
+  learning::LearningServices services{.clock = &SystemClock()};
+  serving::LessonMemories memories(parameters, SIZE_MAX, SystemClock());
+  absl::Status status;
+  const double start = Seconds([&] {
+    auto kept = learning::ReadKeptLessons(services, *parameters, wanted, store);
+    status = kept.status();
+    if (kept.ok()) {
+      memories.AddAll(std::move(kept->lessons));
+    }
+  });
+  RETURN_IF_ERROR(status);
+  fmt::print("{} entries: one more lesson of {} tokens takes {:.1f} ms, a start takes {:.2f} s\n",
+             memories.status().entries, runs.front()->tokens().size(), 1e3 * Median(more), start);
+  std::filesystem::remove_all(path);
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const inference::ModelPackage package,
                    inference::LoadModelPackage(arguments.model));
@@ -242,6 +317,9 @@ absl::Status Run(const Arguments& arguments) {
     }
     RETURN_IF_ERROR(TimeDecode(setting, reader));
   }
+  if (!arguments.folder.empty()) {
+    RETURN_IF_ERROR(TimeStart(setting, arguments, runs, package.memory));
+  }
   return absl::OkStatus();
 }
 
@@ -257,6 +335,7 @@ int main(int argc, char** argv) {
   app.add_option("--window", arguments.window, "tokens of the forward")
       ->check(CLI::Range(128, 4096));
   app.add_option("--threads", arguments.threads, "of forward and reader")->check(CLI::Range(1, 64));
+  app.add_option("--folder", arguments.folder, "for a temporary store");
   app.add_option("--turns", arguments.turns)->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = ruvd::bench::Run(arguments);

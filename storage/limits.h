@@ -126,6 +126,9 @@ inline constexpr size_t kLessonBatch = 4096;
 inline constexpr size_t kLessonBatchBytes = 16 << 20;
 inline constexpr size_t kMaxLessonPageBytes = 4 << 20;
 
+// The name of a lesson that was read for the token memory.
+inline constexpr size_t kMaxObservedNameBytes = 256;
+
 // Header, body and signature of an envelope (privacy/limits.h); payloads are at most 8 MiB.
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
 inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;

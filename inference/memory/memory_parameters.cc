@@ -266,8 +266,9 @@ absl::Status MemoryParameters::WriteTo(const std::string& path) const {
   return WriteFileAtomically(path, bytes);
 }
 
-Digest MemoryParameters::KeyId() const {
-  return Sha256({model_hash, BytesView(mean), BytesView(projection)});
+Digest MemoryParameters::EntryId() const {
+  const std::vector<float> factors = {surprise, timestep};
+  return Sha256({model_hash, BytesView(mean), BytesView(projection), BytesView(factors)});
 }
 
 }  // namespace ruvd::inference

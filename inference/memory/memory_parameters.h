@@ -69,8 +69,8 @@ struct MemoryParameters {
                                                 const Digest& model_hash);
   absl::StatusOr<std::string> Serialize() const;
   absl::Status WriteTo(const std::string& path) const;
-  // The SHA-256 of everything that decides a key: entries of other parameters cannot be read.
-  Digest KeyId() const;
+  // The SHA-256 of everything that decides an entry: those of other parameters cannot be read.
+  Digest EntryId() const;
 };
 
 }  // namespace ruvd::inference

@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "inference/memory/memory_parameters.h"
 #include "inference/sampler/distribution.h"
 #include "inference/tokenizer/tokenizer.h"
@@ -32,6 +35,14 @@ class MemoryRun {
   static std::shared_ptr<const MemoryRun> Make(const MemoryParameters& parameters, uint64_t id,
                                                std::span<const TokenId> tokens, size_t context,
                                                std::span<const MemoryObservation> observations);
+
+  // Reads what Serialize wrote, as the run `id`. Returns INVALID_ARGUMENT with reason
+  // FILE_UNREADABLE for other bytes and for keys of another dimension. An entry whose key or bias
+  // is not finite never votes.
+  static absl::StatusOr<std::shared_ptr<const MemoryRun>> Parse(std::string_view bytes, uint64_t id,
+                                                                int dimension);
+  // The run without its id, for files: docs/store-format.md, "Token memory".
+  std::string Serialize() const;
 
   // The lesson that this run was made from
   uint64_t id() const { return id_; }

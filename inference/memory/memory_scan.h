@@ -45,7 +45,7 @@ struct ScannedRow {
 // the segments of the memory. It keeps scratch memory. Not thread-safe.
 class MemoryScan {
  public:
-  // As of MemoryReader.
+  // The same as for MemoryReader.
   MemoryScan(std::shared_ptr<const MemoryParameters> parameters,
              std::shared_ptr<const TokenMemory> memory, ParallelRunner& runner);
 

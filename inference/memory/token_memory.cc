@@ -12,13 +12,13 @@ namespace ruvd::inference {
 
 TokenMemory::TokenMemory(std::span<const std::shared_ptr<const MemoryRun>> runs) {
   std::vector<std::shared_ptr<const MemoryRun>> kept;
-  for (auto run = runs.begin(); run != runs.end(); ++run) {
-    const bool replaced = std::any_of(
-        run + 1, runs.end(), [&](const auto& later) { return later->id() == (*run)->id(); });
-    if (!replaced && (*run)->size() > 0) {
-      kept.push_back(*run);
+  std::set<uint64_t> later;
+  for (size_t i = runs.size(); i-- > 0;) {
+    if (later.insert(runs[i]->id()).second && runs[i]->size() > 0) {
+      kept.push_back(runs[i]);
     }
   }
+  std::ranges::reverse(kept);
   for (size_t begin = 0; begin < kept.size();) {
     size_t end = begin;
     size_t places = 0;

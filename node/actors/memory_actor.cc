@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +35,7 @@ using MemoryMessage = std::variant<LookForLessons, LessonRated, Tick>;
 // What all lives of the actor and its callers share.
 struct Shared {
   std::atomic<size_t> waiting{0};
+  std::atomic<size_t> restored{0};
   std::atomic<bool> look{false};  // a message was lost, so the stores must be looked through
 };
 
@@ -43,6 +45,7 @@ struct Work {
   std::vector<std::string> found;      // lessons that are not remembered yet
   std::vector<std::string> done;       // lessons that were read, or are gone
   std::vector<std::string> displaced;  // lessons that made room for others
+  size_t restored = 0;                 // lessons that were read before the start
 };
 
 // The shortest lessons take some 20 ms to read, so a piece takes a fraction of a second.
@@ -50,33 +53,95 @@ constexpr size_t kLessonsAtOnce = 8;
 constexpr Duration kTick = std::chrono::seconds(2);
 
 // Returns the lessons that the memories should hold.
-absl::StatusOr<std::vector<std::string>> Wanted(const MemoryActorOptions& options) {
+absl::StatusOr<std::vector<learning::LessonToRemember>> Wanted(const MemoryActorOptions& options) {
   // A text has some tokens at least, so more texts than tokens never fit.
   constexpr size_t kLeastTokens = 16;
   return learning::LessonsToRemember(options.services, options.min_rating,
                                      options.max_tokens / kLeastTokens);
 }
 
-// Forgets lessons that are gone or must not teach any more. Returns those that are not remembered.
+// Forgets lessons, also those that are kept for the next start. Returns an error of the store,
+// which a start makes good: it compares what is kept with the lessons.
+absl::Status ForgetLessons(const MemoryActorOptions& options, const std::set<std::string>& names) {
+  options.memories->Forget(names);
+  return options.kept == nullptr ? absl::OkStatus() : options.kept->Remove(names);
+}
+
+// Forgets lessons that are gone, changed or must not teach any more. Returns those that are not
+// remembered. Lessons older than all that a full memory holds have made room for others.
 absl::StatusOr<std::vector<std::string>> ForgetGone(const MemoryActorOptions& options) {
-  std::set<std::string> gone = options.memories->Names();
-  ASSIGN_OR_RETURN(const std::vector<std::string> wanted, Wanted(options));
+  const std::map<std::string, Digest> held = options.memories->Names();
+  std::set<std::string> gone;
+  for (const auto& [name, source] : held) {
+    gone.insert(name);
+  }
+  ASSIGN_OR_RETURN(const std::vector<learning::LessonToRemember> wanted, Wanted(options));
+  const bool full = options.memories->NearlyFull();
+  bool reached = false;  // a lesson that is held
   std::vector<std::string> missing;
-  for (const std::string& name : wanted) {
-    if (gone.erase(name) == 0) {
-      missing.push_back(name);
+  for (const learning::LessonToRemember& lesson : wanted) {
+    const auto found = held.find(lesson.name);
+    reached = reached || found != held.end();
+    if (found != held.end() && found->second == lesson.source) {
+      gone.erase(lesson.name);
+    } else if (reached || !full) {
+      missing.push_back(lesson.name);
     }
   }
-  options.memories->Forget(gone);
+  RETURN_IF_ERROR(ForgetLessons(options, gone));
   return missing;
 }
 
-Work Look(const MemoryActorOptions& options) {
+// Takes what was read before the start.
+absl::Status Restore(const MemoryActorOptions& options, Work* work) {
+  if (options.kept == nullptr) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<learning::LessonToRemember> wanted, Wanted(options));
+  ASSIGN_OR_RETURN(learning::KeptLessons kept,
+                   learning::ReadKeptLessons(options.services, *options.memories->parameters(),
+                                             wanted, *options.kept));
+  if (kept.damaged > 0) {
+    LogWarning(
+        "{} lessons of the token memory could not be read and are made again from their "
+        "texts",
+        kept.damaged);
+  }
+  work->restored = kept.lessons.size();
+  for (const std::string& name : options.memories->AddAll(std::move(kept.lessons))) {
+    kept.outdated.insert(name);
+  }
+  return options.kept->Remove(kept.outdated);
+}
+
+Work Look(const MemoryActorOptions& options, bool first) {
   Work work;
+  if (first) {
+    work.status = Restore(options, &work);
+  }
   auto found = ForgetGone(options);
-  work.status = found.status();
+  work.status.Update(found.status());
   work.found = std::move(found).value_or(std::vector<std::string>());
   return work;
+}
+
+// Remembers a lesson that was read, and keeps it for the next start.
+void Remember(const MemoryActorOptions& options, serving::RememberedLesson lesson, Work* work) {
+  const serving::RememberedLesson read = lesson;
+  const std::vector<std::string> displaced = options.memories->Add(std::move(lesson));
+  work->displaced.insert(work->displaced.end(), displaced.begin(), displaced.end());
+  if (options.kept != nullptr) {
+    const auto keep = [&] {
+      work->status.Update(
+          options.kept->Put(learning::ToKeep(*options.memories->parameters(), read)));
+    };
+    options.fence->RunUnlessErased(read.user_id, read.read, keep);
+    work->status.Update(options.kept->Remove({displaced.begin(), displaced.end()}));
+  }
+  // A withdrawal or a correction since the lesson was read did not find it in the memories.
+  if (!learning::StillTeaches(options.services, read, options.min_rating).value_or(true)) {
+    work->status.Update(ForgetLessons(options, {read.name}));
+  }
 }
 
 Work ReadLessons(const MemoryActorOptions& options, const std::vector<std::string>& names) {
@@ -88,16 +153,12 @@ Work ReadLessons(const MemoryActorOptions& options, const std::vector<std::strin
     auto lesson = learning::ObserveToRemember(options.services, *options.memories->parameters(),
                                               name, options.min_rating);
     if (!lesson.ok()) {
-      work.status = lesson.status();
+      work.status.Update(lesson.status());
     } else if (lesson->has_value()) {
-      const std::vector<std::string> displaced = options.memories->Add(**std::move(lesson));
-      work.displaced.insert(work.displaced.end(), displaced.begin(), displaced.end());
-      // A withdrawal since the lesson was read did not find it in the memories.
-      if (learning::IsGone(options.services, name).value_or(false)) {
-        options.memories->Forget({name});
-      }
+      Remember(options, **std::move(lesson), &work);
     } else {
-      options.memories->Forget({name});  // it was corrected, and teaches nothing any more
+      // It was corrected, and teaches nothing any more.
+      work.status.Update(ForgetLessons(options, {name}));
     }
     work.done.push_back(name);
   }
@@ -147,7 +208,7 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     auto work = std::make_shared<Work>();
     // What was rated is read first.
     std::vector<std::string> names;
-    if (!look_ || (reads && queue_.front().find(':') == std::string::npos)) {
+    if (!look_ || (!first_ && reads && queue_.front().find(':') == std::string::npos)) {
       names.assign(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(
                                                         std::min(queue_.size(), kLessonsAtOnce)));
     } else {
@@ -156,8 +217,8 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     // The work refers to nothing in this actor, because it outlives the actor after a forced stop.
     return context.Offload(
         *options_.pool,
-        [options = options_, names, work] {
-          *work = names.empty() ? Look(options) : ReadLessons(options, names);
+        [options = options_, names, work, first = std::exchange(first_, false)] {
+          *work = names.empty() ? Look(options, first) : ReadLessons(options, names);
         },
         [this, work](Context& own) {
           running_ = false;
@@ -175,6 +236,7 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     for (const std::string& name : work.done) {
       std::erase(queue_, name);
     }
+    shared_->restored.fetch_add(work.restored);
     const std::set<std::string> known(queue_.begin(), queue_.end());
     for (const std::string& name : work.found) {
       if (!known.contains(name) && !displaced_.contains(name)) {
@@ -195,6 +257,7 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   std::deque<std::string> queue_;    // names of lessons to read
   std::set<std::string> displaced_;  // lessons that would displace others if they were read again
   bool look_ = false;                // the stores must be looked through
+  bool first_ = true;                // what was read before the start must be taken first
   bool running_ = false;
   bool told_ = false;
   std::string reported_;  // reason of the last reported failure
@@ -205,6 +268,7 @@ class MemoryActorImpl final : public learning::MemoryActor {
   MemoryActorImpl(runtime::ActorSystem& system, const MemoryActorOptions& options)
       : options_(options) {
     if (!options_.disabled_because.empty()) {
+      ClearKept();
       return;
     }
     runtime::SpawnOptions<MemoryMessage> spawn;
@@ -225,13 +289,13 @@ class MemoryActorImpl final : public learning::MemoryActor {
       return;
     }
     std::set<std::string> gone;
-    for (const std::string& name : options_.memories->Names()) {
+    for (const auto& [name, source] : options_.memories->Names()) {
       // What cannot be looked up is forgotten, too; it is read again if it is there.
       if (learning::IsGone(options_.services, name).value_or(true)) {
         gone.insert(name);
       }
     }
-    options_.memories->Forget(gone);
+    Forget(gone);
     Tell(LookForLessons{});
   }
   void OnUndone(const std::vector<std::string>& responses) override {
@@ -246,7 +310,8 @@ class MemoryActorImpl final : public learning::MemoryActor {
   learning::MemoryStatus status() const override {
     learning::MemoryStatus status{.enabled = options_.disabled_because.empty(),
                                   .disabled_because = options_.disabled_because,
-                                  .waiting = shared_->waiting.load()};
+                                  .waiting = shared_->waiting.load(),
+                                  .restored = shared_->restored.load()};
     if (options_.memories != nullptr) {
       status.memories = options_.memories->status();
     }
@@ -255,8 +320,22 @@ class MemoryActorImpl final : public learning::MemoryActor {
 
  private:
   void Forget(const std::set<std::string>& names) {
-    if (options_.memories != nullptr) {
-      options_.memories->Forget(names);
+    if (options_.memories == nullptr) {
+      return;
+    }
+    if (const absl::Status status = ForgetLessons(options_, names); !status.ok()) {
+      LogWarning("forgotten lessons stay sealed in the store until the next start: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
+    }
+  }
+  // A node that remembers nothing would not notice that a lesson which it keeps was withdrawn.
+  void ClearKept() {
+    if (options_.kept == nullptr) {
+      return;
+    }
+    if (const absl::Status status = options_.kept->Clear(); !status.ok()) {
+      LogWarning("what was remembered of lessons stays sealed in the store: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
     }
   }
   // Returns false if the message is lost because the mailbox is full; the stores are looked through

@@ -9,7 +9,9 @@
 #include "node/learning/learning_services.h"
 #include "node/learning/memory.h"
 #include "node/runtime/actor_system.h"
+#include "node/serving/erasure_fence.h"
 #include "node/serving/extensions/lesson_memories.h"
+#include "storage/tokens/observed_store.h"
 
 namespace ruvd::actors {
 
@@ -19,12 +21,15 @@ struct MemoryActorOptions {
   float min_rating = 0.7F;              // of a completion that teaches
   size_t max_tokens = 0;                // of the memories, which bounds the texts that are read
   serving::LessonMemories* memories = nullptr;
-  Executor* pool = nullptr;      // one thread of low priority
-  std::string disabled_because;  // not empty: nothing is remembered, for this reason
+  storage::ObservedStore* kept = nullptr;  // of lessons that were read; null: a start reads anew
+  serving::ErasureFence* fence = nullptr;  // keeps no lesson of an erased user; null: as `kept`
+  Executor* pool = nullptr;                // one thread of low priority
+  std::string disabled_because;            // not empty: nothing is remembered, for this reason
 };
 
-// Starts the actor that keeps the memories in step with the stores of lessons: it forgets what is
-// gone and reads what is new, a few lessons at a time, also after a start.
+// Starts the actor that keeps the memories in step with the stores of lessons: it takes the lessons
+// that were read before a start from their store, forgets what is gone, and reads what is new, a
+// few lessons at a time.
 std::unique_ptr<learning::MemoryActor> StartMemoryActor(runtime::ActorSystem& system,
                                                         const MemoryActorOptions& options);
 

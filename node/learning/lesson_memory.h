@@ -6,21 +6,29 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "inference/transformer/transformer.h"
+#include "base/bytes.h"
 #include "node/learning/learning_services.h"
 #include "node/serving/extensions/lesson_memories.h"
+#include "storage/tokens/observed_store.h"
 
 namespace ruvd::learning {
 
-// Returns the names of the lessons that the node's memory may hold, in the order in which they are
-// remembered: completions that teach something, oldest first, then the texts that were added last,
-// oldest first. `max_texts` bounds the texts. Returns CANCELLED and the errors of the stores.
-absl::StatusOr<std::vector<std::string>> LessonsToRemember(const LearningServices& services,
-                                                           float min_rating, size_t max_texts);
+// A lesson that the node's memory may hold.
+struct LessonToRemember {
+  std::string name;
+  Digest source{};  // of what it teaches; zero for a lesson from a text, which never changes
+};
+
+// Returns the lessons that the node's memory may hold, in the order in which they are remembered:
+// completions that teach something, oldest first, then the texts that were added last, oldest
+// first. `max_texts` bounds the texts. Returns CANCELLED and the errors of the stores.
+absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningServices& services,
+                                                                float min_rating, size_t max_texts);
 
 // Reads a lesson with the model, masked (unless the model has no mask token) and from left to
 // right. What does not fit the model's context is left out at the end. Nullopt if the lesson is
@@ -29,5 +37,25 @@ absl::StatusOr<std::vector<std::string>> LessonsToRemember(const LearningService
 absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     const LearningServices& services, const inference::MemoryParameters& parameters,
     const std::string& name, float min_rating);
+
+// Returns whether a lesson that was read is still there and teaches the same. Returns the errors of
+// the stores. Thread-safe.
+absl::StatusOr<bool> StillTeaches(const LearningServices& services,
+                                  const serving::RememberedLesson& lesson, float min_rating);
+
+// What a start finds of lessons that were read before.
+struct KeptLessons {
+  std::vector<serving::RememberedLesson> lessons;  // in the order of `wanted`
+  std::set<std::string> outdated;                  // kept lessons that are gone, or changed
+  size_t damaged = 0;                              // lessons whose rows were damaged
+};
+// Reads those of the wanted lessons that were kept. Returns CANCELLED and the errors of the store.
+absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
+                                            const inference::MemoryParameters& parameters,
+                                            std::span<const LessonToRemember> wanted,
+                                            storage::ObservedStore& store);
+// Returns a lesson as the store keeps it.
+storage::ObservedLesson ToKeep(const inference::MemoryParameters& parameters,
+                               const serving::RememberedLesson& lesson);
 
 }  // namespace ruvd::learning

@@ -14,6 +14,7 @@ struct MemoryStatus {
   bool enabled = true;
   std::string disabled_because;  // if not enabled
   size_t waiting = 0;            // lessons that are still to be read
+  size_t restored = 0;           // lessons that the start took from the store
   serving::LessonMemoriesStatus memories;
 };
 

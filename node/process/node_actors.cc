@@ -118,6 +118,7 @@ void NodeImpl::StartMemory() {
   actors::MemoryActorOptions options{.services = ServicesOfLearning(),
                                      .min_rating = config_.learning.min_rating,
                                      .max_tokens = static_cast<size_t>(config_.memory.tokens),
+                                     .kept = observed_.get(),
                                      .pool = &memory_pool_};
   options.services.embedder = remembering_.get();
   if (config_.memory.tokens == 0) {
@@ -131,6 +132,7 @@ void NodeImpl::StartMemory() {
     memories_ = std::make_unique<serving::LessonMemories>(
         package_.memory, static_cast<size_t>(config_.memory.tokens), clock_, runner_);
     options.memories = memories_.get();
+    options.fence = &fence_;
   }
   memory_ = actors::StartMemoryActor(*actors_, options);
 }

@@ -74,6 +74,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
 #include "storage/state/state_store.h"
+#include "storage/tokens/observed_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
@@ -162,6 +163,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::Database> database_;
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::unique_ptr<storage::LessonStore> lessons_;
+  std::unique_ptr<storage::ObservedStore> observed_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<storage::ItemStore> items_;
   std::unique_ptr<storage::StateStore> state_;

@@ -276,6 +276,7 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   memory->set_bytes(remembered.memories.bytes);
   memory->set_users(static_cast<uint32_t>(remembered.memories.users));
   memory->set_waiting(remembered.waiting);
+  memory->set_restored(remembered.restored);
 }
 
 }  // namespace ruvd::node

@@ -28,6 +28,7 @@ absl::Status NodeImpl::OpenStores() {
   }
   ASSIGN_OR_RETURN(trajectories_, storage::TrajectoryStore::Open(*database_, {}));
   ASSIGN_OR_RETURN(lessons_, storage::LessonStore::Open(*database_));
+  observed_ = std::make_unique<storage::ObservedStore>(*database_);
   items_ = std::make_unique<storage::ItemStore>(*database_);
   state_ = std::make_unique<storage::StateStore>(*database_);
   if (const absl::Status removed = state_->RemoveUnfinished(); !removed.ok()) {

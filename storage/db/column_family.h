@@ -33,6 +33,7 @@ enum class ColumnFamily : uint8_t {
   kChange = 17,
   kState = 18,
   kLesson = 19,
+  kToken = 20,
 };
 
 struct ColumnFamilyInfo {
@@ -45,7 +46,7 @@ struct ColumnFamilyInfo {
 };
 
 // The order is that of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 20> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 21> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -66,6 +67,7 @@ inline constexpr std::array<ColumnFamilyInfo, 20> kColumnFamilies = {{
     {ColumnFamily::kChange, "change", false, true},
     {ColumnFamily::kState, "state", false, true},
     {ColumnFamily::kLesson, "lesson", true, true},
+    {ColumnFamily::kToken, "token", true, true},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

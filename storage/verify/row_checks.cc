@@ -23,6 +23,7 @@
 #include "storage/sessions/session_rows.h"
 #include "storage/state/state_rows.h"
 #include "storage/state/state_store.h"
+#include "storage/tokens/observed_rows.h"
 #include "storage/trajectories/trajectory_rows.h"
 #include "storage/verify/row_problems.h"
 
@@ -111,6 +112,18 @@ absl::Status CheckSessionRows(Database& database, StoreReport* report) {
     return true;
   };
   return database.Scan(ColumnFamily::kSession, "", "", check, RowProblems::SkipRow);
+}
+
+absl::Status CheckObservedRows(Database& database, StoreReport* report) {
+  RowProblems complaints("token", report);
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const absl::StatusOr<ObservedLesson> lesson = tokens::DecodeObserved(row.value);
+    if (complaints.Ok(row.key, lesson.status()) && row.key != tokens::ObservedKey(lesson->name)) {
+      complaints.Add(row.key, "it holds another lesson");
+    }
+    return true;
+  };
+  return database.Scan(ColumnFamily::kToken, "", "", check, RowProblems::SkipRow);
 }
 
 absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
@@ -226,6 +239,7 @@ absl::Status CheckLedger(Database& database, StoreReport* report) {
 std::vector<StoreCheck> RowChecks() {
   return {{"trajectory", CheckTrajectoryRows},
           {"lesson", CheckLessonRows},
+          {"token", CheckObservedRows},
           {"witness", CheckWitnessRows},
           {"session", CheckSessionRows},
           {"policy", CheckPolicyRows},

@@ -17,6 +17,8 @@ namespace ruvd::storage {
 absl::Status CheckTrajectoryRows(Database& database, StoreReport* report);
 // Checks the lessons, their entries and ids, and their sources.
 absl::Status CheckLessonRows(Database& database, StoreReport* report);
+// Checks the lessons that were read for the token memory.
+absl::Status CheckObservedRows(Database& database, StoreReport* report);
 absl::Status CheckWitnessRows(Database& database, StoreReport* report);
 absl::Status CheckSessionRows(Database& database, StoreReport* report);
 absl::Status CheckPolicyRows(Database& database, StoreReport* report);

@@ -36,7 +36,7 @@ TEST(MemoryParametersFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(read->public_log_frequency, made.public_log_frequency);
   EXPECT_EQ(read->masked_gate, made.masked_gate);
   EXPECT_EQ(read->causal_gate, made.causal_gate);
-  EXPECT_EQ(read->KeyId(), made.KeyId());
+  EXPECT_EQ(read->EntryId(), made.EntryId());
   const auto other = MemoryParameters::Load(path, Digest{9});
   EXPECT_EQ(ReasonOf(other.status()), reasons::kModelMismatch);
   EXPECT_THAT(MessageOf(other.status()), HasSubstr("ruvd model memory"));

@@ -132,7 +132,7 @@ TEST_F(ModelPackageTest, AMemoryBesideTheModelIsLoadedAndMustFit) {
   const auto package = LoadModelPackage(path_);
   ASSERT_TRUE(package.ok()) << package.status();
   ASSERT_NE(package->memory, nullptr);
-  EXPECT_EQ(package->memory->KeyId(), memory.KeyId());
+  EXPECT_EQ(package->memory->EntryId(), memory.EntryId());
   EXPECT_EQ(package->id, plain.id);
 }
 

@@ -14,6 +14,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/policies/policy_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/tokens/observed_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_archive_key.h"
 #include "storage/witness/witness_log.h"
@@ -106,6 +107,9 @@ class CanaryTest : public StoreTest {
     ASSERT_TRUE(ledger->Reserve(charge).ok());
     FillWitness(database);
     FillLessons(database);
+    ASSERT_TRUE(ObservedStore(database)
+                    .Put({.name = "lesson", .user_id = kText, .masked = kText, .causal = kText})
+                    .ok());
   }
   static void FillLessons(Database& database) {
     const auto lessons = LessonStore::Open(database).value();

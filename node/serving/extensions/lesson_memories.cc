@@ -18,6 +18,28 @@ uint64_t RunIdOf(std::string_view lesson_name) {
   return id;
 }
 
+void LessonMemories::Note(const RememberedLesson& lesson) {
+  Held held{.user_id = lesson.user_id, .source = lesson.source, .order = ++last_order_};
+  for (const auto& run : {lesson.masked, lesson.causal}) {
+    held.tokens = std::max(held.tokens, run == nullptr ? 0 : run->size());
+  }
+  tokens_ += held.tokens;
+  by_age_.emplace(held.order, lesson.name);
+  held_.emplace(lesson.name, std::move(held));
+}
+
+std::vector<std::string> LessonMemories::MakeRoom() {
+  std::vector<std::string> displaced;
+  size_t left = tokens_;
+  for (auto oldest = by_age_.begin(); left > max_tokens_ && displaced.size() + 1 < by_age_.size();
+       ++oldest) {
+    displaced.push_back(oldest->second);
+    left -= held_.at(oldest->second).tokens;
+  }
+  Remove(displaced);
+  return displaced;
+}
+
 std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
   const MutexLock lock(mutex_);
   if (forgotten_.IsErased(lesson.user_id, lesson.read)) {
@@ -27,24 +49,41 @@ std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
     Remove(std::span(&lesson.name, 1));
   }
   Memories& own = memories_[lesson.user_id];
-  Held held{.user_id = lesson.user_id, .order = ++last_order_};
   if (lesson.masked != nullptr) {
     own.masked = own.masked->With(lesson.masked);
-    held.tokens = lesson.masked->size();
   }
   if (lesson.causal != nullptr) {
     own.causal = own.causal->With(lesson.causal);
-    held.tokens = std::max(held.tokens, lesson.causal->size());
   }
-  tokens_ += held.tokens;
-  by_age_.emplace(held.order, lesson.name);
-  held_.emplace(std::move(lesson.name), std::move(held));
-  std::vector<std::string> displaced;
-  while (tokens_ > max_tokens_ && held_.size() > 1) {
-    displaced.push_back(by_age_.begin()->second);
-    Remove(std::span(&displaced.back(), 1));
+  Note(lesson);
+  return MakeRoom();
+}
+
+std::vector<std::string> LessonMemories::AddAll(std::vector<RememberedLesson> lessons) {
+  using Runs = std::vector<std::shared_ptr<const inference::MemoryRun>>;
+  const MutexLock lock(mutex_);
+  std::map<std::string, std::pair<Runs, Runs>> runs;  // by user
+  for (RememberedLesson& lesson : lessons) {
+    if (forgotten_.IsErased(lesson.user_id, lesson.read) || held_.contains(lesson.name)) {
+      continue;
+    }
+    Note(lesson);
+    auto& [masked, causal] = runs[lesson.user_id];
+    if (lesson.masked != nullptr) {
+      masked.push_back(std::move(lesson.masked));
+    }
+    if (lesson.causal != nullptr) {
+      causal.push_back(std::move(lesson.causal));
+    }
   }
-  return displaced;
+  for (const auto& [user_id, own] : runs) {
+    Memories& memories = memories_[user_id];
+    memories.masked = std::make_shared<const inference::TokenMemory>(
+        memories.masked->Joined(inference::TokenMemory(own.first)));
+    memories.causal = std::make_shared<const inference::TokenMemory>(
+        memories.causal->Joined(inference::TokenMemory(own.second)));
+  }
+  return MakeRoom();
 }
 
 void LessonMemories::Remove(std::span<const std::string> names) {
@@ -89,13 +128,18 @@ void LessonMemories::ForgetUser(std::string_view user_id) {
   Remove(own);
 }
 
-std::set<std::string> LessonMemories::Names() const {
+std::map<std::string, Digest> LessonMemories::Names() const {
   const MutexLock lock(mutex_);
-  std::set<std::string> names;
+  std::map<std::string, Digest> names;
   for (const auto& [name, held] : held_) {
-    names.insert(name);
+    names.emplace(name, held.source);
   }
   return names;
+}
+
+bool LessonMemories::NearlyFull() const {
+  const MutexLock lock(mutex_);
+  return tokens_ >= max_tokens_ / 5 * 4;
 }
 
 std::shared_ptr<const inference::TokenMemory> LessonMemories::MemoryOf(std::string_view user_id,

@@ -28,6 +28,7 @@ namespace ruvd::serving {
 struct RememberedLesson {
   std::string name;     // as learning/text_lessons.h names lessons
   std::string user_id;  // whose completions may show it; "": everybody's
+  Digest source{};      // of what it teaches, so that a correction is noticed
   // Runs with the id RunIdOf(name); null: it was not observed in this way
   std::shared_ptr<const inference::MemoryRun> masked;
   std::shared_ptr<const inference::MemoryRun> causal;
@@ -67,11 +68,15 @@ class LessonMemories {
   // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
   // after the lesson was read. Returns the names of the lessons that made room.
   std::vector<std::string> Add(RememberedLesson lesson);
+  // Does so for many lessons, in their order, in one pass.
+  std::vector<std::string> AddAll(std::vector<RememberedLesson> lessons);
   // Forgets lessons; names that are not held have no effect.
   void Forget(const std::set<std::string>& names);
   void ForgetUser(std::string_view user_id);
-  // Returns the names of all lessons held.
-  std::set<std::string> Names() const;
+  // Returns the names of all lessons held, with their sources.
+  std::map<std::string, Digest> Names() const;
+  // Returns whether so much is held that a few more lessons may displace others.
+  bool NearlyFull() const;
 
   // Returns what reads the lessons that a user may see; null if the user sees no lesson. What is
   // remembered or forgotten later does not change it.
@@ -88,6 +93,7 @@ class LessonMemories {
   };
   struct Held {
     std::string user_id;
+    Digest source{};
     uint64_t order = 0;  // counts up as lessons are added
     size_t tokens = 0;
   };
@@ -96,6 +102,9 @@ class LessonMemories {
   std::shared_ptr<const inference::TokenMemory> MemoryOf(std::string_view user_id,
                                                          bool causal) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Notes a lesson as held, without its runs.
+  void Note(const RememberedLesson& lesson) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::string> MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes lessons that are held.
   void Remove(std::span<const std::string> names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -100,6 +100,28 @@ TEST_F(NodeTokenMemoryTest, TextsOfAUserHelpThatUserOnlyAndLeaveNoTrace) {
   }
 }
 
+TEST_F(NodeTokenMemoryTest, ARestartTakesWhatWasReadFromTheStore) {
+  Start();
+  AddNotes("ada", "sluice gate", "Ottoline");
+  AddNotes("bob", "steam crane", "Barnaby");
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(40));
+  const admin::v1::MemoryStatus before = Memory();
+  EXPECT_EQ(before.restored(), 0U);
+  std::vector<double> losses;
+  for (const auto mode : kModes) {
+    losses.push_back(Loss("ada", mode));
+  }
+  ASSERT_NO_FATAL_FAILURE(Withdraw("bob"));
+  Restart();
+  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0 && Memory().waiting() == 0; }));
+  EXPECT_EQ(Memory().restored(), before.lessons() / 2) << "all of ada, none of bob";
+  EXPECT_EQ(Memory().lessons(), Memory().restored());
+  size_t i = 0;
+  for (const auto mode : kModes) {
+    EXPECT_EQ(Loss("ada", mode), losses[i++]) << "no bit differs";
+  }
+}
+
 TEST_F(NodeTokenMemoryTest, CompletionsQuoteWhatIsRemembered) {
   Start();
   auto request =
@@ -136,6 +158,11 @@ TEST_F(NodeTokenMemoryTest, AnErasedUserIsForgottenAtOnce) {
   EXPECT_EQ(Memory().users(), 1U);
   EXPECT_LT(Memory().lessons(), lessons);
   EXPECT_GT(Memory().lessons(), 0U);
+  const uint64_t left = Memory().lessons();
+  Restart();
+  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0 && Memory().waiting() == 0; }));
+  EXPECT_EQ(Memory().lessons(), left);
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
 }
 
 TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
@@ -169,6 +196,9 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   ASSERT_TRUE(undone.ok()) << undone.status();
   EXPECT_EQ(Memory().lessons(), 0U);
   EXPECT_EQ(loss(), before);
+  Restart();
+  EXPECT_EQ(Memory().restored(), 0U);
+  EXPECT_EQ(loss(), before);
 }
 
 // The reading of lessons was begun again and again by a node that was about to end.
@@ -197,6 +227,11 @@ TEST_F(NodeTokenMemoryTest, AFullMemoryMakesRoom) {
   AddNotes("ada", "sluice gate", "Ottoline");
   ASSERT_TRUE(WaitUntil([&] { return Memory().tokens() > 1000 && Memory().waiting() == 0; }));
   EXPECT_LE(Memory().tokens(), 2000U);
+  const uint64_t lessons = Memory().lessons();
+  Restart();
+  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0; }));
+  EXPECT_EQ(Memory().restored(), lessons);
+  EXPECT_EQ(Memory().waiting(), 0U) << "lessons that made room are not read again";
 }
 
 }  // namespace

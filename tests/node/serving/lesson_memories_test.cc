@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -34,6 +35,14 @@ class LessonMemoriesTest : public testing::Test {
   size_t EntriesFor(std::string_view user, bool causal = false) const {
     const auto reader = memories_.ReaderFor(user, causal);
     return reader == nullptr ? 0 : reader->memory().entries();
+  }
+
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, source] : memories_.Names()) {
+      names.push_back(name);
+    }
+    return names;
   }
 
   Random random_{3};
@@ -65,17 +74,38 @@ TEST_F(LessonMemoriesTest, ALessonIsHeldOnceAndCanBeForgotten) {
   memories_.Add(Lesson("a", "ada", 25));
   EXPECT_EQ(EntriesFor("ada"), 25U);
   EXPECT_EQ(reader->memory().entries(), 20U) << "a completion keeps what it began with";
-  EXPECT_THAT(memories_.Names(), ElementsAre("a"));
+  EXPECT_THAT(Names(), ElementsAre("a"));
   memories_.Forget({"a", "never held"});
   EXPECT_EQ(EntriesFor("ada"), 0U);
   EXPECT_EQ(memories_.status().bytes, 0U);
+}
+
+TEST_F(LessonMemoriesTest, ManyLessonsAreRememberedAsOneByOne) {
+  LessonMemories one_by_one{parameters_, 100, clock_};
+  std::vector<RememberedLesson> lessons;
+  for (int i = 0; i < 9; ++i) {
+    lessons.push_back(Lesson("lesson " + std::to_string(i), i % 3 == 0 ? "" : "ada", 15));
+    lessons.back().source = Digest{static_cast<uint8_t>(i)};
+    one_by_one.Add(lessons.back());
+  }
+  memories_.ForgetUser("eve");
+  lessons.push_back(Lesson("of an erased user", "eve"));
+  lessons.back().read = TimePoint();
+  EXPECT_FALSE(memories_.NearlyFull());
+  EXPECT_THAT(memories_.AddAll(lessons), ElementsAre("lesson 0", "lesson 1", "lesson 2"));
+  EXPECT_TRUE(memories_.NearlyFull());
+  EXPECT_EQ(memories_.Names(), one_by_one.Names());
+  for (const char* user : {"", "ada", "eve"}) {
+    EXPECT_EQ(EntriesFor(user), one_by_one.ReaderFor(user, false)->memory().entries());
+    EXPECT_EQ(EntriesFor(user, true), one_by_one.ReaderFor(user, true)->memory().entries());
+  }
 }
 
 TEST_F(LessonMemoriesTest, TheFirstLessonsMakeRoom) {
   EXPECT_THAT(memories_.Add(Lesson("a", "ada", 40)), IsEmpty());
   EXPECT_THAT(memories_.Add(Lesson("b", "bob", 40)), IsEmpty());
   EXPECT_THAT(memories_.Add(Lesson("c", "", 60)), ElementsAre("a"));
-  EXPECT_THAT(memories_.Names(), UnorderedElementsAre("b", "c"));
+  EXPECT_THAT(Names(), UnorderedElementsAre("b", "c"));
   EXPECT_THAT(memories_.Add(Lesson("d", "", 140)), ElementsAre("b", "c"))
       << "the last lesson stays, however long it is";
   EXPECT_EQ(EntriesFor("bob"), 140U);

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "storage/db/database.h"
+#include "storage/tokens/observed_lesson.h"
+
+namespace ruvd::storage {
+
+// The lessons that were read for the token memory, each sealed by the key of its user. Everything
+// in it can be made again from the lessons, so its writes survive a crash of the process but not a
+// power cut, and are refused first when the disk fills up. The caller decides which lessons may be
+// in it: it removes those that were withdrawn, and adds none of a user who was erased after it was
+// read (serving/erasure_fence.h of the node). Thread-safe.
+class ObservedStore {
+ public:
+  // `database` must outlive the store.
+  explicit ObservedStore(Database& database) : database_(database) {}
+
+  // Keeps a lesson, in place of one with the same name. Returns INVALID_ARGUMENT for a name that is
+  // empty or too long, or for texts that are not UTF-8, and the errors of Database::Write.
+  absl::Status Put(const ObservedLesson& lesson);
+  // Removes lessons; names that are not there have no effect. A full disk does not hinder it.
+  // Returns an error of Database::Write.
+  absl::Status Remove(const std::set<std::string>& names);
+  // Removes all lessons; the same holds.
+  absl::Status Clear();
+  // Shows all lessons until the callback returns false. Those of erased users are skipped; rows
+  // that do not open or decode are counted in `*damaged` and removed. Returns the errors of
+  // Database::Scan and Database::Write.
+  absl::Status ForEach(const std::function<bool(ObservedLesson lesson)>& callback, size_t* damaged);
+
+ private:
+  Database& database_;
+};
+
+}  // namespace ruvd::storage
