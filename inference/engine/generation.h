@@ -164,6 +164,8 @@ class Generation {
   virtual int steps() const = 0;
   // Sequences evaluated, including those that fill a cache and both sides of guidance
   virtual int forwards() const = 0;
+  // How much the memory of SetTokenMemory took part so far
+  virtual MemoryUse memory_use() const = 0;
   // The final text; complete once done
   virtual const std::string& text() const = 0;
 

@@ -34,6 +34,7 @@ class Base : public Generation {
 
   void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) final;
   void SetTokenMemory(std::unique_ptr<MemoryReader> reader) final;
+  MemoryUse memory_use() const final { return reader_ == nullptr ? MemoryUse() : reader_->use(); }
   const CommitTrail& trail() const final { return trail_; }
   void Watch(StepWatcher watcher) final;
 

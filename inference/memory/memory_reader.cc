@@ -181,6 +181,8 @@ void MemoryReader::Mix(const MemoryWindow& window, std::span<const int> position
         !(reading_.share < 1)) {
       continue;
     }
+    ++mixed_;
+    share_sum_ += static_cast<double>(reading_.share);
     const float log_mass = reading_.log_mass;
     // This is (1 - g) p + g q divided by 1 - g, so only the logits of tokens with votes change.
     const float factor = reading_.share / (1 - reading_.share);
@@ -191,6 +193,12 @@ void MemoryReader::Mix(const MemoryWindow& window, std::span<const int> position
       }
     }
   }
+}
+
+MemoryUse MemoryReader::use() const {
+  return {.entries = memory_->entries(),
+          .positions = mixed_,
+          .share = mixed_ == 0 ? 0 : share_sum_ / static_cast<double>(mixed_)};
 }
 
 std::vector<MemoryReading> MemoryReader::Read(const MemoryWindow& window,

@@ -36,6 +36,13 @@ struct MemoryReading {
   std::vector<std::pair<TokenId, float>> votes;
 };
 
+// How much a memory took part in a completion.
+struct MemoryUse {
+  size_t entries = 0;    // of the memory; 0: there was none
+  size_t positions = 0;  // predictions in which it took part
+  double share = 0;      // its mean share in them
+};
+
 // Reads a memory by attention: each entry has a score (MemoryParameters), the vote of a token is
 // the softmax of the scores over the entries with this token, of the limits::kMaxMemoryVotes
 // entries with the best scores (and those that equal the last of them), and a gate mixes the votes
@@ -58,6 +65,8 @@ class MemoryReader {
   // is empty.
   void Mix(const MemoryWindow& window, std::span<const int> positions,
            std::span<const float> hidden, std::span<float> logits);
+  // Returns what all calls of Mix so far did.
+  MemoryUse use() const;
   // Returns what Mix would mix, one item for each position, for tests and training of the gate; an
   // item without votes for a row that would stay unchanged.
   std::vector<MemoryReading> Read(const MemoryWindow& window, std::span<const int> positions,
@@ -78,6 +87,8 @@ class MemoryReader {
   const std::shared_ptr<const MemoryParameters> parameters_;
   const std::shared_ptr<const TokenMemory> memory_;
   MemoryScan scan_;
+  size_t mixed_ = 0;                // rows
+  double share_sum_ = 0;            // of these rows
   std::vector<float> token_votes_;  // vocabulary; zero between calls
   MemoryReading reading_;
 };

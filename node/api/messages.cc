@@ -337,6 +337,10 @@ void WriteFinished(const serving::GenerationFinished& finished,
   for (const serving::AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }
+  if (finished.memory.entries > 0) {
+    message->mutable_memory()->set_tokens(finished.memory.entries);
+    message->mutable_memory()->set_share(finished.memory.share);
+  }
   if (finished.route) {
     message->mutable_route()->set_name(finished.route->name);
     message->mutable_route()->set_probability(finished.route->probability);

@@ -120,6 +120,8 @@ void WriteEntry(const storage::WitnessEntry& entry, witness::v1::Entry* message)
   message->set_top_p(entry.routing.top_p);
   message->set_context_size(entry.routing.context_size);
   message->set_route(entry.routing.route);
+  message->set_memory_tokens(entry.memory_entries);
+  message->set_memory_share(entry.memory_share);
 }
 
 void WriteSummary(const storage::LatencySummary& summary, witness::v1::LatencySummary* message) {

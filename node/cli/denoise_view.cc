@@ -179,12 +179,17 @@ std::string GenerationFooter(const inference::v1::Finished& finished) {
     adapters += fmt::format("{}{}@{} ({:.2f})", adapters.empty() ? "" : ", ", Printable(use.name()),
                             use.version(), use.similarity());
   }
+  const std::string memory =
+      finished.has_memory() ? fmt::format(" · memory: {:.2f} of {} tokens",
+                                          finished.memory().share(), finished.memory().tokens())
+                            : "";
   const std::string route = finished.has_route()
                                 ? fmt::format(" · route: {}{}", Printable(finished.route().name()),
                                               finished.route().explored() ? " (explored)" : "")
                                 : "";
-  return fmt::format("{} steps · {:.1f} tokens/s · {:.2f} tokens/forward · adapters: {}{}",
-                     finished.steps(), rate, parallel, adapters.empty() ? "none" : adapters, route);
+  return fmt::format("{} steps · {:.1f} tokens/s · {:.2f} tokens/forward · adapters: {}{}{}",
+                     finished.steps(), rate, parallel, adapters.empty() ? "none" : adapters, memory,
+                     route);
 }
 
 }  // namespace ruvd::cli

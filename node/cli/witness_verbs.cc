@@ -68,6 +68,13 @@ absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) 
   return absl::OkStatus();
 }
 
+// Returns how much the memory of lessons took part, "0.12 of 20101 tokens".
+std::string MemoryShare(const Entry& entry) {
+  return entry.memory_tokens() == 0
+             ? "-"
+             : fmt::format("{:.2f} of {} tokens", entry.memory_share(), entry.memory_tokens());
+}
+
 std::string Quality(const Entry& entry) {
   return entry.has_quality() ? fmt::format("{:.2f}", entry.quality()) : "-";
 }
@@ -143,6 +150,7 @@ absl::Status Show(CommandContext& context, const std::string& id) {
       {"sampling", fmt::format("temperature {}, top_p {}", entry.temperature(), entry.top_p())},
       {"route", OrDash(entry.route())},
       {"adapters", OrDash(fmt::format("{}", fmt::join(entry.adapters(), ", ")))},
+      {"memory", MemoryShare(entry)},
       {"patterns", OrDash(fmt::format("{}", fmt::join(entry.retrieved_ids(), ", ")))},
       {"total", fmt::format("{:.1f} ms", latency.total_ms())},
       {"queue", fmt::format("{:.1f} ms", latency.queue_ms())},

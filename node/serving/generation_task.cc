@@ -127,7 +127,7 @@ void GenerationTask::End(const absl::Status& status) {
     for (const auto& extension : extensions_) {
       extension->AfterEnd(request_, &end);
     }
-    request_.trace().Finish(end.finished.completion_tokens);
+    request_.trace().Finish(end.finished.completion_tokens, end.finished.memory);
     end_ = std::move(end);
   } else {
     request_.trace().Fail(status);

@@ -61,6 +61,7 @@ struct GenerationFinished {
   double seconds = 0;
   double queue_seconds = 0;
   std::vector<AdapterUse> adapters;
+  inference::MemoryUse memory = {};
   std::optional<RouteUse> route = std::nullopt;  // nullopt: the router chose nothing
   std::vector<inference::Commit> tokens;         // if log-probabilities are asked for
 };

@@ -107,8 +107,10 @@ void RequestTrace::ForgetUser() {
   entry_.response_embedding.clear();
 }
 
-void RequestTrace::Finish(int completion_tokens) {
+void RequestTrace::Finish(int completion_tokens, const inference::MemoryUse& memory) {
   if (!ended_) {
+    entry_.memory_entries = memory.entries;
+    entry_.memory_share = static_cast<float>(memory.share);
     entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
     End();
   }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "inference/engine/sampling_options.h"
 #include "inference/model/model.h"
+#include "inference/memory/memory_reader.h"
 #include "node/serving/inference.h"
 #include "storage/witness/witness_entry.h"
 
@@ -57,7 +58,7 @@ class RequestTrace {
   void ForgetUser();
 
   // Finished or Failed ends the time that is measured; later calls do nothing.
-  void Finish(int completion_tokens);
+  void Finish(int completion_tokens, const inference::MemoryUse& memory);
   void Fail(const absl::Status& status);
   // Gives the entry to the recorder; later calls do nothing.
   void Record();

@@ -290,6 +290,7 @@ RequestEnd ServedRequest::End() {
   finished.seconds = seconds();
   finished.queue_seconds = Seconds(begun_ - admitted_);
   finished.adapters = AllUsedAdapters();
+  finished.memory = generation_->memory_use();
   std::erase_if(tokens_,
                 [&](const inference::Commit& commit) {  // committed after the end of the text
                   return commit.position >= finished.completion_tokens;

@@ -67,6 +67,8 @@ struct WitnessEntry {
   std::optional<WitnessError> error;
   uint32_t prompt_tokens = 0;
   uint32_t completion_tokens = 0;
+  uint64_t memory_entries = 0;  // tokens that the memory of lessons had for this request
+  float memory_share = 0;       // 0 to 1: its mean share in the predictions of tokens
 };
 
 }  // namespace ruvd::storage

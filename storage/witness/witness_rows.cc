@@ -108,6 +108,8 @@ void WriteRecord(const WitnessEntry& entry, v1::WitnessRecord* row) {
   }
   row->set_prompt_tokens(entry.prompt_tokens);
   row->set_completion_tokens(entry.completion_tokens);
+  row->set_memory_entries(entry.memory_entries);
+  row->set_memory_share(entry.memory_share);
   row->set_embedded_by(entry.embedded_by);
   row->set_of_user(entry.of_user || !entry.user_id.empty());
 }
@@ -157,6 +159,8 @@ absl::StatusOr<WitnessEntry> ReadRecord(const v1::WitnessRecord& row) {
   }
   entry.prompt_tokens = row.prompt_tokens();
   entry.completion_tokens = row.completion_tokens();
+  entry.memory_entries = row.memory_entries();
+  entry.memory_share = row.memory_share();
   entry.embedded_by = row.embedded_by();
   entry.of_user = row.of_user();
   if (!CheckEntry(entry).ok()) {

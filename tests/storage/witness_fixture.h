@@ -40,7 +40,9 @@ inline WitnessEntry MakeEntry(const std::string& id, int64_t timestamp_ms) {
           .response_embedding = {1.0F},
           .timestamp_ms = timestamp_ms,
           .prompt_tokens = 7,
-          .completion_tokens = 8};
+          .completion_tokens = 8,
+          .memory_entries = 2010,
+          .memory_share = 0.125F};
 }
 
 inline std::vector<std::string> IdsOf(const absl::StatusOr<WitnessPage>& page) {

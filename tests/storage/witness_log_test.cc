@@ -87,6 +87,8 @@ TEST_F(WitnessTest, KeepsEveryFieldOverAReopen) {
   EXPECT_EQ(good->adapters, want.adapters);
   EXPECT_EQ(good->timestamp_ms, 10);
   EXPECT_EQ(good->completion_tokens, 8U);
+  EXPECT_EQ(good->memory_entries, 2010U);
+  EXPECT_EQ(good->memory_share, 0.125F);
   EXPECT_FALSE(good->error.has_value());
   const auto bad = log_->Get("bad");
   ASSERT_TRUE(bad.ok());

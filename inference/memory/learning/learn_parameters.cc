@@ -57,7 +57,7 @@ struct WeightedMemory {
   double weight = 0;
 };
 
-// Reads pieces with each of some memories and adds examples for a gate, of the weights in all.
+// Reads pieces with some memories in turns and adds examples for a gate, of the weights in all.
 absl::Status AddExamples(Transformer& transformer,
                          const std::shared_ptr<const MemoryParameters>& parameters,
                          std::span<const WeightedMemory> memories,
@@ -68,18 +68,22 @@ absl::Status AddExamples(Transformer& transformer,
     readers.emplace_back(parameters, one.memory);
   }
   Random random(options.seed);
-  for (const std::vector<TokenId>& piece : pieces) {
+  const size_t each = std::min(options.readings_of_piece, memories.size());
+  const double all =
+      static_cast<double>(pieces.size() * each) / static_cast<double>(memories.size());
+  for (size_t p = 0; p < pieces.size(); ++p) {
     ASSIGN_OR_RETURN(const PiecePrediction prediction,
-                     PredictPiece(transformer, piece, options.given, causal, random));
-    std::vector<PieceReading> readings(memories.size());
-    transformer.runner().For(memories.size(), 1, [&](size_t begin, size_t end) {
-      for (size_t m = begin; m < end; ++m) {
-        readings[m] = ReadPrediction(readers[m], prediction);
+                     PredictPiece(transformer, pieces[p], options.given, causal, random));
+    std::vector<PieceReading> readings(each);
+    const auto memory_of = [&](size_t reading) { return (p * each + reading) % memories.size(); };
+    transformer.runner().For(each, 1, [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        readings[r] = ReadPrediction(readers[memory_of(r)], prediction);
       }
     });
-    for (size_t m = 0; m < memories.size(); ++m) {
-      const PieceReading& reading = readings[m];
-      const double weight = memories[m].weight / static_cast<double>(pieces.size());
+    for (size_t r = 0; r < each; ++r) {
+      const PieceReading& reading = readings[r];
+      const double weight = memories[memory_of(r)].weight / all;
       for (size_t i = 0; i < reading.readings.size(); ++i) {
         if (!reading.readings[i].votes.empty()) {
           examples->push_back({.features = reading.readings[i].features,

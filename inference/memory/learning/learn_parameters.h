@@ -32,7 +32,10 @@ struct MemoryLearningOptions {
   size_t read = 400;
   // Parts of the memory that the gate is trained with, so that it suits small and large ones
   std::vector<double> sizes = {1.0 / 30, 1.0 / 3, 1};
-  size_t general_read = 800;       // pieces of general text that are read
+  size_t general_read = 800;  // pieces of general text that are read
+  // Each piece is read with so many of the memories, in turns: a gate needs many different pieces
+  // more than many readings of one.
+  size_t readings_of_piece = 2;
   double general_weight = 1.5;     // of general text against all kinds together
   double foreign_weight = 0.3;     // of reading with the memory of another kind
   size_t most_examples = 200'000;  // positions that a gate is fitted to, chosen at random

@@ -11,6 +11,7 @@
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/witness/v1/witness.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 
 namespace ruvd::node {
@@ -130,14 +131,26 @@ TEST_F(NodeTokenMemoryTest, CompletionsQuoteWhatIsRemembered) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(mode);
     request.mutable_sampling()->set_mode(mode);
-    EXPECT_THAT(Generate(request).text, testing::Not(testing::HasSubstr("verdigris")));
+    const Completion completion = Generate(request);
+    EXPECT_THAT(completion.text, testing::Not(testing::HasSubstr("verdigris")));
+    EXPECT_FALSE(completion.finished.has_memory());
   }
   AddNotes("ada", "sluice gate", "Ottoline");
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(20));
   for (const auto mode : kModes) {
     SCOPED_TRACE(mode);
     request.mutable_sampling()->set_mode(mode);
-    EXPECT_THAT(Generate(request).text, testing::HasSubstr("verdigris"));
+    const Completion completion = Generate(request);
+    EXPECT_THAT(completion.text, testing::HasSubstr("verdigris"));
+    EXPECT_GT(completion.finished.memory().share(), 0.1);
+    EXPECT_EQ(completion.finished.memory().tokens(), Memory().tokens());
+    witness::v1::GetEntryRequest get;
+    get.set_request_id(completion.finished.response_id());
+    EXPECT_TRUE(WaitUntil([&] {
+      const auto entry =
+          client::NodeClient(node_->api_address()).Call<witness::v1::GetEntryResponse>(get);
+      return entry.ok() && entry->entry().memory_share() > 0.1F;
+    }));
   }
 }
 

@@ -58,7 +58,7 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   federated.version = 1;
   trace.RecordAdapters({use, federated});
   clock.Advance(milliseconds(40));
-  trace.Finish(9);
+  trace.Finish(9, {.entries = 10, .positions = 4, .share = 0.25});
   clock.Advance(milliseconds(7));  // until it is stored
   trace.Fail(absl::InternalError("too late"));
   trace.Record();
@@ -76,6 +76,8 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   EXPECT_FLOAT_EQ(entry.latency.generation_ms, 40);
   EXPECT_FLOAT_EQ(entry.latency.total_ms, 49);
   EXPECT_EQ(entry.adapters, (std::vector<std::string>{"overlay@2", "core@1"}));
+  EXPECT_EQ(entry.memory_entries, 10U);
+  EXPECT_FLOAT_EQ(entry.memory_share, 0.25F);
   ASSERT_EQ(entry.retrieved_ids.size(), 1U);
   EXPECT_EQ(entry.retrieved_ids[0][15], 0xFF);
   EXPECT_EQ(entry.prompt_tokens, 7U);
@@ -100,7 +102,7 @@ TEST(RequestTraceTest, NamesAdaptersThatWereChosenOnTheWay) {
   trace.RecordAdapters({first});
   clock.Advance(milliseconds(30));
   trace.RecordReselection({second, first});
-  trace.Finish(1);
+  trace.Finish(1, {.entries = 10, .positions = 4, .share = 0.25});
   trace.Record();
   ASSERT_EQ(collector.entries.size(), 1U);
   EXPECT_EQ(collector.entries[0].adapters, (std::vector<std::string>{"another@1", "overlay@1"}));
@@ -151,7 +153,7 @@ TEST(RequestTraceTest, WhateverTheNamesAndTheMessageTheEntryCanBeStored) {
 TEST(RequestTraceTest, NobodyMayWantToKnow) {
   ManualClock clock;
   RequestTrace trace(&DroppingRecorder(), clock, {.request_id = "r"});
-  trace.Finish(1);
+  trace.Finish(1, {.entries = 10, .positions = 4, .share = 0.25});
   trace.Record();
 }
 
