@@ -45,7 +45,7 @@ struct ScannedRow {
 // the segments of the memory. It keeps scratch memory. Not thread-safe.
 class MemoryScan {
  public:
-  // The same as for MemoryReader.
+  // The contract is that of MemoryReader.
   MemoryScan(std::shared_ptr<const MemoryParameters> parameters,
              std::shared_ptr<const TokenMemory> memory, ParallelRunner& runner);
 

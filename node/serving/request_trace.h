@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "inference/engine/sampling_options.h"
-#include "inference/model/model.h"
 #include "inference/memory/memory_reader.h"
+#include "inference/model/model.h"
 #include "node/serving/inference.h"
 #include "storage/witness/witness_entry.h"
 

@@ -32,7 +32,7 @@ class ObservedStore {
   absl::Status Remove(const std::set<std::string>& names);
   // Removes all lessons; the same holds.
   absl::Status Clear();
-  // Shows all lessons until the callback returns false. Those of erased users are skipped; rows
+  // Shows all lessons until the callback returns false. Skips those of erased users; rows
   // that do not open or decode are counted in `*damaged` and removed. Returns the errors of
   // Database::Scan and Database::Write.
   absl::Status ForEach(const std::function<bool(ObservedLesson lesson)>& callback, size_t* damaged);
