@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/bytes.h"
@@ -100,7 +99,7 @@ absl::StatusOr<std::shared_ptr<const MemoryRun>> MemoryRun::Parse(std::string_vi
   const auto read = [&reader](auto& values, size_t count) {
     values.resize(count);
     const auto from = reader.ReadBytes(count * sizeof(values[0]));
-    std::memcpy(values.data(), from->data(), from->size());
+    std::ranges::copy(*from, reinterpret_cast<uint8_t*>(values.data()));
   };
   read(run->tokens_, tokens);
   read(run->biases_, entries);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -43,6 +44,15 @@ TEST_F(MemoryRunTest, KeepsEveryBit) {
   EXPECT_EQ(again->dimension(), parameters_.dimension);
   EXPECT_EQ(again->Serialize(), bytes_);
   EXPECT_EQ(bytes_.size(), kHeaderBytes + 30 * 4 + 26 * (4 + 34));
+}
+
+// Found by fuzzing: a run of nothing was copied from a null pointer.
+TEST_F(MemoryRunTest, ARunOfNothingIsRead) {
+  const std::string nothing("\1\0\40\0\0\0\0\0", kHeaderBytes);
+  const auto run = Parsed(nothing);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->size(), 0U);
+  EXPECT_EQ(run->Serialize(), nothing);
 }
 
 TEST_F(MemoryRunTest, OtherBytesAreRefused) {

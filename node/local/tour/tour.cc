@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kHeldOutSeed = 20'261'120;
 constexpr uint32_t kHeldOutSamples = 64;
 constexpr uint32_t kNewTokens = 32;
-constexpr std::chrono::milliseconds kAskEvery(50);
+constexpr std::chrono::milliseconds kAskEvery(10);
 
 constexpr TourLesson kLessons[] = {
     {"The keeper of the lighthouse wrote in the log that evening:",
@@ -49,7 +49,8 @@ absl::Status Unexpected(std::string_view what) {
 }
 
 absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view prompt,
-                                   std::string_view completion, bool with_adapters) {
+                                   std::string_view completion, bool with_adapters,
+                                   bool with_memory) {
   inference::v1::ScoreRequest request;
   request.set_prompt(std::string(prompt));
   request.set_completion(std::string(completion));
@@ -57,7 +58,7 @@ absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view 
   request.set_seed(kHeldOutSeed);
   request.set_samples(kHeldOutSamples);
   request.mutable_adapters()->set_disabled(!with_adapters);
-  request.set_without_memory(true);  // these steps show what adapters gain
+  request.set_without_memory(!with_memory);
   ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::ScoreResponse>(request));
   return response.nats_per_token();
 }

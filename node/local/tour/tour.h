@@ -77,9 +77,11 @@ std::span<const TourLesson> TourLessons();
 absl::Status Unexpected(std::string_view what);
 
 // Returns the loss of `completion` after `prompt`, in nats per token, on masks of a fixed seed that
-// training never used.
+// training never used. The memory of lessons takes part only if asked, because most steps show what
+// adapters gain.
 absl::StatusOr<double> HeldOutLoss(client::NodeClient& client, std::string_view prompt,
-                                   std::string_view completion, bool with_adapters);
+                                   std::string_view completion, bool with_adapters,
+                                   bool with_memory = false);
 
 // Completes `prompt` with the default sampling and appends the text to `text` if it is not null.
 absl::StatusOr<inference::v1::Finished> Complete(client::NodeClient& client,
