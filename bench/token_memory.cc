@@ -256,7 +256,9 @@ absl::Status TimeStart(const Setting& setting, const Arguments& arguments, const
           }
         }
         memories.Add(LessonOf(i, runs[i]));
-        status.Update(store.Put(learning::ToKeep(*parameters, LessonOf(i, runs[i]))));
+        status.Update(
+            store.Put(learning::ToKeep(*parameters, LessonOf(i, runs[i])), [] { return true; })
+                .status());
       });
       RETURN_IF_ERROR(status);
       if (timed) {
@@ -270,7 +272,7 @@ absl::Status TimeStart(const Setting& setting, const Arguments& arguments, const
   serving::LessonMemories memories(parameters, SIZE_MAX, SystemClock());
   absl::Status status;
   const double start = Seconds([&] {
-    auto kept = learning::ReadKeptLessons(services, *parameters, wanted, store);
+    auto kept = learning::ReadKeptLessons(services, *parameters, wanted, SIZE_MAX, store);
     status = kept.status();
     if (kept.ok()) {
       memories.AddAll(std::move(kept->lessons));

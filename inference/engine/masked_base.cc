@@ -130,22 +130,27 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
   }
   const MemoryWindow window{
       .tokens = tokens_, .mask = plan_.mask, .t = t_, .masked = masked_.size()};
-  if (group == 1) {
-    const size_t rows = logits.size() / vocabulary;
-    AdjustLogits(window, std::span(evaluate_).subspan(proposals_.size(), rows),
-                 std::span(hidden_).subspan(proposals_.size() * width, rows * width), logits);
-  }
-  for (size_t first = 0; first < logits.size(); first += group * vocabulary) {
-    const std::span<float> row = logits.subspan(first, vocabulary);
-    if (group > 1) {  // classifier-free guidance: u + (w + 1)(c - u)
-      const float factor = plan_.options.guidance_scale + 1.0F;
-      const std::span<const float> other = logits.subspan(first + vocabulary, vocabulary);
+  const size_t rows = logits.size() / (group * vocabulary);
+  std::vector<float> guided;  // hidden states of the conditional branch
+  if (group > 1) {            // classifier-free guidance: u + (w + 1)(c - u), the rows side by side
+    const float factor = plan_.options.guidance_scale + 1.0F;
+    for (size_t r = 0; r < rows; ++r) {
+      const std::span<const float> row = logits.subspan(r * group * vocabulary, vocabulary);
+      const std::span<const float> other = logits.subspan((r * group + 1) * vocabulary, vocabulary);
       for (size_t i = 0; i < vocabulary; ++i) {
-        row[i] = other[i] + factor * (row[i] - other[i]);
+        logits[r * vocabulary + i] = other[i] + factor * (row[i] - other[i]);
       }
-      AdjustLogits(window, std::span(evaluate_).subspan(proposals_.size(), 1),
-                   HiddenOf(proposals_.size()), row);
+      const std::span<const float> hidden = HiddenOf(proposals_.size() + r);
+      guided.insert(guided.end(), hidden.begin(), hidden.end());
     }
+  }
+  AdjustLogits(
+      window, std::span(evaluate_).subspan(proposals_.size(), rows),
+      group > 1 ? std::span<const float>(guided)
+                : std::span<const float>(hidden_).subspan(proposals_.size() * width, rows * width),
+      logits.first(rows * vocabulary));
+  for (size_t r = 0; r < rows; ++r) {
+    const std::span<float> row = logits.subspan(r * vocabulary, vocabulary);
     const int position = evaluate_[proposals_.size()];
     const bool must_go_on = position < plan_.given_end;
     proposals_.push_back(proposer_.Propose(

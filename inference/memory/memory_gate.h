@@ -43,7 +43,7 @@ inline float At(const MemoryFeatures& features, MemoryFeature feature) {
 // Decides how much the memory is trusted at a position: a network of one hidden layer beside a
 // linear term, on features that are standardised and cut off at kFeatureBound standard deviations:
 //   share = sigmoid(output . tanh(hidden x + hidden_bias) + direct . x + bias)
-// train/memory_gate_training.h fits it. It is a plain value.
+// learning/gate_training.h fits it. It is a plain value.
 struct MemoryGate {
   static constexpr size_t kHidden = 24;
   static constexpr float kFeatureBound = 3;

@@ -38,6 +38,8 @@ constexpr float kLeastProbability = 1e-4F;
 constexpr float kLeastTemperature = 0.02F;
 constexpr float kLargestTemperature = 10;
 constexpr float kLargestBonus = 10;
+// exp(score - bound) of scores near zero must not underflow.
+constexpr float kLargestScore = 80;
 
 template <typename... Args>
 absl::Status Broken(const std::string& path, fmt::format_string<Args...> what, Args&&... args) {
@@ -138,7 +140,8 @@ void MemoryParameters::ComputeKeys(std::span<const float> hidden, std::span<floa
     // A length of zero, too, gives NaN.
     const auto inverse = static_cast<float>(1 / std::sqrt(squares));
     for (float& value : key) {
-      value = squares > 0 && std::isfinite(inverse) ? value * inverse : std::nanf("");
+      value = squares > 0 && std::isfinite(squares) && std::isfinite(inverse) ? value * inverse
+                                                                              : std::nanf("");
     }
   }
 }
@@ -175,6 +178,10 @@ absl::Status MemoryParameters::Check() const {
   if (std::ranges::any_of(std::span(score).subspan(1),
                           [](float value) { return std::abs(value) > kLargestBonus; })) {
     return Invalid(fmt::format("a bonus or bias is larger than {}", kLargestBonus));
+  }
+  if (ScoreBound() > kLargestScore) {
+    return Invalid(fmt::format("temperature, bonuses and biases allow scores up to {}, above {}",
+                               ScoreBound(), kLargestScore));
   }
   return absl::OkStatus();
 }

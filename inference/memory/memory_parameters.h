@@ -24,7 +24,7 @@ inline constexpr size_t kMemoryRight = 3;
 // How a model's token memory is read. It belongs to one model and is shipped beside it as
 // NAME.memory.gguf; `ruvd model memory` learns it from public text that the model has not read.
 // Attention over stored tokens follows kNN-LM (arXiv 1911.00172); what is new is that the score
-// also counts neighbours that match, and that all entries vote. It is a plain value.
+// also counts neighbours that match, and that a thousand entries vote. It is a plain value.
 struct MemoryParameters {
   Digest model_hash{};
   int width = 0;      // values of a hidden state

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/status.h"
 #include "inference/kernels/kernel_table.h"
@@ -57,42 +58,69 @@ MemoryReader::MemoryReader(std::shared_ptr<const MemoryParameters> parameters,
       memory_(std::move(memory)),
       scan_(parameters_, memory_, runner) {}
 
-std::vector<MemoryReader::Words> MemoryReader::WordsOf(const MemoryWindow& window,
-                                                       std::span<const int> positions) const {
-  const size_t vocabulary = parameters_->vocabulary();
-  const double all = static_cast<double>(memory_->tokens() + vocabulary);
-  double ratio = 0;
-  size_t seen = 0;
-  size_t pairs = 0;
-  size_t shared = 0;
-  TokenId before = kNoToken;
-  size_t next = 0;
-  const auto see_until = [&](size_t end) {
-    for (; next < std::min(end, window.tokens.size()); ++next) {
-      const TokenId token = window.tokens[next];
-      const bool known = token != window.mask && token < vocabulary;
-      if (known) {
-        ++seen;
-        ratio += std::log((static_cast<double>(memory_->CountOf(token)) + 1) / all) -
-                 static_cast<double>(parameters_->public_log_frequency[token]);
-        if (before != kNoToken) {
-          ++pairs;
-          shared += memory_->HasPair(before, token) ? 1 : 0;
-        }
+float MemoryReader::LogRatio(TokenId token) {
+  log_ratios_.resize(parameters_->vocabulary(), std::numeric_limits<float>::quiet_NaN());
+  float& ratio = log_ratios_[token];
+  if (std::isnan(ratio)) {
+    const auto all = static_cast<double>(memory_->tokens() + parameters_->vocabulary());
+    ratio = static_cast<float>(std::log((static_cast<double>(memory_->CountOf(token)) + 1) / all) -
+                               static_cast<double>(parameters_->public_log_frequency[token]));
+  }
+  return ratio;
+}
+
+bool MemoryReader::HasPair(TokenId left, TokenId right) {
+  const auto [found, added] =
+      pairs_.try_emplace(static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right));
+  if (added) {
+    found->second = memory_->HasPair(left, right);
+  }
+  return found->second;
+}
+
+MemoryReader::Words MemoryReader::SeenWords::words() const {
+  return {
+      .ratio = seen == 0 ? 0.0F : static_cast<float>(ratio / static_cast<double>(seen)),
+      .shared_pairs = pairs == 0 ? 0.0F : static_cast<float>(shared) / static_cast<float>(pairs)};
+}
+
+// Goes on to the token before `end`.
+void MemoryReader::See(const MemoryWindow& window, size_t end, SeenWords* seen) {
+  for (; seen->end < std::min(end, window.tokens.size()); ++seen->end) {
+    const TokenId token = window.tokens[seen->end];
+    const bool known = token != window.mask && token < parameters_->vocabulary();
+    if (known) {
+      ++seen->seen;
+      seen->ratio += static_cast<double>(LogRatio(token));
+      if (seen->before != kNoToken) {
+        ++seen->pairs;
+        seen->shared += HasPair(seen->before, token) ? 1 : 0;
       }
-      before = known ? token : kNoToken;
     }
-    return Words{
-        .ratio = seen == 0 ? 0.0F : static_cast<float>(ratio / static_cast<double>(seen)),
-        .shared_pairs = pairs == 0 ? 0.0F : static_cast<float>(shared) / static_cast<float>(pairs)};
-  };
+    seen->before = known ? token : kNoToken;
+  }
+}
+
+std::vector<MemoryReader::Words> MemoryReader::WordsOf(const MemoryWindow& window,
+                                                       std::span<const int> positions) {
   if (!window.causal) {
-    return std::vector<Words>(positions.size(), see_until(window.tokens.size()));
+    SeenWords seen;
+    See(window, window.tokens.size(), &seen);
+    return std::vector<Words>(positions.size(), seen.words());
+  }
+  // A completion asks for a prefix that grows, so the sums go on where they were.
+  const auto begin = static_cast<size_t>(positions.front());
+  if (prefix_words_.end > begin ||
+      !std::ranges::equal(prefix_, window.tokens.first(prefix_words_.end))) {
+    prefix_words_ = {};
   }
   std::vector<Words> words;
   for (const int position : positions) {
-    words.push_back(see_until(static_cast<size_t>(position)));
+    See(window, static_cast<size_t>(position), &prefix_words_);
+    words.push_back(prefix_words_.words());
   }
+  const std::span<const TokenId> read = window.tokens.first(prefix_words_.end);
+  prefix_.assign(read.begin(), read.end());
   return words;
 }
 

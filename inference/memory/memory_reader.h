@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -78,7 +80,21 @@ class MemoryReader {
     float ratio = 0;         // MemoryFeature::kWordRatio
     float shared_pairs = 0;  // MemoryFeature::kSharedPairs
   };
-  std::vector<Words> WordsOf(const MemoryWindow& window, std::span<const int> positions) const;
+  // Sums over the tokens before `end` of a window
+  struct SeenWords {
+    size_t end = 0;
+    TokenId before = kNoToken;  // the last token, if it is known
+    double ratio = 0;
+    size_t seen = 0;
+    size_t pairs = 0;
+    size_t shared = 0;
+    Words words() const;
+  };
+  std::vector<Words> WordsOf(const MemoryWindow& window, std::span<const int> positions);
+  void See(const MemoryWindow& window, size_t end, SeenWords* seen);
+  // Returns the log of a token's frequency in the memory over that in public text.
+  float LogRatio(TokenId token);
+  bool HasPair(TokenId left, TokenId right);
   // Sets the votes of a row; returns the likeliest token and its probability.
   std::pair<TokenId, float> Vote(ScannedRow* row, std::vector<std::pair<TokenId, float>>* votes);
   bool ReadRow(const MemoryWindow& window, const MemoryNeighbours& near, const Words& words,
@@ -87,6 +103,12 @@ class MemoryReader {
   const std::shared_ptr<const MemoryParameters> parameters_;
   const std::shared_ptr<const TokenMemory> memory_;
   MemoryScan scan_;
+  // What the memory says about tokens and pairs that were asked for; NaN: not yet
+  std::vector<float> log_ratios_;
+  std::unordered_map<uint64_t, bool> pairs_;
+  // The prefix of a text that is read from left to right, and the sums over it
+  std::vector<TokenId> prefix_;
+  SeenWords prefix_words_;
   size_t mixed_ = 0;                // rows
   double share_sum_ = 0;            // of these rows
   std::vector<float> token_votes_;  // vocabulary; zero between calls

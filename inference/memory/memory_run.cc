@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint16_t kFormat = 1;  // of a serialized run
 
-// Returns the keys of the observations; rows of NaN for states of another width.
+// Returns the keys of the observations.
 std::vector<float> KeysOf(const MemoryParameters& parameters,
                           std::span<const MemoryObservation> observations) {
   const auto width = static_cast<size_t>(parameters.width);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,21 +40,31 @@ struct Shared {
   std::atomic<bool> look{false};  // a message was lost, so the stores must be looked through
 };
 
-// The results of one piece of work.
+using learning::LessonToRemember;
+
+// What the worker shall do: look through the stores, or read lessons.
+struct Task {
+  bool look = false;
+  bool restore = false;  // before looking, take what was read before the start
+  std::vector<LessonToRemember> lessons;
+};
+
+// The results of a task.
 struct Work {
   absl::Status status;
-  std::vector<std::string> found;      // lessons that are not remembered yet
-  std::vector<std::string> done;       // lessons that were read, or are gone
-  std::vector<std::string> displaced;  // lessons that made room for others
-  size_t restored = 0;                 // lessons that were read before the start
+  std::optional<std::vector<LessonToRemember>> found;  // lessons that are not remembered yet
+  std::vector<LessonToRemember> left;                  // lessons that were not read
+  bool look_again = false;                             // a store could not be asked
+  size_t displaced = 0;  // lessons that made room for others, or found none
+  size_t restored = 0;   // lessons that were read before the start
 };
 
 // The shortest lessons take some 20 ms to read, so a piece takes a fraction of a second.
 constexpr size_t kLessonsAtOnce = 8;
 constexpr Duration kTick = std::chrono::seconds(2);
 
-// Returns the lessons that the memories should hold.
-absl::StatusOr<std::vector<learning::LessonToRemember>> Wanted(const MemoryActorOptions& options) {
+// Returns the lessons that the memories should hold, highest rank first.
+absl::StatusOr<std::vector<LessonToRemember>> Wanted(const MemoryActorOptions& options) {
   // A text has some tokens at least, so more texts than tokens never fit.
   constexpr size_t kLeastTokens = 16;
   return learning::LessonsToRemember(options.services, options.min_rating,
@@ -68,27 +79,29 @@ absl::Status ForgetLessons(const MemoryActorOptions& options, const std::set<std
 }
 
 // Forgets lessons that are gone, changed or must not teach any more. Returns those that are not
-// remembered. Lessons older than all that a full memory holds have made room for others.
-absl::StatusOr<std::vector<std::string>> ForgetGone(const MemoryActorOptions& options) {
+// remembered and have room.
+absl::StatusOr<std::vector<LessonToRemember>> ForgetGone(const MemoryActorOptions& options) {
   const std::map<std::string, Digest> held = options.memories->Names();
   std::set<std::string> gone;
   for (const auto& [name, source] : held) {
     gone.insert(name);
   }
-  ASSIGN_OR_RETURN(const std::vector<learning::LessonToRemember> wanted, Wanted(options));
-  const bool full = options.memories->NearlyFull();
-  bool reached = false;  // a lesson that is held
-  std::vector<std::string> missing;
-  for (const learning::LessonToRemember& lesson : wanted) {
+  ASSIGN_OR_RETURN(const std::vector<LessonToRemember> wanted, Wanted(options));
+  std::vector<LessonToRemember> missing;
+  for (const LessonToRemember& lesson : wanted) {
     const auto found = held.find(lesson.name);
-    reached = reached || found != held.end();
     if (found != held.end() && found->second == lesson.source) {
       gone.erase(lesson.name);
-    } else if (reached || !full) {
-      missing.push_back(lesson.name);
+    } else {
+      missing.push_back(lesson);
     }
   }
-  RETURN_IF_ERROR(ForgetLessons(options, gone));
+  if (!gone.empty()) {
+    RETURN_IF_ERROR(ForgetLessons(options, gone));
+  }
+  std::erase_if(missing, [floor = options.memories->floor()](const LessonToRemember& lesson) {
+    return lesson.rank <= floor;
+  });
   return missing;
 }
 
@@ -97,72 +110,89 @@ absl::Status Restore(const MemoryActorOptions& options, Work* work) {
   if (options.kept == nullptr) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<learning::LessonToRemember> wanted, Wanted(options));
+  ASSIGN_OR_RETURN(const std::vector<LessonToRemember> wanted, Wanted(options));
   ASSIGN_OR_RETURN(learning::KeptLessons kept,
                    learning::ReadKeptLessons(options.services, *options.memories->parameters(),
-                                             wanted, *options.kept));
+                                             wanted, options.max_tokens, *options.kept));
   if (kept.damaged > 0) {
     LogWarning(
-        "{} lessons of the token memory could not be read and are made again from their "
-        "texts",
+        "{} lessons of the token memory could not be read and are made again from their texts",
         kept.damaged);
   }
-  work->restored = kept.lessons.size();
+  // An actor that failed and was started again has them already.
+  std::erase_if(kept.lessons, [held = options.memories->Names()](const auto& lesson) {
+    return held.contains(lesson.name);
+  });
   for (const std::string& name : options.memories->AddAll(std::move(kept.lessons))) {
     kept.outdated.insert(name);
   }
+  work->restored = options.memories->Names().size();
   return options.kept->Remove(kept.outdated);
 }
 
-Work Look(const MemoryActorOptions& options, bool first) {
+Work Look(const MemoryActorOptions& options, bool restore) {
   Work work;
-  if (first) {
+  if (restore) {
     work.status = Restore(options, &work);
   }
   auto found = ForgetGone(options);
   work.status.Update(found.status());
-  work.found = std::move(found).value_or(std::vector<std::string>());
+  work.look_again = !found.ok();
+  if (found.ok()) {
+    work.found = *std::move(found);
+  }
   return work;
 }
 
-// Remembers a lesson that was read, and keeps it for the next start.
+// Remembers a lesson that was read, and keeps it for the next start. A withdrawal or a correction
+// since it was read did not find it in the memories, so it is asked for once more. If the store
+// cannot tell, the lesson is forgotten, too.
 void Remember(const MemoryActorOptions& options, serving::RememberedLesson lesson, Work* work) {
   const serving::RememberedLesson read = lesson;
   const std::vector<std::string> displaced = options.memories->Add(std::move(lesson));
-  work->displaced.insert(work->displaced.end(), displaced.begin(), displaced.end());
+  work->displaced += displaced.size();
+  const auto still = [&] {
+    return learning::StillTeaches(options.services, read.name, read.source, options.min_rating);
+  };
+  const bool held = std::ranges::find(displaced, read.name) == displaced.end();
   if (options.kept != nullptr) {
-    const auto keep = [&] {
-      work->status.Update(
-          options.kept->Put(learning::ToKeep(*options.memories->parameters(), read)));
-    };
-    options.fence->RunUnlessErased(read.user_id, read.read, keep);
     work->status.Update(options.kept->Remove({displaced.begin(), displaced.end()}));
   }
-  // A withdrawal or a correction since the lesson was read did not find it in the memories.
-  if (!learning::StillTeaches(options.services, read, options.min_rating).value_or(true)) {
+  if (options.kept != nullptr && held) {
+    work->status.Update(
+        options.kept->Put(learning::ToKeep(*options.memories->parameters(), read), still)
+            .status());
+  }
+  const absl::StatusOr<bool> teaches = still();
+  work->look_again = work->look_again || !teaches.ok();
+  if (!teaches.value_or(false)) {
     work->status.Update(ForgetLessons(options, {read.name}));
   }
 }
 
-Work ReadLessons(const MemoryActorOptions& options, const std::vector<std::string>& names) {
+Work ReadLessons(const MemoryActorOptions& options, const std::vector<LessonToRemember>& lessons) {
   Work work;
-  for (const std::string& name : names) {
-    if (options.services.cancelled && options.services.cancelled()) {
+  for (size_t i = 0; i < lessons.size(); ++i) {
+    auto read = learning::ObserveToRemember(options.services, *options.memories->parameters(),
+                                            lessons[i], options.min_rating);
+    if (absl::IsCancelled(read.status())) {
+      work.left.assign(lessons.begin() + static_cast<ptrdiff_t>(i), lessons.end());
       return work;
     }
-    auto lesson = learning::ObserveToRemember(options.services, *options.memories->parameters(),
-                                              name, options.min_rating);
-    if (!lesson.ok()) {
-      work.status.Update(lesson.status());
-    } else if (lesson->has_value()) {
-      Remember(options, **std::move(lesson), &work);
+    if (!read.ok()) {
+      work.status.Update(read.status());
+    } else if (read->has_value()) {
+      Remember(options, **std::move(read), &work);
     } else {
       // It was corrected, and teaches nothing any more.
-      work.status.Update(ForgetLessons(options, {name}));
+      work.status.Update(ForgetLessons(options, {lessons[i].name}));
     }
-    work.done.push_back(name);
   }
   return work;
+}
+
+Work Do(const MemoryActorOptions& options, const Task& task) {
+  return task.look ? Look(options, task.restore) : ReadLessons(options, task.lessons);
 }
 
 class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
@@ -181,12 +211,13 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   }
   absl::Status On(LessonRated& message, Context& context) override {
     // It comes before what waits, because a person waits to see the effect.
-    std::erase(queue_, message.name);
-    queue_.push_front(std::move(message.name));
+    if (std::ranges::find(rated_, message.name) == rated_.end()) {
+      rated_.push_back(std::move(message.name));
+    }
     return Continue(context);
   }
   absl::Status On(Tick&, Context& context) override {
-    look_ = shared_->look.exchange(false) || look_;
+    look_ = shared_->look.exchange(false) || look_ || look_again_;
     return Continue(context);
   }
 
@@ -196,69 +227,87 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     const storage::ChangeStore* const changes = options_.services.changes;
     return changes != nullptr && changes->IsPaused().value_or(false);
   }
+  // What is handed out is in no queue, so that a lesson that is rated while it is read is read
+  // again. Nullopt if there is nothing to do. A pause stops reading only.
+  std::optional<Task> NextTask() {
+    if (restored_ && !paused() && !rated_.empty()) {
+      Task task;
+      for (size_t i = 0; i < kLessonsAtOnce && !rated_.empty(); ++i) {
+        task.lessons.push_back({.name = std::move(rated_.front())});
+        rated_.pop_front();
+      }
+      return task;
+    }
+    if (look_) {
+      look_ = false;
+      look_again_ = false;
+      return Task{.look = true, .restore = !std::exchange(restored_, true)};
+    }
+    if (queue_.empty() || paused()) {
+      return std::nullopt;
+    }
+    const auto end =
+        queue_.begin() + static_cast<ptrdiff_t>(std::min(queue_.size(), kLessonsAtOnce));
+    Task task{.lessons = {std::make_move_iterator(queue_.begin()), std::make_move_iterator(end)}};
+    queue_.erase(queue_.begin(), end);
+    return task;
+  }
+  void CountWaiting(size_t read) { shared_->waiting.store(rated_.size() + queue_.size() + read); }
   absl::Status Continue(Context& context) {
-    shared_->waiting.store(queue_.size());
     // Cancelled work comes back at once, so it is not begun again: a drain waits for it.
-    // A pause stops reading only: what is gone is forgotten all the same.
-    const bool reads = !queue_.empty() && !paused();
-    if (running_ || cancelled() || (!look_ && !reads)) {
+    std::optional<Task> next = running_ || cancelled() ? std::nullopt : NextTask();
+    if (!next) {
+      CountWaiting(running_ ? reading_ : 0);
       return absl::OkStatus();
     }
     running_ = true;
+    reading_ = next->lessons.size();
+    CountWaiting(reading_);
     auto work = std::make_shared<Work>();
-    // What was rated is read first.
-    std::vector<std::string> names;
-    if (!look_ || (!first_ && reads && queue_.front().find(':') == std::string::npos)) {
-      names.assign(queue_.begin(), queue_.begin() + static_cast<ptrdiff_t>(
-                                                        std::min(queue_.size(), kLessonsAtOnce)));
-    } else {
-      look_ = false;
-    }
     // The work refers to nothing in this actor, because it outlives the actor after a forced stop.
     return context.Offload(
         *options_.pool,
-        [options = options_, names, work, first = std::exchange(first_, false)] {
-          *work = names.empty() ? Look(options, first) : ReadLessons(options, names);
-        },
+        [options = options_, task = *std::move(next), work] { *work = Do(options, task); },
         [this, work](Context& own) {
           running_ = false;
-          Take(*work);
+          Take(std::move(*work));
           return Continue(own);
         });
   }
-  void Take(const Work& work) {
-    if (!work.status.ok() && !absl::IsCancelled(work.status) &&
-        ReasonOf(work.status) != reported_) {
-      LogWarning("lessons are not remembered: {} [{}]", MessageOf(work.status),
-                 ReasonOf(work.status));
+  void Take(Work work) {
+    if (!work.status.ok() && !absl::IsCancelled(work.status) && ReasonOf(work.status) != reported_) {
+      LogWarning("lessons are not remembered, or not beyond the next start: {} [{}]",
+                 MessageOf(work.status), ReasonOf(work.status));
       reported_ = ReasonOf(work.status);
     }
-    for (const std::string& name : work.done) {
-      std::erase(queue_, name);
+    if (work.found) {
+      queue_.assign(std::make_move_iterator(work.found->begin()),
+                    std::make_move_iterator(work.found->end()));
     }
+    queue_.insert(queue_.begin(), work.left.begin(), work.left.end());
+    std::erase_if(queue_, [floor = options_.memories->floor()](const LessonToRemember& lesson) {
+      return lesson.rank <= floor;
+    });
+    look_again_ = look_again_ || work.look_again;
     shared_->restored.fetch_add(work.restored);
-    const std::set<std::string> known(queue_.begin(), queue_.end());
-    for (const std::string& name : work.found) {
-      if (!known.contains(name) && !displaced_.contains(name)) {
-        queue_.push_back(name);
-      }
-    }
-    displaced_.insert(work.displaced.begin(), work.displaced.end());
-    if (!work.displaced.empty() && !told_) {
+    if (work.displaced > 0 && !told_) {
       told_ = true;
-      LogInfo("the memory of lessons is full at memory.tokens = {}; the first lessons make room",
-              options_.max_tokens);
+      LogInfo(
+          "the memory of lessons is full at memory.tokens = {}; texts, and the oldest lessons, "
+          "make room first",
+          options_.max_tokens);
     }
-    shared_->waiting.store(queue_.size());
   }
 
   const MemoryActorOptions options_;
   const std::shared_ptr<Shared> shared_;
-  std::deque<std::string> queue_;    // names of lessons to read
-  std::set<std::string> displaced_;  // lessons that would displace others if they were read again
-  bool look_ = false;                // the stores must be looked through
-  bool first_ = true;                // what was read before the start must be taken first
+  std::deque<std::string> rated_;       // completions whose feedback changed
+  std::deque<LessonToRemember> queue_;  // lessons to read, highest rank first
+  bool look_ = false;                   // the stores must be looked through
+  bool look_again_ = false;             // likewise, but not before the next tick
+  bool restored_ = false;               // what was read before the start was taken
   bool running_ = false;
+  size_t reading_ = 0;  // lessons that the worker reads
   bool told_ = false;
   std::string reported_;  // reason of the last reported failure
 };
@@ -278,11 +327,19 @@ class MemoryActorImpl final : public learning::MemoryActor {
       return std::make_unique<MemoryActorCell>(options, shared);
     });
   }
-  void OnTextsAdded() override { Tell(LookForLessons{}); }
+  void OnLessonsChanged() override { Tell(LookForLessons{}); }
   void OnRated(const std::string& response_id) override {
-    if (!Tell(LessonRated{response_id})) {
-      Forget({response_id});  // what it taught before; it is read anew
+    if (options_.memories == nullptr) {
+      return;
     }
+    const std::map<std::string, Digest> held = options_.memories->Names();
+    const auto found = held.find(response_id);
+    if (found != held.end() &&
+        !learning::StillTeaches(options_.services, response_id, found->second, options_.min_rating)
+             .value_or(false)) {
+      Forget({response_id});
+    }
+    Tell(LessonRated{response_id});
   }
   void OnLessonsWithdrawn() override {
     if (options_.memories == nullptr) {
@@ -304,7 +361,8 @@ class MemoryActorImpl final : public learning::MemoryActor {
   }
   void ForgetUser(const std::string& user_id) override {
     if (options_.memories != nullptr) {
-      options_.memories->ForgetUser(user_id);
+      // The rows are removed as well: without their key they would only take space.
+      Forget(options_.memories->ForgetUser(user_id));
     }
   }
   learning::MemoryStatus status() const override {
@@ -338,14 +396,11 @@ class MemoryActorImpl final : public learning::MemoryActor {
                  MessageOf(status), ReasonOf(status));
     }
   }
-  // Returns false if the message is lost because the mailbox is full; the stores are looked through
-  // then.
-  bool Tell(MemoryMessage message) {
-    if (!ref_ || ref_->TryTell(std::move(message)).ok()) {
-      return true;
+  // If the message is lost because the mailbox is full, the stores are looked through.
+  void Tell(MemoryMessage message) {
+    if (ref_ && !ref_->TryTell(std::move(message)).ok()) {
+      shared_->look.store(true);
     }
-    shared_->look.store(true);
-    return false;
   }
 
   const MemoryActorOptions options_;

@@ -9,7 +9,6 @@
 #include "node/learning/learning_services.h"
 #include "node/learning/memory.h"
 #include "node/runtime/actor_system.h"
-#include "node/serving/erasure_fence.h"
 #include "node/serving/extensions/lesson_memories.h"
 #include "storage/tokens/observed_store.h"
 
@@ -22,7 +21,6 @@ struct MemoryActorOptions {
   size_t max_tokens = 0;                // of the memories, which bounds the texts that are read
   serving::LessonMemories* memories = nullptr;
   storage::ObservedStore* kept = nullptr;  // of lessons that were read; null: a start reads anew
-  serving::ErasureFence* fence = nullptr;  // keeps no lesson of an erased user; null: as `kept`
   Executor* pool = nullptr;                // one thread of low priority
   std::string disabled_because;            // not empty: nothing is remembered, for this reason
 };

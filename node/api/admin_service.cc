@@ -463,13 +463,14 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                   .trajectories = node_.trajectories,
                                   .witness = node_.witness,
                                   .changes = node_.changes,
-                                  .lessons = node_.lessons},
+                                  .lessons = node_.lessons,
+                                  .observed = node_.observed},
                                  user_id);
+    ForgetInMemory(user_id);
     if (!had_consent || !absl::IsNotFound(erasure.status())) {
       RETURN_IF_ERROR(erasure.status());
       response->set_sessions_forgotten(erasure->sessions);
     }
-    ForgetInMemory(user_id);
     if (node_.deep != nullptr) {
       node_.deep->OnLessonsWithdrawn();
     }

@@ -16,6 +16,7 @@
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/api/synced_answers.h"
+#include "node/learning/memory.h"
 #include "node/limits.h"
 #include "node/serving/inference.h"
 #include "node/serving/pattern_payload.h"
@@ -101,6 +102,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     return Run(context, [this, request]() -> absl::Status {
       ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(request->id()));
       RETURN_IF_ERROR(node_.patterns->Delete(id));
+      if (node_.memory != nullptr) {
+        node_.memory->OnLessonsChanged();  // its lessons must not teach any more
+      }
       // Deleting a pattern also deletes its earlier states, which undo would restore.
       return node_.changes == nullptr ? absl::OkStatus() : node_.changes->ForgetPattern(id);
     });

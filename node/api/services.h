@@ -25,6 +25,7 @@ class ChangeStore;
 class ConsentBook;
 class Database;
 class LessonStore;
+class ObservedStore;
 class PatternStore;
 class SessionIndex;
 class TrajectoryStore;
@@ -72,6 +73,7 @@ struct ServiceDependencies {
   storage::SessionIndex* sessions = nullptr;
   storage::TrajectoryStore* trajectories = nullptr;
   storage::LessonStore* lessons = nullptr;
+  storage::ObservedStore* observed = nullptr;
   storage::ChangeStore* changes = nullptr;  // null: changes by learning are not listed
   serving::InstantLoop* instant = nullptr;  // null: sessions remember nothing
   serving::ErasureFence* fence = nullptr;   // null: running completions belong to no user

@@ -220,7 +220,7 @@ class LessonUpload final : public grpc::ServerReadReactor<AddLessonsRequest>,
     ASSIGN_OR_RETURN(const storage::AddedLessons added,
                      dependencies_.lessons->Add(source, lessons));
     if (dependencies_.memory != nullptr) {
-      dependencies_.memory->OnTextsAdded();
+      dependencies_.memory->OnLessonsChanged();
     }
     response_->set_source_id(added.source ? ToHex(*added.source) : "");
     response_->set_added(added.added);

@@ -180,9 +180,10 @@ std::string GenerationFooter(const inference::v1::Finished& finished) {
                             use.version(), use.similarity());
   }
   const std::string memory =
-      finished.has_memory() ? fmt::format(" · memory: {:.2f} of {} tokens",
-                                          finished.memory().share(), finished.memory().tokens())
-                            : "";
+      finished.has_memory()
+          ? fmt::format(" · memory: {:.0f} % from {} tokens", 100 * finished.memory().share(),
+                        finished.memory().tokens())
+          : "";
   const std::string route = finished.has_route()
                                 ? fmt::format(" · route: {}{}", Printable(finished.route().name()),
                                               finished.route().explored() ? " (explored)" : "")

@@ -68,11 +68,12 @@ absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) 
   return absl::OkStatus();
 }
 
-// Returns how much the memory of lessons took part, "0.12 of 20101 tokens".
+// Returns how much the memory of lessons took part, "12 % from 20101 tokens".
 std::string MemoryShare(const Entry& entry) {
   return entry.memory_tokens() == 0
              ? "-"
-             : fmt::format("{:.2f} of {} tokens", entry.memory_share(), entry.memory_tokens());
+             : fmt::format("{:.0f} % from {} tokens", 100 * entry.memory_share(),
+                           entry.memory_tokens());
 }
 
 std::string Quality(const Entry& entry) {

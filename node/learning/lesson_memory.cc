@@ -29,9 +29,12 @@ struct LessonTokens {
 
 // A long prompt loses its beginning, a long text its end.
 LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson) {
+  // A conversation has control tokens that its text does not give.
   const auto most = std::min(static_cast<size_t>(model.config().context), limits::kMaxMemoryRun);
   LessonTokens result;
-  result.tokens = serving::PromptTokens(model, lesson.trajectory.prompt);
+  result.tokens = lesson.trajectory.prompt_tokens.empty()
+                      ? serving::PromptTokens(model, lesson.trajectory.prompt)
+                      : lesson.trajectory.prompt_tokens;
   std::vector<inference::TokenId> text = model.tokenizer().EncodeContinuation(lesson.target);
   const size_t prompt = std::min(result.tokens.size(), most / 2);
   result.tokens.erase(result.tokens.begin(), result.tokens.end() - static_cast<ptrdiff_t>(prompt));
@@ -41,18 +44,35 @@ LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson) {
   return result;
 }
 
-// Returns the digest of what a completion teaches.
-Digest SourceOf(const storage::Trajectory& trajectory, std::string_view target) {
+// Returns the digest of what a completion teaches this model.
+Digest SourceOf(const LearningServices& services, const storage::Trajectory& trajectory,
+                std::string_view target) {
   ByteWriter writer;
   for (const std::string_view text :
        {std::string_view(trajectory.user_id), std::string_view(trajectory.prompt)}) {
     writer.Write(static_cast<uint32_t>(text.size())).WriteText(text);
   }
+  const bool own_tokens = trajectory.embedded_by == AsText(services.package_id);
+  writer.Write(static_cast<uint32_t>(own_tokens ? trajectory.prompt_tokens.size() : 0));
+  for (const inference::TokenId token : trajectory.prompt_tokens) {
+    if (own_tokens) {
+      writer.Write(token);
+    }
+  }
   return Sha256(writer.WriteText(target).str());
 }
 
-Digest SourceOf(const std::string& name, const Lesson& lesson) {
-  return TextLessonOf(name).has_value() ? Digest{} : SourceOf(lesson.trajectory, lesson.target);
+// Completions rank above texts, which are many and of which a person wrote none for this node.
+constexpr uint64_t kCompletions = uint64_t{1} << 63;
+
+uint64_t RankOf(const storage::Trajectory& trajectory) {
+  return kCompletions | static_cast<uint64_t>(std::max<int64_t>(trajectory.created_ms, 0));
+}
+
+// What was undone or deleted must not teach again, whichever package learned it.
+bool MayTeach(const LearningServices& services, const storage::Trajectory& trajectory) {
+  const bool undone = trajectory.learned_in && *trajectory.learned_in == storage::PatternId{};
+  return !undone && !IsExcludedFromLearning(services, trajectory);
 }
 
 }  // namespace
@@ -64,44 +84,50 @@ absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningSe
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
         const std::string target = TargetText(trajectory, min_rating);
-        if (!target.empty() && !IsExcludedFromLearning(services, trajectory)) {
-          lessons.push_back(
-              {.name = trajectory.response_id, .source = SourceOf(trajectory, target)});
+        if (!target.empty() && MayTeach(services, trajectory)) {
+          lessons.push_back({.name = trajectory.response_id,
+                             .source = SourceOf(services, trajectory, target),
+                             .rank = RankOf(trajectory)});
         }
         return CheckCancelled(services).ok();
       }));
-  std::vector<LessonToRemember> texts;
+  std::ranges::reverse(lessons);
+  size_t texts = 0;
   if (services.lessons != nullptr) {
     RETURN_IF_ERROR(services.lessons->ForEachEntry([&](const storage::LessonEntry& entry) {
-      texts.push_back({.name = NameOfTextLesson(entry.id)});
-      return texts.size() < max_texts && CheckCancelled(services).ok();
+      lessons.push_back({.name = NameOfTextLesson(entry.id), .rank = entry.number});
+      return ++texts < max_texts && CheckCancelled(services).ok();
     }));
   }
   RETURN_IF_ERROR(CheckCancelled(services));
-  lessons.insert(lessons.end(), texts.rbegin(), texts.rend());
   return lessons;
 }
 
 absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     const LearningServices& services, const inference::MemoryParameters& parameters,
-    const std::string& name, float min_rating) {
-  serving::RememberedLesson remembered{.name = name, .read = services.clock->Now()};
-  ASSIGN_OR_RETURN(const std::optional<Lesson> lesson, ReadLesson(services, name, min_rating));
-  if (!lesson || lesson->target.empty()) {
+    const LessonToRemember& wanted, float min_rating) {
+  serving::RememberedLesson remembered{
+      .name = wanted.name, .rank = wanted.rank, .read = services.clock->Now()};
+  ASSIGN_OR_RETURN(const std::optional<Lesson> lesson,
+                   ReadLesson(services, wanted.name, min_rating));
+  if (!lesson || lesson->target.empty() || !MayTeach(services, lesson->trajectory)) {
     return std::nullopt;
   }
-  inference::Transformer& transformer =
-      services.embedder != nullptr ? *services.embedder : *services.transformer;
+  inference::Transformer& transformer = EmbedderOf(services);
   const LessonTokens read = TokensOf(transformer.model(), *lesson);
   if (read.tokens.size() <= read.given) {
     return std::nullopt;
   }
-  const uint64_t id = serving::RunIdOf(name);
+  const uint64_t id = serving::RunIdOf(wanted.name);
   remembered.user_id = lesson->trajectory.user_id;
-  remembered.source = SourceOf(name, *lesson);
+  if (!TextLessonOf(wanted.name)) {
+    remembered.source = SourceOf(services, lesson->trajectory, lesson->target);
+    remembered.rank = RankOf(lesson->trajectory);
+  }
   // Equal lessons are masked alike, so that a restart remembers the same.
   Random random(id);
   for (const bool causal : {false, true}) {
+    RETURN_IF_ERROR(CheckCancelled(services));
     if (!causal && !transformer.model().tokenizer().mask_id()) {
       continue;
     }
@@ -113,14 +139,15 @@ absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
   return remembered;
 }
 
-absl::StatusOr<bool> StillTeaches(const LearningServices& services,
-                                  const serving::RememberedLesson& lesson, float min_rating) {
-  if (TextLessonOf(lesson.name).has_value()) {
-    ASSIGN_OR_RETURN(const bool gone, IsGone(services, lesson.name));
+absl::StatusOr<bool> StillTeaches(const LearningServices& services, const std::string& name,
+                                  const Digest& source, float min_rating) {
+  if (TextLessonOf(name)) {
+    ASSIGN_OR_RETURN(const bool gone, IsGone(services, name));
     return !gone;
   }
-  ASSIGN_OR_RETURN(const std::optional<Lesson> now, ReadLesson(services, lesson.name, min_rating));
-  return now && SourceOf(lesson.name, *now) == lesson.source;
+  ASSIGN_OR_RETURN(const std::optional<Lesson> now, ReadLesson(services, name, min_rating));
+  return now && MayTeach(services, now->trajectory) &&
+         SourceOf(services, now->trajectory, now->target) == source;
 }
 
 storage::ObservedLesson ToKeep(const inference::MemoryParameters& parameters,
@@ -166,7 +193,7 @@ std::optional<serving::RememberedLesson> FromKept(const inference::MemoryParamet
 absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
                                             const inference::MemoryParameters& parameters,
                                             std::span<const LessonToRemember> wanted,
-                                            storage::ObservedStore& store) {
+                                            size_t max_tokens, storage::ObservedStore& store) {
   const TimePoint read = services.clock->Now();
   const Digest made_by = parameters.EntryId();
   std::map<std::string_view, size_t> places;
@@ -174,27 +201,32 @@ absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
     places.emplace(wanted[i].name, i);
   }
   KeptLessons kept;
-  std::map<size_t, serving::RememberedLesson> found;
-  size_t unreadable = 0;
+  std::map<size_t, storage::ObservedLesson> found;
   RETURN_IF_ERROR(store.ForEach(
-      [&](const storage::ObservedLesson& lesson) {
+      [&](storage::ObservedLesson lesson) {
         const auto place = places.find(lesson.name);
         if (place == places.end() || lesson.source != wanted[place->second].source ||
             lesson.made_by != made_by) {
-          kept.outdated.insert(lesson.name);
-        } else if (auto remembered = FromKept(parameters, lesson, read)) {
-          found.emplace(place->second, *std::move(remembered));
+          kept.outdated.insert(std::move(lesson.name));
         } else {
-          kept.outdated.insert(lesson.name);
-          ++unreadable;
+          found.emplace(place->second, std::move(lesson));
         }
         return CheckCancelled(services).ok();
       },
       &kept.damaged));
-  RETURN_IF_ERROR(CheckCancelled(services));
-  kept.damaged += unreadable;
-  for (auto& [place, lesson] : found) {
-    kept.lessons.push_back(std::move(lesson));
+  size_t tokens = 0;
+  for (const auto& [place, lesson] : found) {
+    RETURN_IF_ERROR(CheckCancelled(services));
+    auto remembered = tokens < max_tokens ? FromKept(parameters, lesson, read) : std::nullopt;
+    if (!remembered) {
+      kept.damaged += tokens < max_tokens ? 1 : 0;
+      kept.outdated.insert(lesson.name);
+      continue;
+    }
+    remembered->rank = wanted[place].rank;
+    const auto& run = remembered->causal != nullptr ? remembered->causal : remembered->masked;
+    tokens += run == nullptr ? 0 : run->size();
+    kept.lessons.push_back(*std::move(remembered));
   }
   return kept;
 }

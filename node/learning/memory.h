@@ -23,9 +23,10 @@ struct MemoryStatus {
 class MemoryActor {
  public:
   virtual ~MemoryActor() = default;
-  // Texts were added: they are read soon.
-  virtual void OnTextsAdded() = 0;
-  // A completion was rated or corrected: what it teaches now is read soon.
+  // Lessons came, or must not teach any more: they are read, or forgotten, soon.
+  virtual void OnLessonsChanged() = 0;
+  // A completion was rated or corrected: forgets what it taught before, if that is no longer so,
+  // before it returns; what it teaches now is read soon.
   virtual void OnRated(const std::string& response_id) = 0;
   // Lessons were withdrawn: forgets those that are gone before it returns.
   virtual void OnLessonsWithdrawn() = 0;

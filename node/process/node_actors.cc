@@ -132,7 +132,6 @@ void NodeImpl::StartMemory() {
     memories_ = std::make_unique<serving::LessonMemories>(
         package_.memory, static_cast<size_t>(config_.memory.tokens), clock_, runner_);
     options.memories = memories_.get();
-    options.fence = &fence_;
   }
   memory_ = actors::StartMemoryActor(*actors_, options);
 }

@@ -213,6 +213,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
   dependencies.lessons = lessons_.get();
+  dependencies.observed = observed_.get();
   dependencies.changes = changes_.get();
   dependencies.min_rating = config_.learning.min_rating;
   dependencies.instant = instant_.get();

@@ -20,8 +20,13 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
       return stores.changes == nullptr ? of_requests()
                                        : stores.changes->WithRewritesPaused(of_requests);
     };
-    return stores.lessons == nullptr ? and_changes()
-                                     : stores.lessons->WithRewritesPaused(and_changes);
+    const auto and_lessons = [&] {
+      return stores.lessons == nullptr ? and_changes()
+                                       : stores.lessons->WithRewritesPaused(and_changes);
+    };
+    // The outermost one: while it adds, it looks whether the lessons are there.
+    return stores.observed == nullptr ? and_lessons()
+                                      : stores.observed->WithRewritesPaused(and_lessons);
   };
   const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
   UserErasure erasure;

@@ -11,6 +11,7 @@
 #include "storage/db/database.h"
 #include "storage/lessons/lesson_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/tokens/observed_store.h"
 #include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
@@ -22,8 +23,9 @@ struct UserStores {
   SessionIndex* sessions = nullptr;
   TrajectoryStore* trajectories = nullptr;
   WitnessLog* witness = nullptr;
-  ChangeStore* changes = nullptr;  // null: what sessions were taught is not listed
-  LessonStore* lessons = nullptr;  // null: no lesson is added before the next start
+  ChangeStore* changes = nullptr;     // null: what sessions were taught is not listed
+  LessonStore* lessons = nullptr;     // null: no lesson is added before the next start
+  ObservedStore* observed = nullptr;  // null: no lesson is read for the token memory
 };
 
 struct UserErasure {

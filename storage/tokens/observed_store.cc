@@ -20,7 +20,8 @@ constexpr ColumnFamily kFamily = ColumnFamily::kToken;
 
 }  // namespace
 
-absl::Status ObservedStore::Put(const ObservedLesson& lesson) {
+absl::StatusOr<bool> ObservedStore::Put(const ObservedLesson& lesson,
+                                        const std::function<absl::StatusOr<bool>()>& still) {
   if (lesson.name.empty() || lesson.name.size() > limits::kMaxObservedNameBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the name of an observed lesson has {} bytes, but 1 to {} are allowed",
@@ -30,7 +31,17 @@ absl::Status ObservedStore::Put(const ObservedLesson& lesson) {
   Batch batch;
   batch.Put(kFamily, tokens::ObservedKey(lesson.name), tokens::EncodeObserved(lesson), 0,
             lesson.user_id.empty() ? KeyScope() : KeyScope::User(lesson.user_id));
-  return database_.Write(std::move(batch), Durability::kProcessCrash);
+  const MutexLock lock(adding_);
+  ASSIGN_OR_RETURN(const bool keep, still());
+  if (keep) {
+    RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  }
+  return keep;
+}
+
+absl::Status ObservedStore::WithRewritesPaused(const std::function<absl::Status()>& erase) {
+  const MutexLock lock(adding_);
+  return erase();
 }
 
 absl::Status ObservedStore::Remove(const std::set<std::string>& names) {

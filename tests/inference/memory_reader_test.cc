@@ -387,10 +387,38 @@ TEST_F(MemoryReaderTest, AnEntryThatIsNotFiniteNeverVotes) {
   EXPECT_FALSE(std::isfinite(run->biases()[0]));
   EXPECT_FALSE(std::isfinite(run->biases()[2]));
   EXPECT_TRUE(std::isfinite(run->biases()[1]));
-  const auto memory = std::make_shared<TokenMemory>()->With(run);
-  MemoryReader reader(parameters_, memory);
-  for (const MemoryReading& reading : reader.Read(Window(), positions_, hidden_, logits_)) {
+  const TokenId never = 23;  // of the two entries only
+  std::ranges::replace(broken.tokens, never, never - 1);
+  broken.tokens[broken.context] = never;
+  broken.tokens[broken.context + 2] = never;
+  const auto silent = std::make_shared<TokenMemory>()->With(test::RunOf(*parameters_, 99, broken));
+  MemoryReader silent_reader(parameters_, silent);
+  for (const MemoryReading& reading : silent_reader.Read(Window(), positions_, hidden_, logits_)) {
     EXPECT_TRUE(std::isfinite(reading.share));
+    EXPECT_FALSE(reading.votes.empty());
+    for (const auto& [token, vote] : reading.votes) {
+      EXPECT_NE(token, never);
+    }
+  }
+}
+
+TEST_F(MemoryReaderTest, APrefixThatGrowsIsCountedAsIfItWereNew) {
+  MemoryReader grown(parameters_, memory_);
+  for (size_t length = 4; length < window_.size(); ++length) {
+    const auto position = static_cast<int>(length);
+    const MemoryWindow window{.tokens = std::span(window_).first(length), .causal = true};
+    const auto read = [&](MemoryReader& reader) {
+      return reader
+          .Read(window, std::span(&position, 1), std::span(hidden_).first(kMemoryWidth),
+                std::span(logits_).first(kMemoryVocabulary))
+          .front()
+          .features;
+    };
+    if (length == 20) {
+      std::swap(window_[2], window_[5]);  // another text
+    }
+    MemoryReader anew(parameters_, memory_);
+    EXPECT_EQ(read(grown), read(anew)) << length;
   }
 }
 

@@ -108,7 +108,8 @@ class CanaryTest : public StoreTest {
     FillWitness(database);
     FillLessons(database);
     ASSERT_TRUE(ObservedStore(database)
-                    .Put({.name = "lesson", .user_id = kText, .masked = kText, .causal = kText})
+                    .Put({.name = "lesson", .user_id = kText, .masked = kText, .causal = kText},
+                         [] { return true; })
                     .ok());
   }
   static void FillLessons(Database& database) {

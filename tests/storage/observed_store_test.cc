@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,9 @@ class ObservedStoreTest : public StoreTest {
     EXPECT_EQ(damaged, expect_damaged);
     return all;
   }
+  absl::Status Put(const ObservedLesson& lesson) {
+    return store_->Put(lesson, [] { return true; }).status();
+  }
   std::vector<std::string> Problems() {
     StoreReport report;
     EXPECT_TRUE(CheckObservedRows(*database_, &report).ok());
@@ -77,9 +81,9 @@ class ObservedStoreTest : public StoreTest {
 };
 
 TEST_F(ObservedStoreTest, KeepsEveryMemberOverARestart) {
-  ASSERT_TRUE(store_->Put(Lesson("a", "ann")).ok());
-  ASSERT_TRUE(store_->Put(Lesson("b", "", "first")).ok());
-  ASSERT_TRUE(store_->Put(Lesson("b")).ok());
+  ASSERT_TRUE(Put(Lesson("a", "ann")).ok());
+  ASSERT_TRUE(Put(Lesson("b", "", "first")).ok());
+  ASSERT_TRUE(Put(Lesson("b")).ok());
   for (const bool again : {false, true}) {
     if (again) {
       Close();
@@ -98,21 +102,41 @@ TEST_F(ObservedStoreTest, KeepsEveryMemberOverARestart) {
 TEST_F(ObservedStoreTest, BadNamesAndTextsAreRefused) {
   for (const std::string& name :
        {std::string(), std::string(limits::kMaxObservedNameBytes + 1, 'a'), std::string("\xff")}) {
-    EXPECT_EQ(ReasonOf(store_->Put(Lesson(name))), reasons::kInvalidArgument);
+    EXPECT_EQ(ReasonOf(Put(Lesson(name))), reasons::kInvalidArgument);
   }
-  EXPECT_TRUE(store_->Put(Lesson(std::string(limits::kMaxObservedNameBytes, 'a'))).ok());
+  EXPECT_TRUE(Put(Lesson(std::string(limits::kMaxObservedNameBytes, 'a'))).ok());
 }
 
 TEST_F(ObservedStoreTest, LessonsOfAnErasedUserAreGone) {
-  ASSERT_TRUE(store_->Put(Lesson("a", "ann")).ok());
-  ASSERT_TRUE(store_->Put(Lesson("b", "bob")).ok());
+  ASSERT_TRUE(Put(Lesson("a", "ann")).ok());
+  ASSERT_TRUE(Put(Lesson("b", "bob")).ok());
   ASSERT_TRUE(database_->Erase(KeyScope::User("ann")).ok());
   EXPECT_THAT(All(), ElementsAre(Lesson("b", "bob")));
 }
 
+// Found by review: a lesson that was read before an erasure was sealed with a new key after it.
+TEST_F(ObservedStoreTest, NothingIsAddedThatWasErasedMeanwhile) {
+  ASSERT_TRUE(Put(Lesson("a", "ann")).ok());
+  bool there = true;
+  const auto erase = [&] {
+    return store_->WithRewritesPaused([&] {
+      there = false;
+      return database_->Erase(KeyScope::User("ann"));
+    });
+  };
+  ASSERT_TRUE(erase().ok());
+  EXPECT_FALSE(store_->Put(Lesson("b", "ann"), [&] { return there; }).value());
+  EXPECT_THAT(All(), IsEmpty());
+  EXPECT_EQ(std::ranges::count(database_->DataKeys(), "user/ann", &DataKeyInfo::scope), 1)
+      << "the destroyed key";
+  const auto broken = store_->Put(
+      Lesson("c"), []() -> absl::StatusOr<bool> { return absl::InternalError("unknown"); });
+  EXPECT_TRUE(absl::IsInternal(broken.status()));
+}
+
 TEST_F(ObservedStoreTest, DamagedRowsHideNoOthersAndGo) {
   for (const char* name : {"a", "b", "c", "d"}) {
-    ASSERT_TRUE(store_->Put(Lesson(name)).ok());
+    ASSERT_TRUE(Put(Lesson(name)).ok());
   }
   ASSERT_TRUE(PutOne(*database_, ColumnFamily::kToken, tokens::ObservedKey("b"), "garbage").ok());
   ASSERT_TRUE(PutOne(*database_, ColumnFamily::kToken, tokens::ObservedKey("c"),
@@ -127,10 +151,10 @@ TEST_F(ObservedStoreTest, DamagedRowsHideNoOthersAndGo) {
 }
 
 TEST_F(ObservedStoreTest, AFullDiskRefusesLessonsAndLetsThemGo) {
-  ASSERT_TRUE(store_->Put(Lesson("a")).ok());
+  ASSERT_TRUE(Put(Lesson("a")).ok());
   free_bytes_ = 1500;  // below the soft reserve
   clock_.Advance(limits::kReserveProbeInterval);
-  EXPECT_EQ(ReasonOf(store_->Put(Lesson("b"))), reasons::kDiskFull);
+  EXPECT_EQ(ReasonOf(Put(Lesson("b"))), reasons::kDiskFull);
   free_bytes_ = 0;  // below the hard one
   clock_.Advance(limits::kReserveProbeInterval);
   EXPECT_TRUE(store_->Remove({"a"}).ok());

@@ -5,11 +5,41 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/bytes.h"
 
 namespace ruvd::serving {
+namespace {
+
+using inference::MemoryRun;
+using inference::TokenMemory;
+using MemoryPointer = std::shared_ptr<const TokenMemory>;
+
+// A lesson takes a group of places however short it is.
+constexpr size_t kLeastTokens = 16;
+
+size_t TokensOf(const RememberedLesson& lesson) {
+  size_t tokens = kLeastTokens;
+  for (const auto& run : {lesson.masked, lesson.causal}) {
+    tokens = std::max(tokens, run == nullptr ? 0 : run->size());
+  }
+  return tokens;
+}
+
+// Returns a memory with the run of a lesson, or without one if `run` is null.
+MemoryPointer Replace(const MemoryPointer& memory, uint64_t id,
+                      const std::shared_ptr<const MemoryRun>& run) {
+  return run == nullptr ? memory->Without(id) : memory->With(run);
+}
+
+MemoryPointer Append(const MemoryPointer& memory,
+                     std::span<const std::shared_ptr<const MemoryRun>> runs) {
+  return std::make_shared<const TokenMemory>(memory->Joined(TokenMemory(runs)));
+}
+
+}  // namespace
 
 uint64_t RunIdOf(std::string_view lesson_name) {
   const Digest digest = Sha256(lesson_name);
@@ -18,114 +48,176 @@ uint64_t RunIdOf(std::string_view lesson_name) {
   return id;
 }
 
-void LessonMemories::Note(const RememberedLesson& lesson) {
-  Held held{.user_id = lesson.user_id, .source = lesson.source, .order = ++last_order_};
-  for (const auto& run : {lesson.masked, lesson.causal}) {
-    held.tokens = std::max(held.tokens, run == nullptr ? 0 : run->size());
-  }
-  tokens_ += held.tokens;
-  by_age_.emplace(held.order, lesson.name);
-  held_.emplace(lesson.name, std::move(held));
+LessonMemories::Memories LessonMemories::MemoriesOf(std::string_view user_id) const {
+  const MutexLock lock(mutex_);
+  const auto found = memories_.find(user_id);
+  static const MemoryPointer& nothing = *new MemoryPointer(std::make_shared<const TokenMemory>());
+  return found == memories_.end() ? Memories{nothing, nothing} : found->second;
 }
 
-std::vector<std::string> LessonMemories::MakeRoom() {
-  std::vector<std::string> displaced;
-  size_t left = tokens_;
-  for (auto oldest = by_age_.begin(); left > max_tokens_ && displaced.size() + 1 < by_age_.size();
-       ++oldest) {
-    displaced.push_back(oldest->second);
-    left -= held_.at(oldest->second).tokens;
+void LessonMemories::Hold(const RememberedLesson& lesson) {
+  Release({lesson.name});
+  const size_t tokens = TokensOf(lesson);
+  tokens_ += tokens;
+  by_rank_.emplace(lesson.rank, lesson.name);
+  held_.emplace(lesson.name, Held{.user_id = lesson.user_id,
+                                  .source = lesson.source,
+                                  .rank = lesson.rank,
+                                  .tokens = tokens});
+}
+
+std::set<std::string> LessonMemories::Release(const std::set<std::string>& names) {
+  std::set<std::string> users;
+  for (const std::string& name : names) {
+    const auto held = held_.find(name);
+    if (held != held_.end()) {
+      users.insert(held->second.user_id);
+      tokens_ -= held->second.tokens;
+      by_rank_.erase({held->second.rank, name});
+      held_.erase(held);
+    }
   }
-  Remove(displaced);
-  return displaced;
+  return users;
 }
 
 std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
-  const MutexLock lock(mutex_);
-  if (forgotten_.IsErased(lesson.user_id, lesson.read)) {
-    return {};
+  for (;;) {
+    const Memories before = MemoriesOf(lesson.user_id);
+    const uint64_t id = RunIdOf(lesson.name);
+    const Memories after{Replace(before.masked, id, lesson.masked),
+                         Replace(before.causal, id, lesson.causal)};
+    const MutexLock lock(mutex_);
+    if (forgotten_.IsErased(lesson.user_id, lesson.read)) {
+      return {};
+    }
+    const auto found = memories_.find(lesson.user_id);
+    if (found == memories_.end() ? before.masked->empty() && before.causal->empty()
+                                 : found->second == before) {
+      memories_[lesson.user_id] = after;
+      Hold(lesson);
+      break;
+    }
   }
-  if (held_.contains(lesson.name)) {
-    Remove(std::span(&lesson.name, 1));
-  }
-  Memories& own = memories_[lesson.user_id];
-  if (lesson.masked != nullptr) {
-    own.masked = own.masked->With(lesson.masked);
-  }
-  if (lesson.causal != nullptr) {
-    own.causal = own.causal->With(lesson.causal);
-  }
-  Note(lesson);
   return MakeRoom();
 }
 
 std::vector<std::string> LessonMemories::AddAll(std::vector<RememberedLesson> lessons) {
-  using Runs = std::vector<std::shared_ptr<const inference::MemoryRun>>;
-  const MutexLock lock(mutex_);
-  std::map<std::string, std::pair<Runs, Runs>> runs;  // by user
+  std::map<std::string, std::vector<RememberedLesson>> by_user;
   for (RememberedLesson& lesson : lessons) {
-    if (forgotten_.IsErased(lesson.user_id, lesson.read) || held_.contains(lesson.name)) {
-      continue;
-    }
-    Note(lesson);
-    auto& [masked, causal] = runs[lesson.user_id];
-    if (lesson.masked != nullptr) {
-      masked.push_back(std::move(lesson.masked));
-    }
-    if (lesson.causal != nullptr) {
-      causal.push_back(std::move(lesson.causal));
-    }
+    by_user[lesson.user_id].push_back(std::move(lesson));
   }
-  for (const auto& [user_id, own] : runs) {
-    Memories& memories = memories_[user_id];
-    memories.masked = std::make_shared<const inference::TokenMemory>(
-        memories.masked->Joined(inference::TokenMemory(own.first)));
-    memories.causal = std::make_shared<const inference::TokenMemory>(
-        memories.causal->Joined(inference::TokenMemory(own.second)));
+  for (const auto& [user_id, own] : by_user) {
+    std::vector<std::shared_ptr<const MemoryRun>> masked;
+    std::vector<std::shared_ptr<const MemoryRun>> causal;
+    for (const RememberedLesson& lesson : own) {
+      if (lesson.masked != nullptr) {
+        masked.push_back(lesson.masked);
+      }
+      if (lesson.causal != nullptr) {
+        causal.push_back(lesson.causal);
+      }
+    }
+    for (;;) {
+      const Memories before = MemoriesOf(user_id);
+      const Memories after{Append(before.masked, masked), Append(before.causal, causal)};
+      const MutexLock lock(mutex_);
+      if (forgotten_.IsErased(user_id, own.front().read)) {
+        break;
+      }
+      const auto found = memories_.find(user_id);
+      if (found == memories_.end() ? before.masked->empty() && before.causal->empty()
+                                   : found->second == before) {
+        memories_[user_id] = after;
+        for (const RememberedLesson& lesson : own) {
+          Hold(lesson);
+        }
+        break;
+      }
+    }
   }
   return MakeRoom();
 }
 
-void LessonMemories::Remove(std::span<const std::string> names) {
-  std::map<std::string, std::set<uint64_t>> runs;  // by user
-  for (const std::string& name : names) {
-    const auto held = held_.find(name);
-    runs[held->second.user_id].insert(RunIdOf(name));
-    tokens_ -= held->second.tokens;
-    by_age_.erase(held->second.order);
-    held_.erase(held);
+std::set<std::string> LessonMemories::ChooseDisplaced() {
+  std::set<std::string> displaced;
+  size_t left = tokens_;
+  for (auto lowest = by_rank_.begin(); left > max_tokens_ && displaced.size() + 1 < by_rank_.size();
+       ++lowest) {
+    displaced.insert(lowest->second);
+    left -= held_.at(lowest->second).tokens;
+    floor_ = std::max(floor_, lowest->first);
   }
-  for (const auto& [user_id, ids] : runs) {
-    const auto own = memories_.find(user_id);
-    own->second.masked = own->second.masked->Without(ids);
-    own->second.causal = own->second.causal->Without(ids);
-    if (own->second.masked->empty() && own->second.causal->empty()) {
-      memories_.erase(own);
+  return displaced;
+}
+
+std::vector<std::string> LessonMemories::MakeRoom() {
+  std::set<std::string> displaced;
+  std::set<std::string> users;
+  {
+    const MutexLock lock(mutex_);
+    displaced = ChooseDisplaced();
+    users = Release(displaced);
+  }
+  RemoveRuns(users, displaced);
+  return {displaced.begin(), displaced.end()};
+}
+
+void LessonMemories::RemoveRuns(const std::set<std::string>& users,
+                                const std::set<std::string>& names) {
+  for (const std::string& user_id : users) {
+    for (;;) {
+      Memories before;
+      std::set<uint64_t> ids;
+      {
+        const MutexLock lock(mutex_);
+        const auto found = memories_.find(user_id);
+        if (found == memories_.end()) {
+          break;
+        }
+        before = found->second;
+        for (const std::string& name : names) {
+          if (!held_.contains(name)) {  // otherwise it was added again meanwhile
+            ids.insert(RunIdOf(name));
+          }
+        }
+      }
+      const Memories after{before.masked->Without(ids), before.causal->Without(ids)};
+      const MutexLock lock(mutex_);
+      const auto found = memories_.find(user_id);
+      if (found != memories_.end() && found->second == before) {
+        found->second = after;
+        if (after.masked->empty() && after.causal->empty()) {
+          memories_.erase(found);
+        }
+        break;
+      }
     }
   }
 }
 
 void LessonMemories::Forget(const std::set<std::string>& names) {
-  const MutexLock lock(mutex_);
-  std::vector<std::string> held;
-  for (const std::string& name : names) {
-    if (held_.contains(name)) {
-      held.push_back(name);
-    }
+  std::set<std::string> users;
+  {
+    const MutexLock lock(mutex_);
+    users = Release(names);
+    floor_ = users.empty() ? floor_ : 0;
   }
-  Remove(held);
+  RemoveRuns(users, names);
 }
 
-void LessonMemories::ForgetUser(std::string_view user_id) {
-  const MutexLock lock(mutex_);
-  forgotten_.Add(user_id, clock_.Now());
-  std::vector<std::string> own;
-  for (const auto& [name, held] : held_) {
-    if (held.user_id == user_id) {
-      own.push_back(name);
+std::set<std::string> LessonMemories::ForgetUser(std::string_view user_id) {
+  std::set<std::string> own;
+  {
+    const MutexLock lock(mutex_);
+    forgotten_.Add(user_id, clock_.Now());
+    for (const auto& [name, held] : held_) {
+      if (held.user_id == user_id) {
+        own.insert(name);
+      }
     }
   }
-  Remove(own);
+  Forget(own);
+  return own;
 }
 
 std::map<std::string, Digest> LessonMemories::Names() const {
@@ -137,30 +229,25 @@ std::map<std::string, Digest> LessonMemories::Names() const {
   return names;
 }
 
-bool LessonMemories::NearlyFull() const {
+uint64_t LessonMemories::floor() const {
   const MutexLock lock(mutex_);
-  return tokens_ >= max_tokens_ / 5 * 4;
-}
-
-std::shared_ptr<const inference::TokenMemory> LessonMemories::MemoryOf(std::string_view user_id,
-                                                                       bool causal) const {
-  const auto found = memories_.find(user_id);
-  if (found == memories_.end()) {
-    return nullptr;
-  }
-  return causal ? found->second.causal : found->second.masked;
+  return floor_;
 }
 
 std::unique_ptr<inference::MemoryReader> LessonMemories::ReaderFor(std::string_view user_id,
                                                                    bool causal) const {
-  const MutexLock lock(mutex_);
-  std::shared_ptr<const inference::TokenMemory> memory = MemoryOf("", causal);
-  if (const auto own = user_id.empty() ? nullptr : MemoryOf(user_id, causal); own != nullptr) {
-    memory = memory == nullptr
-                 ? own
-                 : std::make_shared<const inference::TokenMemory>(memory->Joined(*own));
+  const auto memory_of = [&](std::string_view user) {
+    Memories memories = MemoriesOf(user);
+    return causal ? std::move(memories.causal) : std::move(memories.masked);
+  };
+  MemoryPointer memory = memory_of("");
+  if (!user_id.empty()) {
+    const MemoryPointer own = memory_of(user_id);
+    memory = memory->empty() ? own
+             : own->empty()  ? memory
+                             : std::make_shared<const TokenMemory>(memory->Joined(*own));
   }
-  if (memory == nullptr || memory->empty()) {
+  if (memory->empty()) {
     return nullptr;
   }
   return std::make_unique<inference::MemoryReader>(parameters_, std::move(memory), runner_);

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,6 +30,7 @@ struct RememberedLesson {
   std::string name;     // as learning/text_lessons.h names lessons
   std::string user_id;  // whose completions may show it; "": everybody's
   Digest source{};      // of what it teaches, so that a correction is noticed
+  uint64_t rank = 0;    // lessons of lower ranks make room for those of higher ones
   // Runs with the id RunIdOf(name); null: it was not observed in this way
   std::shared_ptr<const inference::MemoryRun> masked;
   std::shared_ptr<const inference::MemoryRun> causal;
@@ -47,13 +49,14 @@ struct LessonMemoriesStatus {
 
 // What a node remembers of its lessons, word by word: one memory for each user, and one of the
 // lessons without a user, which all users share. A completion can quote what its memory holds, so
-// no user reads the memory of another. It lives in main memory only and never leaves the node.
-// Thread-safe; a call takes as long as merging the segments that it changes.
+// no user reads the memory of another. It never leaves the node. Thread-safe; readers wait for no
+// change, because a change builds the new memory beside the old one.
 class LessonMemories {
  public:
-  // Lessons of at most `max_tokens` tokens together are held; above that the lessons first added
-  // make room. `clock` and `runner` must outlive this object and its readers. The readers run on
-  // `runner`, so only the thread that computes completions with it may read.
+  // Lessons of at most `max_tokens` tokens together are held; above that those of the lowest ranks
+  // make room. A lesson counts as 16 tokens at least. `clock` and `runner` must outlive this object
+  // and its readers. The readers run on `runner`, so only the thread that computes completions with
+  // it may read.
   LessonMemories(std::shared_ptr<const inference::MemoryParameters> parameters, size_t max_tokens,
                  const Clock& clock, ParallelRunner& runner = SerialRunner())
       : parameters_(std::move(parameters)),
@@ -66,17 +69,19 @@ class LessonMemories {
   }
 
   // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
-  // after the lesson was read. Returns the names of the lessons that made room.
+  // after the lesson was read. Returns the names of the lessons that made room, which may be its
+  // own.
   std::vector<std::string> Add(RememberedLesson lesson);
-  // Does so for many lessons, in their order, in one pass.
+  // Does so for many lessons, none of which is held, in one pass. A memory keeps their order.
   std::vector<std::string> AddAll(std::vector<RememberedLesson> lessons);
   // Forgets lessons; names that are not held have no effect.
   void Forget(const std::set<std::string>& names);
-  void ForgetUser(std::string_view user_id);
+  // Returns the names of the user's lessons.
+  std::set<std::string> ForgetUser(std::string_view user_id);
   // Returns the names of all lessons held, with their sources.
   std::map<std::string, Digest> Names() const;
-  // Returns whether so much is held that a few more lessons may displace others.
-  bool NearlyFull() const;
+  // Lessons up to this rank made room for others, and would do so again; 0 if there is room.
+  uint64_t floor() const;
 
   // Returns what reads the lessons that a user may see; null if the user sees no lesson. What is
   // remembered or forgotten later does not change it.
@@ -85,28 +90,29 @@ class LessonMemories {
   LessonMemoriesStatus status() const;
 
  private:
+  // What is remembered of the lessons of one user alone
   struct Memories {
-    std::shared_ptr<const inference::TokenMemory> masked =
-        std::make_shared<inference::TokenMemory>();
-    std::shared_ptr<const inference::TokenMemory> causal =
-        std::make_shared<inference::TokenMemory>();
+    std::shared_ptr<const inference::TokenMemory> masked;
+    std::shared_ptr<const inference::TokenMemory> causal;
+    bool operator==(const Memories&) const = default;
   };
   struct Held {
     std::string user_id;
     Digest source{};
-    uint64_t order = 0;  // counts up as lessons are added
+    uint64_t rank = 0;
     size_t tokens = 0;
   };
 
-  // Returns what is remembered of the lessons of one user alone; null if the user has none.
-  std::shared_ptr<const inference::TokenMemory> MemoryOf(std::string_view user_id,
-                                                         bool causal) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Notes a lesson as held, without its runs.
-  void Note(const RememberedLesson& lesson) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<std::string> MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes lessons that are held.
-  void Remove(std::span<const std::string> names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Memories MemoriesOf(std::string_view user_id) const;
+  // Returns the lowest ranks that must make room.
+  std::set<std::string> ChooseDisplaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Hold(const RememberedLesson& lesson) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes names out of held_; returns the users of those that were there.
+  std::set<std::string> Release(const std::set<std::string>& names)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the runs of lessons that are not held any more.
+  void RemoveRuns(const std::set<std::string>& users, const std::set<std::string>& names);
+  std::vector<std::string> MakeRoom();
 
   const std::shared_ptr<const inference::MemoryParameters> parameters_;
   const size_t max_tokens_;
@@ -115,10 +121,10 @@ class LessonMemories {
   mutable Mutex mutex_;
   std::map<std::string, Memories, std::less<>> memories_ ABSL_GUARDED_BY(mutex_);  // by user
   std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);                       // by name
-  std::map<uint64_t, std::string> by_age_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<uint64_t, std::string>> by_rank_ ABSL_GUARDED_BY(mutex_);
   ErasedUsers forgotten_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_order_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ruvd::serving

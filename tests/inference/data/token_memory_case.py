@@ -3,8 +3,8 @@
 #
 # Writes the recorded case of the token memory, with PyTorch: `python3 token_memory_case.py
 # token_memory_case.json`. The keys have 64 values of plus or minus 1 / 8, which the stored eight bits
-# hold to 6e-5, so that the node must agree to 1e-4. Scores and votes are computed as
-# the pilot of the method did: one row of scores over all entries, neighbours as shifted arrays.
+# hold to 6e-5, so that the node must agree to 1e-4. There is one row of scores over all entries, and
+# neighbours are shifted arrays.
 
 import json
 import math

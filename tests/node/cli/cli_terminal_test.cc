@@ -173,7 +173,7 @@ TEST(CliDenoiseViewTest, FooterCountsTokensPerForward) {
   EXPECT_THAT(GenerationFooter(finished), HasSubstr("adapters: p@3 (0.75)"));
   finished.mutable_memory()->set_tokens(2010);
   finished.mutable_memory()->set_share(0.125);
-  EXPECT_THAT(GenerationFooter(finished), HasSubstr(" · memory: 0.12 of 2010 tokens"));
+  EXPECT_THAT(GenerationFooter(finished), HasSubstr(" · memory: 12 % from 2010 tokens"));
   EXPECT_EQ(GenerationFooter(inference::v1::Finished()),
             "0 steps · 0.0 tokens/s · 0.00 tokens/forward · adapters: none");
 }

@@ -214,6 +214,76 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   EXPECT_EQ(loss(), before);
 }
 
+// Found by review: a completion that was rated again while it was read kept teaching what it had
+// taught before, and in a pause a correction left the old text in force.
+TEST_F(NodeTokenMemoryTest, TheLastFeedbackCountsAlsoInAPause) {
+  Start();
+  auto generate = Request("What did Ottoline find at the sluice gate?", 8);
+  generate.set_user_id("ada");
+  const Completion completion = Generate(generate);
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  const auto correct = [&](const std::string& text) {
+    learning::v1::SubmitFeedbackRequest feedback;
+    feedback.set_response_id(completion.finished.response_id());
+    feedback.set_edited_text(text);
+    learning::v1::SubmitFeedbackResponse response;
+    ASSERT_TRUE(Rate(feedback, &response).ok());
+  };
+  const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_NO_FATAL_FAILURE(correct(" Nothing at all, " + std::to_string(i) + " times."));
+  }
+  ASSERT_NO_FATAL_FAILURE(correct(
+      " At pier 3 she found the brass valve of chamber 2 stiff with green verdigris, so she oiled "
+      "it."));
+  EXPECT_TRUE(WaitUntil([&] {
+    return Memory().waiting() == 0 &&
+           Loss("ada", inference::v1::DECODING_MODE_DIFFUSION) < before - 0.5;
+  }));
+  ASSERT_TRUE(client::NodeClient(node_->api_address())
+                  .Call<learning::v1::PauseLearningResponse>(learning::v1::PauseLearningRequest())
+                  .ok());
+  ASSERT_NO_FATAL_FAILURE(correct(" Nothing at all."));
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
+  EXPECT_EQ(Memory().lessons(), 0U);
+}
+
+// Found by review: after a restart a full memory took its oldest lessons for new ones, which then
+// displaced the corrections.
+TEST_F(NodeTokenMemoryTest, AFullMemoryKeepsCorrectionsOverRestarts) {
+  config_.memory.tokens = 1500;
+  Start();
+  AddNotes("ada", "sluice gate", "Ottoline");
+  ASSERT_TRUE(WaitUntil([&] { return Memory().tokens() > 1000 && Memory().waiting() == 0; }));
+  auto generate = Request("What did Ottoline find at the sluice gate?", 8);
+  generate.set_user_id("eve");
+  const Completion completion = Generate(generate);
+  learning::v1::SubmitFeedbackRequest feedback;
+  feedback.set_response_id(completion.finished.response_id());
+  feedback.set_edited_text(
+      " At pier 3 she found the brass valve of chamber 2 stiff with green verdigris, so she oiled "
+      "it.");
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(feedback, &response).ok());
+  ASSERT_TRUE(WaitUntil([&] { return Memory().users() == 2 && Memory().waiting() == 0; }));
+  const double ada = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  const double eve = Loss("eve", inference::v1::DECODING_MODE_DIFFUSION);
+  const uint64_t tokens = Memory().tokens();
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    Restart();
+    ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0 && Memory().waiting() == 0; }));
+    EXPECT_EQ(Memory().tokens(), tokens);
+    EXPECT_EQ(Memory().users(), 2U);
+    EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), ada);
+    EXPECT_EQ(Loss("eve", inference::v1::DECODING_MODE_DIFFUSION), eve);
+  }
+  // With more room, what was left out is read.
+  config_.memory.tokens = 100'000;
+  Restart();
+  EXPECT_TRUE(WaitUntil([&] { return Memory().tokens() > 2 * tokens; }));
+  EXPECT_EQ(Memory().users(), 2U);
+}
+
 // The reading of lessons was begun again and again by a node that was about to end.
 TEST_F(NodeTokenMemoryTest, ADrainDoesNotWaitForLessonsThatAreStillToBeRead) {
   Start();
@@ -242,9 +312,9 @@ TEST_F(NodeTokenMemoryTest, AFullMemoryMakesRoom) {
   EXPECT_LE(Memory().tokens(), 2000U);
   const uint64_t lessons = Memory().lessons();
   Restart();
-  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0; }));
+  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0 && Memory().waiting() == 0; }));
   EXPECT_EQ(Memory().restored(), lessons);
-  EXPECT_EQ(Memory().waiting(), 0U) << "lessons that made room are not read again";
+  EXPECT_EQ(Memory().lessons(), lessons) << "lessons that made room stay away";
 }
 
 }  // namespace

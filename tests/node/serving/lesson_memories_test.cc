@@ -23,11 +23,13 @@ using testing::UnorderedElementsAre;
 
 class LessonMemoriesTest : public testing::Test {
  protected:
+  // Each lesson ranks above those before it.
   RememberedLesson Lesson(const std::string& name, const std::string& user, size_t tokens = 20) {
     const test::MadeLesson made = test::MakeLesson(random_, tokens + 4, 4);
     const uint64_t id = RunIdOf(name);
     return {.name = name,
             .user_id = user,
+            .rank = ++last_rank_,
             .masked = test::RunOf(*parameters_, id, made),
             .causal = test::RunOf(*parameters_, id, made),
             .read = clock_.Now()};
@@ -46,6 +48,7 @@ class LessonMemoriesTest : public testing::Test {
   }
 
   Random random_{3};
+  uint64_t last_rank_ = 0;
   ManualClock clock_;
   std::shared_ptr<const inference::MemoryParameters> parameters_ =
       std::make_shared<inference::MemoryParameters>(test::RandomMemoryParameters());
@@ -91,9 +94,9 @@ TEST_F(LessonMemoriesTest, ManyLessonsAreRememberedAsOneByOne) {
   memories_.ForgetUser("eve");
   lessons.push_back(Lesson("of an erased user", "eve"));
   lessons.back().read = TimePoint();
-  EXPECT_FALSE(memories_.NearlyFull());
+  EXPECT_EQ(memories_.floor(), 0U);
   EXPECT_THAT(memories_.AddAll(lessons), ElementsAre("lesson 0", "lesson 1", "lesson 2"));
-  EXPECT_TRUE(memories_.NearlyFull());
+  EXPECT_GT(memories_.floor(), 0U);
   EXPECT_EQ(memories_.Names(), one_by_one.Names());
   for (const char* user : {"", "ada", "eve"}) {
     EXPECT_EQ(EntriesFor(user), one_by_one.ReaderFor(user, false)->memory().entries());
