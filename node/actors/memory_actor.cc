@@ -160,8 +160,7 @@ void Remember(const MemoryActorOptions& options, serving::RememberedLesson lesso
   }
   if (options.kept != nullptr && held) {
     work->status.Update(
-        options.kept->Put(learning::ToKeep(*options.memories->parameters(), read), still)
-            .status());
+        options.kept->Put(learning::ToKeep(*options.memories->parameters(), read), still).status());
   }
   const absl::StatusOr<bool> teaches = still();
   work->look_again = work->look_again || !teaches.ok();
@@ -275,7 +274,8 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
         });
   }
   void Take(Work work) {
-    if (!work.status.ok() && !absl::IsCancelled(work.status) && ReasonOf(work.status) != reported_) {
+    if (!work.status.ok() && !absl::IsCancelled(work.status) &&
+        ReasonOf(work.status) != reported_) {
       LogWarning("lessons are not remembered, or not beyond the next start: {} [{}]",
                  MessageOf(work.status), ReasonOf(work.status));
       reported_ = ReasonOf(work.status);

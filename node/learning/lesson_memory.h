@@ -33,9 +33,9 @@ absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningSe
                                                                 float min_rating, size_t max_texts);
 
 // Reads a lesson with the model, masked (unless the model has no mask token) and from left to
-// right. Of what does not fit the model's context, a prompt loses its beginning and a text its end.
-// A completion needs only its name. Nullopt if the lesson is gone, teaches nothing or must not, or
-// has fewer than two tokens. Returns CANCELLED, and the errors of the stores and of
+// right. Where a lesson does not fit the model's context, its prompt loses its beginning and its
+// text its end. A completion needs only its name. Nullopt if the lesson is gone, teaches nothing or
+// must not, or has fewer than two tokens. Returns CANCELLED, and the errors of the stores and of
 // Transformer::Forward.
 absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     const LearningServices& services, const inference::MemoryParameters& parameters,
