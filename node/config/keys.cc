@@ -138,8 +138,9 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, learning.general_text)},
 
     ConfigKey{"memory", "tokens",
-              "Tokens of lessons whose words take part in completions, about 350 bytes each; 0 "
-              "remembers none. It needs the file MODEL.memory.gguf beside the model.",
+              "Tokens of lessons whose words take part in completions, about 350 bytes each in "
+              "main memory and 300, sealed, in the store; 0 remembers none. It needs the file "
+              "MODEL.memory.gguf beside the model.",
               RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
 
     ConfigKey{"federation", "enabled", "Link to peers. Sharing also needs the operator's consent.",
