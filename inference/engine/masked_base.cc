@@ -203,6 +203,7 @@ ForwardRoundResult MaskedBase::EndRound() {
 
 std::vector<PositionUncertainty> MaskedBase::Uncertainty() const {
   std::vector<PositionUncertainty> uncertainty;
+  uncertainty.reserve(proposals_.size());
   for (const Proposal& proposal : proposals_) {
     uncertainty.push_back(Assess(proposal));
   }

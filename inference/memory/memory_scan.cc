@@ -125,7 +125,8 @@ float MemoryScan::ScanRun(const MemorySegment& segment, const MemorySegment::Str
       scratch->places.data());
   row->best_score = std::max(row->best_score, sums.largest);
   for (const uint32_t place : std::span(scratch->places).first(sums.found)) {
-    const TokenId token = segment.token(static_cast<ptrdiff_t>(run.begin + place));
+    const TokenId token =
+        segment.token(static_cast<ptrdiff_t>(run.begin) + static_cast<ptrdiff_t>(place));
     if (token < parameters_->vocabulary()) {
       row->scores.push_back(scores[place]);
       row->tokens.push_back(token);
@@ -181,13 +182,12 @@ void MemoryScan::Run(std::span<const MemoryNeighbours> near, const Task& task, S
     row.scores.clear();
     row.tokens.clear();
   }
-  const MemorySegment* segment = nullptr;
-  for (const Stretches& tile : task.tiles) {
-    if (tile.segment != segment) {
-      segment = tile.segment;
+  for (size_t i = 0; i < task.tiles.size(); ++i) {
+    const Stretches& tile = task.tiles[i];
+    if (i == 0 || task.tiles[i - 1].segment != tile.segment) {
       for (size_t r = 0; r < task.rows; ++r) {
-        FindBonuses(*segment, segment->stretches()[tile.first].begin, near[task.first_row + r],
-                    &task.partials[r]);
+        FindBonuses(*tile.segment, tile.segment->stretches()[tile.first].begin,
+                    near[task.first_row + r], &task.partials[r]);
       }
     }
     ScanTile(task, tile, scratch);

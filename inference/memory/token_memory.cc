@@ -32,7 +32,8 @@ TokenMemory::TokenMemory(std::span<const std::shared_ptr<const MemoryRun>> runs)
   Count();
 }
 
-std::shared_ptr<const TokenMemory> TokenMemory::With(std::shared_ptr<const MemoryRun> run) const {
+std::shared_ptr<const TokenMemory> TokenMemory::With(
+    const std::shared_ptr<const MemoryRun>& run) const {
   auto memory = std::make_shared<TokenMemory>(Has(run->id()) ? *Without(run->id()) : *this);
   if (run->size() > 0) {
     memory->Append(run);

@@ -27,7 +27,7 @@ class TokenMemory {
 
   // Returns a memory with `run` after the others, in place of one with the same id. A run without
   // an entry changes nothing but that.
-  std::shared_ptr<const TokenMemory> With(std::shared_ptr<const MemoryRun> run) const;
+  std::shared_ptr<const TokenMemory> With(const std::shared_ptr<const MemoryRun>& run) const;
   // Returns a memory without the runs of these ids.
   std::shared_ptr<const TokenMemory> Without(const std::set<uint64_t>& ids) const;
   std::shared_ptr<const TokenMemory> Without(uint64_t id) const { return Without(std::set{id}); }

@@ -147,9 +147,9 @@ Work Look(const MemoryActorOptions& options, bool restore) {
 // Remembers a lesson that was read, and keeps it for the next start. A withdrawal or a correction
 // since it was read did not find it in the memories, so it is asked for once more. If the store
 // cannot tell, the lesson is forgotten, too.
-void Remember(const MemoryActorOptions& options, serving::RememberedLesson lesson, Work* work) {
-  const serving::RememberedLesson read = lesson;
-  const std::vector<std::string> displaced = options.memories->Add(std::move(lesson));
+void Remember(const MemoryActorOptions& options, const serving::RememberedLesson& read,
+              Work* work) {
+  const std::vector<std::string> displaced = options.memories->Add(read);
   work->displaced += displaced.size();
   const auto still = [&] {
     return learning::StillTeaches(options.services, read.name, read.source, options.min_rating);
@@ -181,7 +181,7 @@ Work ReadLessons(const MemoryActorOptions& options, const std::vector<LessonToRe
     if (!read.ok()) {
       work.status.Update(read.status());
     } else if (read->has_value()) {
-      Remember(options, **std::move(read), &work);
+      Remember(options, **read, &work);
     } else {
       // It was corrected, and teaches nothing any more.
       work.status.Update(ForgetLessons(options, {lessons[i].name}));

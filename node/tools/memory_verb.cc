@@ -89,6 +89,7 @@ absl::StatusOr<inference::MemoryParameters> Learn(CommandContext& context,
     ASSIGN_OR_RETURN(const Documents documents, ReadTokens(model, path, kDocumentBytes));
     ASSIGN_OR_RETURN(kinds.emplace_back(), ObserveKind(transformer, documents, options));
   }
+  all.reserve(kinds.size());
   for (const inference::ObservedKind& kind : kinds) {
     all.push_back(&kind);
   }

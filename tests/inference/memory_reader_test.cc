@@ -131,7 +131,9 @@ class Definition {
       double sum = 0;
       for (int i = 0; i < p_.width; ++i) {
         sum +=
-            static_cast<double>(p_.projection[static_cast<size_t>(d * p_.width + i)]) *
+            static_cast<double>(
+                p_.projection[static_cast<size_t>(d) * static_cast<size_t>(p_.width) +
+                              static_cast<size_t>(i)]) *
             static_cast<double>(hidden[static_cast<size_t>(i)] - p_.mean[static_cast<size_t>(i)]);
       }
       key.push_back(sum);

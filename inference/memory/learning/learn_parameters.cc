@@ -223,6 +223,7 @@ absl::StatusOr<PiecePrediction> PredictPiece(Transformer& transformer,
   }
   const bool shift = causal || model.config().shift_logits;
   std::vector<int> rows;
+  rows.reserve(prediction.positions.size());
   for (const int position : prediction.positions) {
     rows.push_back(position - (shift ? 1 : 0));
   }

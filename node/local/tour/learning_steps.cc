@@ -135,7 +135,7 @@ absl::StatusOr<std::string> Paraphrase(Tour& tour) {
   ASSIGN_OR_RETURN(const double adapted, loss(true, false));
   ASSIGN_OR_RETURN(const double remembered, loss(false, true));
   ASSIGN_OR_RETURN(const double served, loss(true, true));
-  const std::string losses = fmt::format(
+  std::string losses = fmt::format(
       "{:.4f} before, {:.4f} now; {:.4f} with the adapter alone, {:.4f} with the memory alone",
       before, served, adapted, remembered);
   if (!(served < before - kLeastGain) || !(remembered < before)) {

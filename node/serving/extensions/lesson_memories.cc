@@ -80,7 +80,7 @@ std::set<std::string> LessonMemories::Release(const std::set<std::string>& names
   return users;
 }
 
-std::vector<std::string> LessonMemories::Add(RememberedLesson lesson) {
+std::vector<std::string> LessonMemories::Add(const RememberedLesson& lesson) {
   for (;;) {
     const Memories before = MemoriesOf(lesson.user_id);
     const uint64_t id = RunIdOf(lesson.name);

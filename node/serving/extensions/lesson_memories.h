@@ -71,7 +71,7 @@ class LessonMemories {
   // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
   // after the lesson was read. Returns the names of the lessons that made room, which may be its
   // own.
-  std::vector<std::string> Add(RememberedLesson lesson);
+  std::vector<std::string> Add(const RememberedLesson& lesson);
   // Does so for many lessons, none of which is held, in one pass. A memory keeps their order.
   std::vector<std::string> AddAll(std::vector<RememberedLesson> lessons);
   // Forgets lessons; names that are not held have no effect.

@@ -3,6 +3,7 @@
 //
 // Runs a node that remembers the words of its lessons, and forgets them.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -27,9 +28,10 @@ class NodeTokenMemoryTest : public FederatedNodeTest {
   static std::string Notes(const std::string& thing, const std::string& keeper) {
     std::string notes;
     for (int i = 0; i < 120; ++i) {
-      notes += keeper + " checked the " + thing + " at pier " + std::to_string(i % 37) +
-               " and found the brass valve of chamber " + std::to_string(i * 11 % 53) +
-               " stiff with green verdigris, so " + keeper + " oiled it twice.\n";
+      notes += fmt::format(
+          "{} checked the {} at pier {} and found the brass valve of chamber {} stiff with green "
+          "verdigris, so {} oiled it twice.\n",
+          keeper, thing, i % 37, i * 11 % 53, keeper);
     }
     return notes;
   }

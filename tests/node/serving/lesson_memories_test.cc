@@ -116,11 +116,11 @@ TEST_F(LessonMemoriesTest, TheFirstLessonsMakeRoom) {
 
 TEST_F(LessonMemoriesTest, AnErasedUsersLessonThatWasReadBeforeIsNotAdded) {
   memories_.Add(Lesson("a", "ada"));
-  RememberedLesson late = Lesson("b", "ada");
+  const RememberedLesson late = Lesson("b", "ada");
   clock_.Advance(std::chrono::seconds(1));
   memories_.ForgetUser("ada");
   EXPECT_EQ(EntriesFor("ada"), 0U);
-  memories_.Add(std::move(late));
+  memories_.Add(late);
   EXPECT_EQ(EntriesFor("ada"), 0U);
   clock_.Advance(std::chrono::seconds(1));
   memories_.Add(Lesson("c", "ada"));
