@@ -61,6 +61,15 @@ class NodeTokenMemoryTest : public FederatedNodeTest {
     EXPECT_TRUE(score.ok()) << score.status();
     return score.ok() ? score->nats_per_token() : 0;
   }
+  // Corrects a completion.
+  void Correct(const Completion& completion, const std::string& text) {
+    learning::v1::SubmitFeedbackRequest feedback;
+    feedback.set_response_id(completion.finished.response_id());
+    feedback.set_edited_text(text);
+    learning::v1::SubmitFeedbackResponse response;
+    const absl::Status rated = Rate(feedback, &response);
+    ASSERT_TRUE(rated.ok()) << rated;
+  }
   void Withdraw(const std::string& user) {
     learning::v1::WithdrawLessonsRequest request;
     request.set_user_id(user);
@@ -197,12 +206,8 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
         ->nats_per_token();
   };
   const double before = loss();
-  learning::v1::SubmitFeedbackRequest feedback;
-  feedback.set_response_id(completion.finished.response_id());
-  feedback.set_edited_text(" She found a brass valve that was stiff with green verdigris.");
-  learning::v1::SubmitFeedbackResponse response;
-  const absl::Status rated = Rate(feedback, &response);
-  ASSERT_TRUE(rated.ok()) << rated;
+  ASSERT_NO_FATAL_FAILURE(
+      Correct(completion, " She found a brass valve that was stiff with green verdigris."));
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
   EXPECT_LT(loss(), before - 0.5);
   // What the correction taught is undone: no bit of it is left.
@@ -224,18 +229,13 @@ TEST_F(NodeTokenMemoryTest, TheLastFeedbackCountsAlsoInAPause) {
   generate.set_user_id("ada");
   const Completion completion = Generate(generate);
   ASSERT_TRUE(completion.status.ok()) << completion.status;
-  const auto correct = [&](const std::string& text) {
-    learning::v1::SubmitFeedbackRequest feedback;
-    feedback.set_response_id(completion.finished.response_id());
-    feedback.set_edited_text(text);
-    learning::v1::SubmitFeedbackResponse response;
-    ASSERT_TRUE(Rate(feedback, &response).ok());
-  };
   const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
   for (int i = 0; i < 5; ++i) {
-    ASSERT_NO_FATAL_FAILURE(correct(" Nothing at all, " + std::to_string(i) + " times."));
+    ASSERT_NO_FATAL_FAILURE(
+        Correct(completion, " Nothing at all, " + std::to_string(i) + " times."));
   }
-  ASSERT_NO_FATAL_FAILURE(correct(
+  ASSERT_NO_FATAL_FAILURE(Correct(
+      completion,
       " At pier 3 she found the brass valve of chamber 2 stiff with green verdigris, so she oiled "
       "it."));
   EXPECT_TRUE(WaitUntil([&] {
@@ -245,7 +245,7 @@ TEST_F(NodeTokenMemoryTest, TheLastFeedbackCountsAlsoInAPause) {
   ASSERT_TRUE(client::NodeClient(node_->api_address())
                   .Call<learning::v1::PauseLearningResponse>(learning::v1::PauseLearningRequest())
                   .ok());
-  ASSERT_NO_FATAL_FAILURE(correct(" Nothing at all."));
+  ASSERT_NO_FATAL_FAILURE(Correct(completion, " Nothing at all."));
   EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
   EXPECT_EQ(Memory().lessons(), 0U);
 }
@@ -260,13 +260,10 @@ TEST_F(NodeTokenMemoryTest, AFullMemoryKeepsCorrectionsOverRestarts) {
   auto generate = Request("What did Ottoline find at the sluice gate?", 8);
   generate.set_user_id("eve");
   const Completion completion = Generate(generate);
-  learning::v1::SubmitFeedbackRequest feedback;
-  feedback.set_response_id(completion.finished.response_id());
-  feedback.set_edited_text(
+  ASSERT_NO_FATAL_FAILURE(Correct(
+      completion,
       " At pier 3 she found the brass valve of chamber 2 stiff with green verdigris, so she oiled "
-      "it.");
-  learning::v1::SubmitFeedbackResponse response;
-  ASSERT_TRUE(Rate(feedback, &response).ok());
+      "it."));
   ASSERT_TRUE(WaitUntil([&] { return Memory().users() == 2 && Memory().waiting() == 0; }));
   const double ada = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
   const double eve = Loss("eve", inference::v1::DECODING_MODE_DIFFUSION);
