@@ -72,7 +72,7 @@ absl::Status HnswIndex::Reserve() {
   RETURN_IF_ERROR(core_.nodes.Reserve(nodes));
   RETURN_IF_ERROR(core_.attributes.Reserve(nodes));
   RETURN_IF_ERROR(core_.live.Reserve(nodes));
-  RETURN_IF_ERROR(core_.moved.Reserve(nodes));
+  RETURN_IF_ERROR(core_.replaced.Reserve(nodes));
   RETURN_IF_ERROR(core_.in_graph.Reserve(nodes));
   return core_.pending.Reserve(nodes);
 }
@@ -178,7 +178,7 @@ absl::Status HnswIndex::Put(const HnswRow& row) {
   const size_t room = core_.nodes.size() + 1;
   RETURN_IF_ERROR(core_.attributes.Grow(room));
   RETURN_IF_ERROR(core_.live.Grow(room));
-  RETURN_IF_ERROR(core_.moved.Grow(room));
+  RETURN_IF_ERROR(core_.replaced.Grow(room));
   RETURN_IF_ERROR(core_.pending.Grow(room));
   RETURN_IF_ERROR(core_.in_graph.Grow(room));
   ASSIGN_OR_RETURN(const uint32_t node,
@@ -200,13 +200,14 @@ void HnswIndex::Publish(uint32_t node) {
   }
   ++changed_since_retry_;
   const uint32_t old = std::exchange(node_of_[info.label], node);
-  core_.moved.Set(node, false);
+  core_.replaced.Set(node, false);
   AddToTail(node);
   hnsw::Add(core_.banks[info.bank].live, 1);
   core_.live.Set(node, true);
   ++live_;
   if (old != kNoNode) {
     core_.recent.Add(node);
+    core_.replaced.Set(old, true);
     // A node without links to it has no place to hand over.
     if (core_.in_graph.Get(old) && !core_.pending.Get(old)) {
       former_[node] = old;
@@ -414,7 +415,7 @@ bool HnswIndex::Reclaim() {
   for (size_t freed = 0; freed < kFreedAtOnce && free(); ++freed) {
     core_.nodes.Free(retired_.front().node);
     core_.attributes.Set(retired_.front().node, {});
-    core_.moved.Set(retired_.front().node, false);
+    core_.replaced.Set(retired_.front().node, false);
     retired_.pop_front();
     --removed_;
     freed_since_move_ = true;
@@ -464,7 +465,6 @@ bool HnswIndex::MoveDown(uint32_t from) {
   }
   nodes.header(*to) = nodes.header(from);
   core_.attributes.Set(*to, core_.attributes.Get(from));
-  core_.moved.Set(from, true);
   Publish(*to);
   return true;
 }
@@ -477,7 +477,7 @@ HnswCounts HnswIndex::Counts() const {
           .tail_places = tail_places_.load(),
           .nodes = core_.nodes.size(),
           .memory_bytes = core_.nodes.committed_bytes() + core_.attributes.committed_bytes() +
-                          core_.live.committed_bytes() + core_.moved.committed_bytes() +
+                          core_.live.committed_bytes() + core_.replaced.committed_bytes() +
                           core_.pending.committed_bytes() + core_.in_graph.committed_bytes()};
 }
 

@@ -180,9 +180,11 @@ class HnswIndex {
   absl::Status CheckQuery(const HnswQuery& query) const;
   std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
                                     HnswTrace* trace) const;
-  // Takes the first k of `found` that are still in the index.
+  // Takes the first k of `found` that are still in the index, and at the `last` look those that
+  // were replaced meanwhile.
   bool TakeHits(std::span<const hnsw::Candidate> found, const hnsw::EncodedQuery& encoded,
-                const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const;
+                const HnswFilter& filter, size_t k, bool last, std::vector<HnswHit>* hits) const;
+  bool MayReturn(uint32_t node, std::span<const hnsw::Candidate> found) const;
 
   hnsw::IndexCore core_;
   hnsw::Linker linker_;

@@ -18,7 +18,7 @@ namespace {
 using hnsw::Candidate;
 
 // Rows may be replaced so fast that a search finds a newer one each time it looks. After this many
-// turns it answers with what it has.
+// turns it answers with the rows as it found them.
 constexpr size_t kMaxTurns = 8;
 
 float SimilarityOf(float distance, HnswMetric metric) {
@@ -108,29 +108,22 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
   const hnsw::SearchRequest request{
       .k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path};
-  // The last number may belong to a change of attributes that is still going on: look at its row
-  // again.
-  uint64_t seen = core_.recent.count();
-  seen -= seen > 0 ? 1 : 0;
   HnswTrace went = searcher.Run(request);
   std::vector<HnswHit> hits;
   for (size_t turn = 1;; ++turn) {
-    const uint64_t now = core_.recent.count();
-    const bool offered = searcher.Offer(query.filter, seen, now);
-    seen = now;
-    if (!offered && turn < kMaxTurns) {
+    const bool last = turn == kMaxTurns;
+    if (!searcher.CatchUp(query.filter) && !last) {
       went = searcher.Run(request);
       continue;
     }
     const bool whole =
-        TakeHits(Rescore(core_, vector, scratch), scratch.query, query.filter, k, &hits);
-    if (whole || turn >= kMaxTurns) {
+        TakeHits(Rescore(core_, vector, scratch), scratch.query, query.filter, k, last, &hits);
+    const bool too_few = hits.size() < k && (!whole || searcher.lacks_rows());
+    if (last || (!too_few && (whole || !searcher.is_behind()))) {
       break;
     }
-    if (hits.size() < k) {  // removed rows hid others that were farther
+    if (too_few) {
       went = searcher.Run(request);
-    } else if (core_.recent.count() == seen) {
-      break;
     }
   }
   if (trace != nullptr) {
@@ -139,9 +132,22 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   return hits;
 }
 
+// Returns whether a search may return a node that was found: it is live, or its row was replaced
+// meanwhile and no live node of the row was found.
+bool HnswIndex::MayReturn(uint32_t node, std::span<const Candidate> found) const {
+  if (core_.live.Get(node)) {
+    return true;
+  }
+  const uint32_t label = core_.nodes.info(node).label;
+  return core_.replaced.Get(node) && std::none_of(found.begin(), found.end(), [&](const auto& it) {
+           return core_.live.Get(it.node) && core_.nodes.info(it.node).label == label;
+         });
+}
+
 // Returns false when a row was left out because it was removed or replaced during the search.
 bool HnswIndex::TakeHits(std::span<const Candidate> found, const hnsw::EncodedQuery& encoded,
-                         const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const {
+                         const HnswFilter& filter, size_t k, bool last,
+                         std::vector<HnswHit>* hits) const {
   const bool filtered = !filter.admits_all_of_its_banks();
   bool whole = true;
   hits->clear();
@@ -150,13 +156,12 @@ bool HnswIndex::TakeHits(std::span<const Candidate> found, const hnsw::EncodedQu
       break;
     }
     const uint32_t node = candidate.node;
-    if (!core_.live.Get(node) && !core_.moved.Get(node)) {
+    if (last ? !MayReturn(node, found) : !core_.live.Get(node)) {
       whole = false;
       continue;
     }
     const hnsw::NodeInfo& info = core_.nodes.info(node);
-    // The row was replaced or moved meanwhile and both nodes were found, or its attributes have
-    // changed.
+    // The row was replaced meanwhile and both nodes were found, or its attributes have changed.
     if (std::any_of(hits->begin(), hits->end(),
                     [&](const HnswHit& hit) { return hit.label == info.label; }) ||
         (filtered && !core_.attributes.Admits(node, filter))) {

@@ -63,7 +63,7 @@ struct IndexCore {
   AttributeTable attributes;
   BitSet live;      // rows that a search may return
   BitSet pending;   // rows that are in no graph (not yet, or not any more): the flat tail
-  BitSet moved;     // rows that have another node now; what a search found here is still true
+  BitSet replaced;  // nodes whose rows have another node since; it may be gone, too
   BitSet in_graph;  // nodes that links may lead to, removed ones included
   RecentRows recent;
   std::atomic<uint32_t> pending_count{0};

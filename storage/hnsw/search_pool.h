@@ -86,6 +86,14 @@ class SearchPool {
     return kNoNode;
   }
 
+  // Removes the entries for which `gone` returns true.
+  template <typename Gone>
+  void Drop(const Gone& gone) {
+    accepted_ -= std::erase_if(
+        entries_, [&](const Candidate& entry) { return entry.accepted && gone(entry.node); });
+    next_ = 0;
+  }
+
   std::span<const Candidate> entries() const { return entries_; }
   size_t accepted() const { return accepted_; }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <unordered_set>
 
 namespace ruvd::storage::hnsw {
 namespace {
@@ -86,16 +87,41 @@ Searcher::Matching Searcher::Match(const HnswFilter& filter, size_t bank) {
   return matching;
 }
 
-bool Searcher::Offer(const HnswFilter& filter, uint64_t begin, uint64_t end) {
+bool Searcher::CatchUp(const HnswFilter& filter) {
+  // This comes first: the successor of what is gone now is among those before `now`.
+  scratch_.results.Drop([this](uint32_t node) {
+    const bool gone = !core_.live.Get(node);
+    lacks_rows_ = lacks_rows_ || (gone && !core_.replaced.Get(node));
+    return gone;
+  });
+  const uint64_t now = core_.recent.count();
   scratch_.ids.clear();
-  if (!core_.recent.Get(begin, end, &scratch_.ids)) {
+  // The last change of attributes may have been going on at the last look: it is looked at again.
+  const uint64_t begin = seen_ - (seen_ > 0 ? 1 : 0);
+  const bool remembered = core_.recent.Get(begin, now, &scratch_.ids);
+  // A node from before the reader began may belong to another row by now.
+  const size_t earlier = begin < began_ ? 1 : 0;
+  seen_ = now;
+  if (!remembered) {
     return false;
   }
-  std::erase_if(scratch_.ids, [&](uint32_t node) {
-    return !core_.live.Get(node) || !core_.attributes.Admits(node, filter);
-  });
+  KeepNewest(earlier, filter);
   Flush();
   return true;
+}
+
+void Searcher::KeepNewest(size_t earlier, const HnswFilter& filter) {
+  std::vector<uint32_t>& ids = scratch_.ids;
+  std::unordered_set<uint32_t> labels;
+  size_t kept = ids.size();
+  for (size_t i = ids.size(); i-- > 0;) {
+    const bool there = core_.live.Get(ids[i]) || (i >= earlier && core_.replaced.Get(ids[i]));
+    if (there && labels.insert(core_.nodes.info(ids[i]).label).second &&
+        core_.attributes.Admits(ids[i], filter)) {
+      ids[--kept] = ids[i];
+    }
+  }
+  ids.erase(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(kept));
 }
 
 // A single way down sometimes ends in the wrong cluster. So level 1 is walked with some breadth,
@@ -189,6 +215,7 @@ void Searcher::SnapshotTail() {
 
 HnswTrace Searcher::Run(const SearchRequest& request) {
   trace_ = {};
+  lacks_rows_ = false;
   scratch_.results.Begin(RescoreCount(request.k));
   SnapshotTail();
   HnswFilter small = request.filter;

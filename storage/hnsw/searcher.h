@@ -29,14 +29,24 @@ struct SearchRequest {
 class Searcher {
  public:
   Searcher(const IndexCore& core, const EncodedQuery& query, SearchScratch& scratch)
-      : core_(core), scratch_(scratch), walker_(core, query, scratch) {}
+      : core_(core),
+        scratch_(scratch),
+        walker_(core, query, scratch),
+        began_(core.recent.count()),
+        seen_(began_) {}
 
   HnswTrace Run(const SearchRequest& request);
 
-  // Offers the nodes of IndexCore::recent from number `begin` to before `end` that the filter
-  // admits to the results. Returns false when some of them are forgotten: the search has to run
-  // again.
-  bool Offer(const HnswFilter& filter, uint64_t begin, uint64_t end);
+  // Drops results whose rows were removed or replaced, and offers the rows that took the place of
+  // others, or whose attributes changed, since the last call or the creation of the searcher. What
+  // was replaced again by now stays a result: its successor is offered next time. Returns false
+  // when some are forgotten: the search has to run again.
+  bool CatchUp(const HnswFilter& filter);
+
+  // Returns whether rows took the place of others since the last call of CatchUp.
+  bool is_behind() const { return core_.recent.count() != seen_; }
+  // Returns whether removed rows took room in the results from others that are farther.
+  bool lacks_rows() const { return lacks_rows_; }
 
   // Returns how many rows get a final distance. It is more than k, because 8-bit distances may be
   // slightly out of order.
@@ -48,6 +58,9 @@ class Searcher {
   void Scan(const HnswFilter& filter, const Base& base);
   void ScanMatches();
   void Flush();
+  // Leaves in scratch.ids, numbers of IndexCore::recent in order, the newest node of each row if it
+  // is live or was replaced, and if the filter admits it. The first `earlier` ones must be live.
+  void KeepNewest(size_t earlier, const HnswFilter& filter);
   // Returns true when it looked at every live row of the bank.
   bool SearchBank(const SearchRequest& request, size_t bank);
   // Records the rows of the tail, so that a row that is linked during the search is still scanned.
@@ -66,6 +79,10 @@ class Searcher {
   const IndexCore& core_;
   SearchScratch& scratch_;
   Walker walker_;
+  // Counts of IndexCore::recent: when the reader began, and at the last call of CatchUp.
+  uint64_t began_ = 0;
+  uint64_t seen_ = 0;
+  bool lacks_rows_ = false;
   HnswTrace trace_;
 };
 

@@ -165,6 +165,37 @@ TEST(HnswMovesTest, EverySearchFindsRowsThatAreReplacedAndMovedMeanwhile) {
   EXPECT_LT(index->Counts().nodes, kKept + kOthers);
 }
 
+// A search that looks at a row while it is replaced for the second time has missed the row's first
+// two nodes, and must look for the third.
+TEST(HnswMovesTest, RowsThatAreReplacedAgainAndAgainAreFoundAtEveryMoment) {
+  constexpr uint32_t kRows = 8;
+  constexpr uint32_t kRounds = 20000;
+  const Rows rows = Clustered(kRows, kDimension, 1, 54);
+  const auto index = MakeIndex({.dimension = kDimension});
+  for (uint32_t i = 0; i < kRows; ++i) {
+    PutRow(*index, i, rows[i]);
+  }
+  std::atomic<bool> done = false;
+  size_t searches = 0;
+  size_t missed = 0;
+  std::thread reader([&] {
+    for (; !done; ++searches) {
+      const auto label = static_cast<uint32_t>(searches % kRows);
+      const auto hits = index->Search({.vector = rows[label], .k = kRows});
+      missed += kRows - hits->size();
+    }
+  });
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    for (uint32_t i = 0; i < kRows; ++i) {
+      PutRow(*index, i, rows[i], {}, round);
+    }
+    index->RepairBatch(1000, true);
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(missed, 0U) << searches;
+}
+
 // A search sees a change of attributes as a whole or not at all.
 TEST(HnswMovesTest, NoSearchSeesHalfAChangeOfAttributes) {
   const Rows rows = Clustered(500, kDimension, 1, 53);
