@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "node/actors/throttled_learning.h"
 #include "node/learning/lesson_memory.h"
 #include "node/learning/text_lessons.h"
 #include "node/limits.h"
@@ -29,9 +31,12 @@ struct LookForLessons {};
 struct LessonRated {
   std::string name;
 };
+struct PromptStored {
+  std::string name;
+};
 // The actor sends this one to itself.
 struct Tick {};
-using MemoryMessage = std::variant<LookForLessons, LessonRated, Tick>;
+using MemoryMessage = std::variant<LookForLessons, LessonRated, PromptStored, Tick>;
 
 // What all lives of the actor and its callers share.
 struct Shared {
@@ -46,6 +51,7 @@ using learning::LessonToRemember;
 struct Task {
   bool look = false;
   bool restore = false;  // before looking, take what was read before the start
+  bool rated = false;    // a person waits to see the effect of these lessons
   std::vector<LessonToRemember> lessons;
 };
 
@@ -67,7 +73,7 @@ constexpr Duration kTick = std::chrono::seconds(2);
 absl::StatusOr<std::vector<LessonToRemember>> Wanted(const MemoryActorOptions& options) {
   // A text has some tokens at least, so more texts than tokens never fit.
   constexpr size_t kLeastTokens = 16;
-  return learning::LessonsToRemember(options.services, options.min_rating,
+  return learning::LessonsToRemember(options.services, options.rules,
                                      options.max_tokens / kLeastTokens);
 }
 
@@ -152,7 +158,7 @@ void Remember(const MemoryActorOptions& options, const serving::RememberedLesson
   const std::vector<std::string> displaced = options.memories->Add(read);
   work->displaced += displaced.size();
   const auto still = [&] {
-    return learning::StillTeaches(options.services, read.name, read.source, options.min_rating);
+    return learning::StillTeaches(options.services, read.name, read.source, options.rules);
   };
   const bool held = std::ranges::find(displaced, read.name) == displaced.end();
   if (options.kept != nullptr) {
@@ -169,11 +175,22 @@ void Remember(const MemoryActorOptions& options, const serving::RememberedLesson
   }
 }
 
-Work ReadLessons(const MemoryActorOptions& options, const std::vector<LessonToRemember>& lessons) {
+// Reads lessons, and gives way to serving between two of them unless a person waits.
+Work ReadLessons(MemoryActorOptions options, const Task& task) {
   Work work;
+  std::optional<ThrottledLearning> throttled;
+  if (!task.rated) {
+    throttled.emplace(options.throttle, &options.services);
+  }
+  const std::vector<LessonToRemember>& lessons = task.lessons;
   for (size_t i = 0; i < lessons.size(); ++i) {
+    if (const absl::Status go_on = learning::YieldBetweenPieces(options.services); !go_on.ok()) {
+      work.status.Update(go_on);
+      work.left.assign(lessons.begin() + static_cast<ptrdiff_t>(i), lessons.end());
+      return work;
+    }
     auto read = learning::ObserveToRemember(options.services, *options.memories->parameters(),
-                                            lessons[i], options.min_rating);
+                                            lessons[i], options.rules);
     if (absl::IsCancelled(read.status())) {
       work.left.assign(lessons.begin() + static_cast<ptrdiff_t>(i), lessons.end());
       return work;
@@ -191,7 +208,7 @@ Work ReadLessons(const MemoryActorOptions& options, const std::vector<LessonToRe
 }
 
 Work Do(const MemoryActorOptions& options, const Task& task) {
-  return task.look ? Look(options, task.restore) : ReadLessons(options, task.lessons);
+  return task.look ? Look(options, task.restore) : ReadLessons(options, task);
 }
 
 class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
@@ -215,6 +232,12 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
     }
     return Continue(context);
   }
+  absl::Status On(PromptStored& message, Context& context) override {
+    // What it teaches decides its rank, so it is read before others.
+    constexpr uint64_t kAnyRank = std::numeric_limits<uint64_t>::max();
+    queue_.push_front({.name = std::move(message.name), .rank = kAnyRank});
+    return Continue(context);
+  }
   absl::Status On(Tick&, Context& context) override {
     look_ = shared_->look.exchange(false) || look_ || look_again_;
     return Continue(context);
@@ -230,7 +253,7 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   // again. Nullopt if there is nothing to do. A pause stops reading only.
   std::optional<Task> NextTask() {
     if (restored_ && !paused() && !rated_.empty()) {
-      Task task;
+      Task task{.rated = true};
       for (size_t i = 0; i < kLessonsAtOnce && !rated_.empty(); ++i) {
         task.lessons.push_back({.name = std::move(rated_.front())});
         rated_.pop_front();
@@ -328,6 +351,11 @@ class MemoryActorImpl final : public learning::MemoryActor {
     });
   }
   void OnLessonsChanged() override { Tell(LookForLessons{}); }
+  void OnStored(const std::string& response_id) override {
+    if (options_.rules.prompts) {
+      Tell(PromptStored{response_id});
+    }
+  }
   void OnRated(const std::string& response_id) override {
     if (options_.memories == nullptr) {
       return;
@@ -335,7 +363,7 @@ class MemoryActorImpl final : public learning::MemoryActor {
     const std::map<std::string, Digest> held = options_.memories->Names();
     const auto found = held.find(response_id);
     if (found != held.end() &&
-        !learning::StillTeaches(options_.services, response_id, found->second, options_.min_rating)
+        !learning::StillTeaches(options_.services, response_id, found->second, options_.rules)
              .value_or(false)) {
       Forget({response_id});
     }

@@ -7,6 +7,8 @@
 
 #include "base/executor.h"
 #include "node/learning/learning_services.h"
+#include "node/learning/learning_throttle.h"
+#include "node/learning/lesson_memory.h"
 #include "node/learning/memory.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/extensions/lesson_memories.h"
@@ -17,12 +19,14 @@ namespace ruvd::actors {
 // Everything is borrowed and must outlive the actor system.
 struct MemoryActorOptions {
   learning::LearningServices services;  // `embedder` is used on `pool` only
-  float min_rating = 0.7F;              // of a completion that teaches
-  size_t max_tokens = 0;                // of the memories, which bounds the texts that are read
+  learning::MemoryRules rules;
+  size_t max_tokens = 0;  // of the memories, which bounds the texts that are read
   serving::LessonMemories* memories = nullptr;
   storage::ObservedStore* kept = nullptr;  // of lessons that were read; null: a start reads anew
   Executor* pool = nullptr;                // one thread of low priority
-  std::string disabled_because;            // not empty: nothing is remembered, for this reason
+  // Slows the reading of lessons for which nobody waits; null: it is not slowed.
+  learning::LearningThrottle* throttle = nullptr;
+  std::string disabled_because;  // not empty: nothing is remembered, for this reason
 };
 
 // Starts the actor that keeps the memories in step with the stores of lessons: it takes the lessons

@@ -79,6 +79,8 @@ struct NodeConfig {
   struct MemorySection {
     // Tokens of lessons whose words take part in completions; 0: none. One takes some 350 bytes.
     int tokens = 100'000;
+    // Whether prompts of requests that name a user are remembered for that user
+    bool prompts = false;
   } memory;
   struct FederationSection {
     bool enabled = false;

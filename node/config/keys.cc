@@ -142,6 +142,10 @@ const std::array kKeys = {
               "main memory and 300, sealed, in the store; 0 remembers none. It needs the file "
               "MODEL.memory.gguf beside the model.",
               RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
+    ConfigKey{"memory", "prompts",
+              "Remember the prompts of requests that name a user, too, for that user alone; rated "
+              "and corrected completions and added texts are remembered in any case.",
+              RUVD_FIELD(bool, memory.prompts)},
 
     ConfigKey{"federation", "enabled", "Link to peers. Sharing also needs the operator's consent.",
               RUVD_FIELD(bool, federation.enabled)},

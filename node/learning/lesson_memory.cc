@@ -3,7 +3,10 @@
 
 #include "node/learning/lesson_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -21,32 +24,51 @@
 namespace ruvd::learning {
 namespace {
 
-// The tokens of a lesson, of which the first `given` are its prompt.
+// The tokens of a lesson; the first `given` are context and are not remembered.
 struct LessonTokens {
   std::vector<inference::TokenId> tokens;
   size_t given = 0;
 };
 
 // A long prompt loses its beginning, a long text its end.
-LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson) {
+LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson, bool with_prompt) {
   // A conversation has control tokens that its text does not give.
+  const bool conversation = !lesson.trajectory.prompt_tokens.empty();
   const auto most = std::min(static_cast<size_t>(model.config().context), limits::kMaxMemoryRun);
   LessonTokens result;
-  result.tokens = lesson.trajectory.prompt_tokens.empty()
-                      ? serving::PromptTokens(model, lesson.trajectory.prompt)
-                      : lesson.trajectory.prompt_tokens;
+  result.tokens = conversation ? lesson.trajectory.prompt_tokens
+                               : serving::PromptTokens(model, lesson.trajectory.prompt);
   std::vector<inference::TokenId> text = model.tokenizer().EncodeContinuation(lesson.target);
-  const size_t prompt = std::min(result.tokens.size(), most / 2);
-  result.tokens.erase(result.tokens.begin(), result.tokens.end() - static_cast<ptrdiff_t>(prompt));
-  result.given = std::max<size_t>(prompt, 1);
+  result.given = result.tokens.size();
+  if (with_prompt) {
+    const NewPart fresh =
+        conversation ? NewPartOf(result.tokens,
+                                 [&](auto token) { return model.tokenizer().IsSpecial(token); })
+                     : NewPart{0, result.tokens.size()};
+    result.given = fresh.begin;
+    result.tokens.resize(text.empty() ? fresh.end : result.tokens.size());
+  }
+  // A prompt that is remembered leaves the text half of the room only where the text needs it.
+  const size_t beside = with_prompt ? std::min(text.size(), most / 2) : most / 2;
+  const size_t prompt = std::min(result.tokens.size(), most - beside);
+  const size_t dropped = result.tokens.size() - prompt;
+  result.tokens.erase(result.tokens.begin(),
+                      result.tokens.begin() + static_cast<ptrdiff_t>(dropped));
+  result.given = std::max<size_t>(result.given - std::min(result.given, dropped), 1);
   text.resize(std::min(text.size(), most - prompt));
   result.tokens.insert(result.tokens.end(), text.begin(), text.end());
   return result;
 }
 
+// Returns whether the prompt of a completion is remembered. One without a user would be
+// everybody's.
+bool WithPrompt(const MemoryRules& rules, const storage::Trajectory& trajectory) {
+  return rules.prompts && !trajectory.user_id.empty();
+}
+
 // Returns the digest of what a completion teaches this model.
-Digest SourceOf(const LearningServices& services, const storage::Trajectory& trajectory,
-                std::string_view target) {
+Digest SourceOf(const LearningServices& services, const MemoryRules& rules,
+                const storage::Trajectory& trajectory, std::string_view target) {
   ByteWriter writer;
   for (const std::string_view text :
        {std::string_view(trajectory.user_id), std::string_view(trajectory.prompt)}) {
@@ -59,39 +81,68 @@ Digest SourceOf(const LearningServices& services, const storage::Trajectory& tra
       writer.Write(token);
     }
   }
-  return Sha256(writer.WriteText(target).str());
+  const Digest taught = Sha256(writer.WriteText(target).str());
+  return WithPrompt(rules, trajectory) ? Sha256(fmt::format("{} prompt", ToHex(taught))) : taught;
 }
 
-// Completions rank above texts, which are many and of which a person wrote none for this node.
+// Completions that teach rank above prompts, which nobody judged, and those above texts, which are
+// many and of which a person wrote none for this node.
 constexpr uint64_t kCompletions = uint64_t{1} << 63;
+constexpr uint64_t kPrompts = uint64_t{1} << 62;
 
-uint64_t RankOf(const storage::Trajectory& trajectory) {
-  return kCompletions | static_cast<uint64_t>(std::max<int64_t>(trajectory.created_ms, 0));
+uint64_t RankOf(const storage::Trajectory& trajectory, std::string_view target) {
+  return (target.empty() ? kPrompts : kCompletions) |
+         static_cast<uint64_t>(std::max<int64_t>(trajectory.created_ms, 0));
 }
 
 // What was undone or deleted must not teach again, whichever package learned it.
-bool MayTeach(const LearningServices& services, const storage::Trajectory& trajectory) {
+bool MayTeach(const LearningServices& services, const MemoryRules& rules,
+              const storage::Trajectory& trajectory, std::string_view target) {
+  const bool teaches = !target.empty() || WithPrompt(rules, trajectory);
   const bool undone = trajectory.learned_in && *trajectory.learned_in == storage::PatternId{};
-  return !undone && !IsExcludedFromLearning(services, trajectory);
+  return teaches && !undone && !IsExcludedFromLearning(services, trajectory);
+}
+
+// Reads a lesson of any kind. Nullopt if it is gone or damaged.
+absl::StatusOr<std::optional<Lesson>> Read(const LearningServices& services,
+                                           const MemoryRules& rules, const std::string& name) {
+  return TextLessonOf(name) ? ReadLesson(services, name, rules.min_rating)
+                            : ReadCompletion(services, name, rules.min_rating);
 }
 
 }  // namespace
 
+NewPart NewPartOf(std::span<const inference::TokenId> conversation,
+                  const std::function<bool(inference::TokenId)>& is_control) {
+  // Fewer tokens between two control tokens are the name of a role.
+  constexpr size_t kShortestMessage = 8;
+  NewPart part{.begin = conversation.size(), .end = conversation.size()};
+  while (part.begin > 0) {
+    if (is_control(conversation[--part.begin])) {
+      if (part.end - part.begin > kShortestMessage) {
+        return {part.begin + 1, part.end};
+      }
+      part.end = part.begin;
+    }
+  }
+  return part.end >= kShortestMessage ? part : NewPart{conversation.size(), conversation.size()};
+}
+
 absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningServices& services,
-                                                                float min_rating,
+                                                                const MemoryRules& rules,
                                                                 size_t max_texts) {
   std::vector<LessonToRemember> lessons;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
-        const std::string target = TargetText(trajectory, min_rating);
-        if (!target.empty() && MayTeach(services, trajectory)) {
+        const std::string target = TargetText(trajectory, rules.min_rating);
+        if (MayTeach(services, rules, trajectory, target)) {
           lessons.push_back({.name = trajectory.response_id,
-                             .source = SourceOf(services, trajectory, target),
-                             .rank = RankOf(trajectory)});
+                             .source = SourceOf(services, rules, trajectory, target),
+                             .rank = RankOf(trajectory, target)});
         }
         return CheckCancelled(services).ok();
       }));
-  std::ranges::reverse(lessons);
+  std::ranges::sort(lessons, std::greater(), &LessonToRemember::rank);
   size_t texts = 0;
   if (services.lessons != nullptr) {
     RETURN_IF_ERROR(services.lessons->ForEachEntry([&](const storage::LessonEntry& entry) {
@@ -105,24 +156,25 @@ absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningSe
 
 absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     const LearningServices& services, const inference::MemoryParameters& parameters,
-    const LessonToRemember& wanted, float min_rating) {
+    const LessonToRemember& wanted, const MemoryRules& rules) {
   serving::RememberedLesson remembered{
       .name = wanted.name, .rank = wanted.rank, .read = services.clock->Now()};
-  ASSIGN_OR_RETURN(const std::optional<Lesson> lesson,
-                   ReadLesson(services, wanted.name, min_rating));
-  if (!lesson || lesson->target.empty() || !MayTeach(services, lesson->trajectory)) {
+  ASSIGN_OR_RETURN(const std::optional<Lesson> lesson, Read(services, rules, wanted.name));
+  if (!lesson || !MayTeach(services, rules, lesson->trajectory, lesson->target)) {
     return std::nullopt;
   }
+  const bool completion = !TextLessonOf(wanted.name);
   inference::Transformer& transformer = EmbedderOf(services);
-  const LessonTokens read = TokensOf(transformer.model(), *lesson);
+  const LessonTokens read =
+      TokensOf(transformer.model(), *lesson, completion && WithPrompt(rules, lesson->trajectory));
   if (read.tokens.size() <= read.given) {
     return std::nullopt;
   }
   const uint64_t id = serving::RunIdOf(wanted.name);
   remembered.user_id = lesson->trajectory.user_id;
-  if (!TextLessonOf(wanted.name)) {
-    remembered.source = SourceOf(services, lesson->trajectory, lesson->target);
-    remembered.rank = RankOf(lesson->trajectory);
+  if (completion) {
+    remembered.source = SourceOf(services, rules, lesson->trajectory, lesson->target);
+    remembered.rank = RankOf(lesson->trajectory, lesson->target);
   }
   // Equal lessons are masked alike, so that a restart remembers the same.
   Random random(id);
@@ -140,14 +192,15 @@ absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
 }
 
 absl::StatusOr<bool> StillTeaches(const LearningServices& services, const std::string& name,
-                                  const Digest& source, float min_rating) {
+                                  const Digest& source, const MemoryRules& rules) {
   if (TextLessonOf(name)) {
     ASSIGN_OR_RETURN(const bool gone, IsGone(services, name));
     return !gone;
   }
-  ASSIGN_OR_RETURN(const std::optional<Lesson> now, ReadLesson(services, name, min_rating));
-  return now && MayTeach(services, now->trajectory) &&
-         SourceOf(services, now->trajectory, now->target) == source;
+  ASSIGN_OR_RETURN(const std::optional<Lesson> now,
+                   ReadCompletion(services, name, rules.min_rating));
+  return now && MayTeach(services, rules, now->trajectory, now->target) &&
+         SourceOf(services, rules, now->trajectory, now->target) == source;
 }
 
 storage::ObservedLesson ToKeep(const inference::MemoryParameters& parameters,

@@ -25,6 +25,8 @@ class MemoryActor {
   virtual ~MemoryActor() = default;
   // Lessons came, or must not teach any more: they are read, or forgotten, soon.
   virtual void OnLessonsChanged() = 0;
+  // A completion was stored whose prompt may be remembered: it is read soon.
+  virtual void OnStored(const std::string& response_id) = 0;
   // A completion was rated or corrected: forgets what it taught before, if that is no longer so,
   // before it returns; what it teaches now is read soon.
   virtual void OnRated(const std::string& response_id) = 0;

@@ -40,24 +40,6 @@ absl::StatusOr<std::optional<Lesson>> ReadTextLesson(const LearningServices& ser
   return lesson;
 }
 
-absl::StatusOr<std::optional<Lesson>> ReadCompletion(const LearningServices& services,
-                                                     const std::string& response,
-                                                     float min_rating) {
-  absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
-  if (IsGoneOrDamaged(trajectory.status())) {
-    return std::nullopt;
-  }
-  RETURN_IF_ERROR(trajectory.status());
-  Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
-  if (lesson.target.empty()) {
-    return std::nullopt;
-  }
-  if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-    lesson.trajectory.prompt_tokens.clear();  // these tokens come from another tokenizer
-  }
-  return lesson;
-}
-
 // Sorts by source, and lessons of a source in the order of the text. The ids of sources are keyed
 // hashes, so their order is as good as a random one. It is the same in every round: otherwise a
 // round would be judged by texts that the version before it had learned.
@@ -86,12 +68,31 @@ std::optional<storage::LessonId> TextLessonOf(std::string_view name) {
   return id;
 }
 
+absl::StatusOr<std::optional<Lesson>> ReadCompletion(const LearningServices& services,
+                                                     const std::string& response,
+                                                     float min_rating) {
+  absl::StatusOr<storage::Trajectory> trajectory = services.trajectories->Get(response);
+  if (IsGoneOrDamaged(trajectory.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(trajectory.status());
+  Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
+  if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
+    lesson.trajectory.prompt_tokens.clear();  // these tokens come from another tokenizer
+  }
+  return lesson;
+}
+
 absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
                                                  const std::string& name, float min_rating) {
   if (const std::optional<storage::LessonId> id = TextLessonOf(name)) {
     return ReadTextLesson(services, *id);
   }
-  return ReadCompletion(services, name, min_rating);
+  ASSIGN_OR_RETURN(std::optional<Lesson> lesson, ReadCompletion(services, name, min_rating));
+  if (lesson && lesson->target.empty()) {
+    lesson.reset();
+  }
+  return lesson;
 }
 
 absl::StatusOr<bool> IsGone(const LearningServices& services, const std::string& name) {

@@ -26,6 +26,10 @@ std::optional<storage::LessonId> TextLessonOf(std::string_view name);
 // gone, damaged or teaches nothing. Returns the errors of the stores.
 absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
                                                  const std::string& name, float min_rating);
+// Reads a completion by its response id. Its target is empty if it teaches nothing. Nullopt if it
+// is gone or damaged. Returns the errors of the store. Thread-safe.
+absl::StatusOr<std::optional<Lesson>> ReadCompletion(const LearningServices& services,
+                                                     const std::string& response, float min_rating);
 
 // Returns whether the lesson is no longer in its store: its user was erased, it was withdrawn, or
 // newer completions displaced it. Returns the errors of the stores. Thread-safe.

@@ -97,6 +97,12 @@ void NodeImpl::StartInference() {
           [memories = memories_.get()](std::string_view user_id, bool causal) {
             return memories == nullptr ? nullptr : memories->ReaderFor(user_id, causal);
           },
+      .on_stored =
+          [this](const std::string& user_id, const std::string& response_id) {
+            if (config_.memory.prompts && !user_id.empty()) {
+              memory_->OnStored(response_id);
+            }
+          },
       .prepare_user_key = [this](const std::string& id) { PrepareUserKey(id); }};
   for (const auto& extension : extensions_) {
     services.extensions.push_back(extension.get());
@@ -115,11 +121,13 @@ void NodeImpl::StartInference() {
 }
 
 void NodeImpl::StartMemory() {
-  actors::MemoryActorOptions options{.services = ServicesOfLearning(),
-                                     .min_rating = config_.learning.min_rating,
-                                     .max_tokens = static_cast<size_t>(config_.memory.tokens),
-                                     .kept = observed_.get(),
-                                     .pool = &memory_pool_};
+  actors::MemoryActorOptions options{
+      .services = ServicesOfLearning(),
+      .rules = {.min_rating = config_.learning.min_rating, .prompts = config_.memory.prompts},
+      .max_tokens = static_cast<size_t>(config_.memory.tokens),
+      .kept = observed_.get(),
+      .pool = &memory_pool_,
+      .throttle = throttle_.get()};
   options.services.embedder = remembering_.get();
   if (config_.memory.tokens == 0) {
     options.disabled_because = "memory.tokens is 0";

@@ -42,6 +42,9 @@ struct GenerationServices {
   // user sees no lesson. Null: no lesson is remembered.
   std::function<std::unique_ptr<inference::MemoryReader>(std::string_view user_id, bool causal)>
       memory_of = nullptr;
+  // Called when a completion was stored. Must not block.
+  std::function<void(const std::string& user_id, const std::string& response_id)> on_stored =
+      [](const std::string&, const std::string&) {};
   // Called with the request's user once the request is admitted, so that the user's key is made
   // while it runs. Must not block.
   std::function<void(const std::string& user_id)> prepare_user_key = [](const std::string&) {};

@@ -166,6 +166,8 @@ void GenerationTask::Store(RequestEnd* end) {
   if (!stored.ok()) {
     LogWarning("response {} cannot be learned from: {} [{}]", request_.response_id(),
                MessageOf(stored), ReasonOf(stored));
+  } else {
+    services_.on_stored(request_.job().user_id, request_.response_id());
   }
   for (const std::function<void()>& leave : end->leave) {
     leave();

@@ -221,6 +221,44 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   EXPECT_EQ(loss(), before);
 }
 
+TEST_F(NodeTokenMemoryTest, PromptsAreRememberedForTheirUserWhereTheKeySaysSo) {
+  auto generate = Request(Notes("sluice gate", "Ottoline").substr(0, 900), 4);
+  generate.set_user_id("ada");
+  Start();
+  const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  ASSERT_TRUE(Generate(generate).status.ok());
+  Restart();
+  EXPECT_EQ(Memory().lessons(), 0U) << "memory.prompts is off by default";
+  config_.memory.prompts = true;
+  Restart();
+  // What was asked before the key was set counts, too.
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
+  EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
+  EXPECT_EQ(Loss("bob", inference::v1::DECODING_MODE_DIFFUSION), before);
+  const uint64_t tokens = Memory().tokens();
+  generate.set_prompt(Notes("steam crane", "Barnaby").substr(0, 300));
+  generate.clear_user_id();
+  ASSERT_TRUE(Generate(generate).status.ok());
+  generate.set_user_id("bob");
+  const Completion completion = Generate(generate);
+  ASSERT_TRUE(WaitUntil([&] { return Memory().users() == 2 && Memory().waiting() == 0; }));
+  EXPECT_EQ(Memory().lessons(), 2U) << "a prompt without a user would be everybody's";
+  // A correction is remembered behind its prompt.
+  const uint64_t both = Memory().tokens();
+  ASSERT_NO_FATAL_FAILURE(Correct(completion, " He oiled the crane's valve on Tuesday."));
+  EXPECT_TRUE(WaitUntil([&] { return Memory().tokens() > both && Memory().waiting() == 0; }));
+  EXPECT_EQ(Memory().lessons(), 2U);
+  admin::v1::EraseUserRequest erase;
+  erase.set_user_id("bob");
+  ASSERT_TRUE(
+      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase).ok());
+  EXPECT_EQ(Memory().tokens(), tokens);
+  config_.memory.prompts = false;
+  Restart();
+  EXPECT_TRUE(WaitUntil([&] { return Memory().lessons() == 0; }));
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
+}
+
 // Found by review: a completion that was rated again while it was read kept teaching what it had
 // taught before, and in a pause a correction left the old text in force.
 TEST_F(NodeTokenMemoryTest, TheLastFeedbackCountsAlsoInAPause) {
