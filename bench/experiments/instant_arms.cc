@@ -11,6 +11,8 @@
 
 #include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
+#include "inference/memory/learning/observe_lesson.h"
+#include "inference/memory/memory_reader.h"
 #include "inference/sampler/distribution.h"
 #include "inference/sampler/limits.h"
 
@@ -19,7 +21,7 @@ namespace {
 
 class Frozen final : public InstantArm {
  public:
-  void Adjust(std::span<const float>, size_t, std::span<float>) override {}
+  void Adjust(const RequestOutputs&, std::span<float>) override {}
   void Learn(const RequestOutputs&, std::span<const float>) override {}
 };
 
@@ -27,10 +29,11 @@ class Unigram final : public InstantArm {
  public:
   explicit Unigram(float share) : share_(share) {}
 
-  void Adjust(std::span<const float>, size_t rows, std::span<float> logits) override {
+  void Adjust(const RequestOutputs& outputs, std::span<float> logits) override {
     if (total_ == 0) {
       return;
     }
+    const size_t rows = outputs.predictions.size();
     const size_t vocabulary = logits.size() / rows;
     const double factor = share_ / (1 - share_) / total_;
     for (size_t row = 0; row < rows; ++row) {
@@ -63,8 +66,8 @@ class Memory final : public InstantArm {
   Memory(const inference::InstantMemoryOptions& options, const inference::InstantStepOptions& step)
       : step_(step), memory_(std::make_shared<const inference::InstantMemory>(options)) {}
 
-  void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) override {
-    memory_->Adjust(hidden, rows, logits);
+  void Adjust(const RequestOutputs& outputs, std::span<float> logits) override {
+    memory_->Adjust(outputs.hidden, outputs.predictions.size(), logits);
   }
 
   void Learn(const RequestOutputs& outputs, std::span<const float> logits) override {
@@ -98,6 +101,72 @@ class Memory final : public InstantArm {
   int requests_ = 0;
 };
 
+class Remembering final : public InstantArm {
+ public:
+  explicit Remembering(const TokenMemoryArm& arm)
+      : arm_(arm),
+        memory_(arm.node != nullptr ? arm.node : std::make_shared<inference::TokenMemory>()) {}
+
+  void Adjust(const RequestOutputs& outputs, std::span<float> logits) override {
+    inference::MemoryReader reader(arm_.parameters, memory_, *arm_.runner);
+    const size_t width = outputs.hidden.size() / outputs.predictions.size();
+    const size_t vocabulary = logits.size() / outputs.predictions.size();
+    size_t begin = 0;
+    for (const PredictedWindow& window : outputs.windows) {
+      const size_t count = window.positions.size();
+      const Prediction& one = outputs.predictions[begin];
+      if (one.scored) {
+        reader.Mix({.tokens = window.tokens,
+                    .mask = arm_.mask,
+                    .causal = window.causal,
+                    .t = window.causal ? 0 : static_cast<float>(one.t),
+                    .masked = window.causal ? 1 : count},
+                   window.positions,
+                   std::span(outputs.hidden).subspan(begin * width, count * width),
+                   logits.subspan(begin * vocabulary, count * vocabulary));
+      }
+      begin += count;
+    }
+  }
+
+  // The lesson is read as a node reads it: every token once, under masks that complement each
+  // other.
+  void Learn(const RequestOutputs& outputs, std::span<const float>) override {
+    if (!arm_.learns) {
+      return;
+    }
+    const size_t rows = outputs.predictions.size();
+    const size_t width = outputs.hidden.size() / rows;
+    const size_t vocabulary = outputs.logits.size() / rows;
+    inference::ObservedLesson lesson{.given = outputs.first};
+    lesson.tokens.resize(rows);
+    lesson.hidden.resize(outputs.hidden.size());
+    size_t row = 0;
+    for (const PredictedWindow& window : outputs.windows) {
+      for (const int position : window.positions) {
+        const size_t place = static_cast<size_t>(position) - outputs.first;
+        const Prediction& prediction = outputs.predictions[row];
+        const std::span<const float> own =
+            std::span(outputs.logits).subspan(row * vocabulary, vocabulary);
+        lesson.tokens[place] = {
+            .token = prediction.target,
+            .probability = static_cast<float>(std::exp(-CrossEntropyOf(own, prediction.target))),
+            .t = window.causal ? 0 : static_cast<float>(prediction.t)};
+        std::copy_n(outputs.hidden.begin() + static_cast<ptrdiff_t>(row * width), width,
+                    lesson.hidden.begin() + static_cast<ptrdiff_t>(place * width));
+        ++row;
+      }
+    }
+    memory_ = memory_->With(inference::RunOf(*arm_.parameters, next_id_++, outputs.tokens, lesson));
+  }
+
+ private:
+  static constexpr uint64_t kFirstId = uint64_t{1} << 32U;  // above those of the node's lessons
+  const TokenMemoryArm arm_;
+  std::shared_ptr<const inference::TokenMemory> memory_;
+  uint64_t next_id_ = kFirstId;
+};
+
 }  // namespace
 
 ArmSettings FrozenArm() {
@@ -122,6 +191,17 @@ ArmSettings MemoryArm(const std::string& family, float step, float share, float 
           [=] {
             return std::make_unique<Memory>(options, inference::InstantStepOptions{.step = step});
           }};
+}
+
+ArmSettings DefaultMemoryArm(const std::string& name) {
+  return {"both", name, [] {
+            return std::make_unique<Memory>(inference::InstantMemoryOptions{},
+                                            inference::InstantStepOptions{});
+          }};
+}
+
+ArmSettings MakeTokenMemoryArm(const std::string& name, const TokenMemoryArm& arm) {
+  return {"tokens", name, [arm] { return std::make_unique<Remembering>(arm); }};
 }
 
 }  // namespace ruvd::bench

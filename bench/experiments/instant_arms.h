@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bench/experiments/sessions.h"
 #include "inference/instant/instant_memory.h"
+#include "inference/memory/memory_parameters.h"
+#include "inference/memory/token_memory.h"
 
 namespace ruvd::bench {
 
@@ -18,15 +21,16 @@ namespace ruvd::bench {
 class InstantArm {
  public:
   virtual ~InstantArm() = default;
-  // Changes the logits of a request before it is scored.
-  virtual void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) = 0;
+  // Changes the logits of a request's predictions (predictions x vocabulary) before it is scored.
+  // Those that are not scored may stay as they are.
+  virtual void Adjust(const RequestOutputs& outputs, std::span<float> logits) = 0;
   // Learns the request's tokens; `logits` are those that Adjust returned.
   virtual void Learn(const RequestOutputs& outputs, std::span<const float> logits) = 0;
 };
 
 // A kind of arm with its settings.
 struct ArmSettings {
-  std::string family;  // frozen, unigram, rows, knn, both
+  std::string family;  // frozen, unigram, rows, knn, both, tokens
   std::string name;    // with its settings
   std::function<std::unique_ptr<InstantArm>()> make;
 };
@@ -37,5 +41,17 @@ ArmSettings UnigramArm(float share);
 // Output rows, neighbours, or both; `step` 0 or `share` 0 leaves one out.
 ArmSettings MemoryArm(const std::string& family, float step, float share, float temperature,
                       int neighbours, float prior);
+// Neighbours and rows as a node has them by default
+ArmSettings DefaultMemoryArm(const std::string& name);
+
+// What a token memory reads: the lessons of a node, what it learns in the session, or both.
+struct TokenMemoryArm {
+  std::shared_ptr<const inference::MemoryParameters> parameters;
+  std::shared_ptr<const inference::TokenMemory> node;  // null: no lessons
+  inference::TokenId mask = inference::kNoToken;       // the model's mask token
+  bool learns = true;                                  // in the session
+  ParallelRunner* runner = nullptr;                    // borrowed
+};
+ArmSettings MakeTokenMemoryArm(const std::string& name, const TokenMemoryArm& arm);
 
 }  // namespace ruvd::bench

@@ -7,8 +7,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,7 +17,7 @@
 #include "bench/experiments/flags.h"
 #include "bench/experiments/instant_arms.h"
 #include "bench/experiments/paired.h"
-#include "bench/experiments/sessions.h"
+#include "bench/experiments/session_scores.h"
 #include "inference/backend/backend.h"
 
 namespace ruvd::bench {
@@ -35,7 +33,6 @@ constexpr char kDescription[] =
     "are of their valid files and of --eval. Differences are paired by document, with 95 %\n"
     "bootstrap intervals over documents.";
 
-constexpr size_t kBins = 10;
 constexpr double kTarget = -0.10;  // nats/token against the frozen model
 
 struct Arguments : CommonArguments {
@@ -44,81 +41,6 @@ struct Arguments : CommonArguments {
   size_t tuning = 3;  // sessions of each domain
   size_t sessions = 1000;
 };
-
-// What an arm did on a set of sessions.
-struct ArmResult {
-  std::vector<double> nats;          // by session
-  std::vector<double> late;          // the same of the second half of the requests
-  std::array<double, kBins> by_t{};  // sums
-  std::array<double, kBins> counts{};
-};
-
-void Score(const RequestOutputs& outputs, std::span<const float> logits, double* nats,
-           ArmResult* result) {
-  const size_t vocabulary = logits.size() / outputs.predictions.size();
-  for (size_t i = 0; i < outputs.predictions.size(); ++i) {
-    const Prediction& prediction = outputs.predictions[i];
-    if (!prediction.scored) {
-      continue;
-    }
-    const double loss =
-        CrossEntropyOf(logits.subspan(i * vocabulary, vocabulary), prediction.target);
-    *nats += prediction.weight * loss;
-    const auto bin = static_cast<size_t>(std::ceil(prediction.t * kBins)) - 1;
-    result->by_t[std::min(bin, kBins - 1)] += loss;
-    result->counts[std::min(bin, kBins - 1)] += 1;
-  }
-}
-
-// `place` is that of the session among all sessions.
-absl::Status RunSession(inference::Transformer& transformer, const Session& session, size_t place,
-                        const Arguments& arguments, const std::vector<ArmSettings>& arms,
-                        std::vector<ArmResult>* results) {
-  const int requests = arguments.shape.requests;
-  std::vector<double> nats(arms.size());
-  std::vector<double> late(arms.size());
-  for (int seed = 0; seed < arguments.seeds; ++seed) {
-    std::vector<std::unique_ptr<InstantArm>> fresh;
-    for (const ArmSettings& arm : arms) {
-      fresh.push_back(arm.make());
-    }
-    for (int request = 0; request < requests; ++request) {
-      ASSIGN_OR_RETURN(
-          const RequestOutputs outputs,
-          PredictRequest(transformer, session, arguments.shape, request, arguments.mode == "masked",
-                         MaskSeed(static_cast<uint64_t>(seed), place)));
-      for (size_t i = 0; i < arms.size(); ++i) {
-        std::vector<float> logits = outputs.logits;
-        fresh[i]->Adjust(outputs.hidden, outputs.predictions.size(), logits);
-        double own = 0;
-        Score(outputs, logits, &own, &(*results)[i]);
-        nats[i] += own / (requests * arguments.seeds);
-        if (request >= requests / 2) {
-          late[i] += own / ((requests - requests / 2) * arguments.seeds);
-        }
-        fresh[i]->Learn(outputs, logits);
-      }
-    }
-  }
-  for (size_t i = 0; i < arms.size(); ++i) {
-    (*results)[i].nats.push_back(nats[i]);
-    (*results)[i].late.push_back(late[i]);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<ArmResult>> RunAll(inference::Transformer& transformer,
-                                              const std::vector<Session>& sessions,
-                                              const Arguments& arguments,
-                                              const std::vector<ArmSettings>& arms) {
-  std::vector<ArmResult> results(arms.size());
-  for (size_t place = 0; place < sessions.size(); ++place) {
-    RETURN_IF_ERROR(RunSession(transformer, sessions[place], place, arguments, arms, &results));
-    fmt::print(stderr, "\r{} sessions of {}", results[0].nats.size(), sessions.size());
-  }
-  fmt::print(stderr, "\n");
-  return results;
-}
 
 double Mean(const std::vector<double>& values) {
   double sum = 0;
@@ -229,7 +151,7 @@ void ReportByT(const std::vector<ArmSettings>& arms, const std::vector<ArmResult
   for (size_t i = 0; i < arms.size(); ++i) {
     nlohmann::json bins;
     fmt::print("| {} |", arms[i].family);
-    for (size_t bin = 0; bin < kBins; ++bin) {
+    for (size_t bin = 0; bin < kTimestepBins; ++bin) {
       const double mean = results[i].by_t[bin] / std::max(1.0, results[i].counts[bin]);
       bins.push_back(mean);
       fmt::print(" {:.3f} |", mean);
@@ -294,14 +216,15 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(std::vector<std::string> sets, DomainsIn(arguments.corpus));
   ASSIGN_OR_RETURN(const std::vector<Session> tuning,
                    ReadTuning(arguments, sets, model->tokenizer()));
-  Arguments once = arguments;
-  once.seeds = 1;
+  SessionRuns runs{.shape = arguments.shape, .masked = arguments.mode == "masked"};
   const std::vector<ArmSettings> grid = Grid();
-  ASSIGN_OR_RETURN(const std::vector<ArmResult> tuned, RunAll(*transformer, tuning, once, grid));
+  ASSIGN_OR_RETURN(const std::vector<ArmResult> tuned,
+                   RunSessions(*transformer, tuning, runs, grid));
+  runs.seeds = arguments.seeds;
   const std::vector<ArmSettings> arms = BestOfEach(grid, tuned);
   ASSIGN_OR_RETURN(const std::vector<Session> test, ReadTest(arguments, &sets, model->tokenizer()));
   ASSIGN_OR_RETURN(const std::vector<ArmResult> results,
-                   RunAll(*transformer, test, arguments, arms));
+                   RunSessions(*transformer, test, runs, arms));
   nlohmann::json out = {{"experiment", "learn_instant"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
                         {"mode", arguments.mode},
@@ -339,7 +262,7 @@ int main(int argc, char** argv) {
   app.add_option("--mode", arguments.mode)->check(CLI::IsMember({"masked", "ar"}));
   app.add_option("--requests", arguments.shape.requests)->check(CLI::Range(2, 64));
   app.add_option("--tokens", arguments.shape.tokens)->check(CLI::Range(8, 256));
-  app.add_option("--context", arguments.shape.context)->check(CLI::Range(1, 256));
+  app.add_option("--context", arguments.shape.context)->check(CLI::Range(1, 4096));
   app.add_option("--tuning", arguments.tuning, "sessions of each domain to choose settings by");
   app.add_option("--sessions", arguments.sessions, "at most so many of each file");
   return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });

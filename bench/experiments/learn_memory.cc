@@ -19,8 +19,9 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "bench/experiments/flags.h"
+#include "bench/experiments/memory_report.h"
 #include "bench/experiments/paired.h"
-#include "bench/experiments/sessions.h"
+#include "bench/experiments/session_scores.h"
 #include "inference/backend/backend.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/memory/learning/learn_parameters.h"
@@ -41,7 +42,9 @@ constexpr char kDescription[] =
     "\"unshared\" is the mean over pieces without a stretch of 12 tokens that the memory has.\n"
     "Baselines with a gate of their own: an n-gram cache (neighbours decide, no keys) and a "
     "unigram\n"
-    "cache (all tokens of the memory count alike).";
+    "cache (all tokens of the memory count alike).\n"
+    "--session also runs documents as sessions of 20 requests of 64 tokens with 447 tokens of\n"
+    "context: each request is predicted, then learned, with and without the largest memory.";
 
 using inference::ObservedKind;
 using inference::TokenId;
@@ -52,6 +55,8 @@ struct Arguments : CommonArguments {
   size_t pieces = 320;  // of each domain that are scored
   bool baselines = true;
   bool causal = true;
+  bool session = false;
+  size_t sessions = 40;  // of each domain at most
 };
 
 // A domain or general text, cut for scoring.
@@ -61,9 +66,6 @@ struct ScoredText {
   std::vector<bool> shared;       // whether the largest memory has a stretch of the piece
 };
 
-// Holds the losses of the pieces of a text, by arm.
-using Losses = std::map<std::string, std::vector<double>>;
-
 // A memory and how it is read.
 struct Arm {
   std::shared_ptr<const inference::MemoryParameters> parameters;
@@ -71,6 +73,8 @@ struct Arm {
 };
 using Arms = std::map<std::string, Arm>;
 
+// A context that leaves the request its room in the window of the shipped models.
+constexpr SessionShape kSessions{.requests = 20, .tokens = 64, .context = 447};
 constexpr size_t kSharedTokens = 12;  // of a stretch that is no accident
 
 constexpr size_t kTrainBytes = 12'000;  // of a document that may be remembered
@@ -155,21 +159,6 @@ absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& te
   return absl::OkStatus();
 }
 
-std::vector<double> GainOf(const Losses& losses, const std::string& arm) {
-  std::vector<double> gains = losses.at(arm);
-  for (size_t i = 0; i < gains.size(); ++i) {
-    gains[i] -= losses.at("frozen")[i];
-  }
-  return gains;
-}
-
-// The whole experiment for one domain: parameters learned without it.
-struct DomainRun {
-  std::string name;
-  Losses own;
-  Losses general;
-};
-
 class Experiment {
  public:
   Experiment(const Arguments& arguments, inference::Transformer& transformer)
@@ -193,12 +182,25 @@ class Experiment {
                                   tokenizer, kValidBytes));
       texts_.push_back(CutForScoring(valid, options_, arguments_.pieces));
       MarkShared(kinds_.back().remembered, &texts_.back());
+      if (arguments_.session) {
+        ASSIGN_OR_RETURN(sessions_.emplace_back(),
+                         ReadSessions(fmt::format("{}/{}.valid.jsonl.zst", arguments_.corpus, name),
+                                      name, tokenizer, kSessions, arguments_.sessions));
+      }
     }
     ASSIGN_OR_RETURN(const Documents general, ReadTokens(arguments_.eval, tokenizer, kValidBytes));
     Documents even;
     Documents odd;
     for (size_t i = 0; i < general.size(); ++i) {
       (i % 2 == 0 ? even : odd).push_back(general[i]);
+    }
+    if (arguments_.session) {
+      ASSIGN_OR_RETURN(general_sessions_,
+                       ReadSessions(arguments_.eval, "general", tokenizer, kSessions, 10'000));
+      // The even documents are text that the gate learned from.
+      std::erase_if(general_sessions_,
+                    [](const Session& session) { return session.document % 2 == 0; });
+      general_sessions_.resize(std::min(general_sessions_.size(), arguments_.sessions));
     }
     general_pieces_ = SpreadPieces(even, options_, options_.general_read);
     general_text_ = CutForScoring(odd, options_, arguments_.pieces);
@@ -213,7 +215,7 @@ class Experiment {
   }
 
   absl::Status Run(nlohmann::json* out) {
-    std::map<bool, std::vector<DomainRun>> runs;
+    std::map<std::string, std::vector<DomainRun>> runs;
     for (size_t held = 0; held < names_.size(); ++held) {
       fmt::print(stderr, "{} held out\n", names_[held]);
       std::vector<const ObservedKind*> others;
@@ -224,32 +226,39 @@ class Experiment {
       }
       learned_.clear();
       RETURN_IF_ERROR(Learn(held, others));
-      for (const bool causal : {false, true}) {
-        if (causal && !arguments_.causal) {
-          continue;
-        }
-        ASSIGN_OR_RETURN(DomainRun run, RunDomain(held, causal));
-        for (const auto& [arm, losses] : run.own) {
-          if (arm != "frozen") {
-            fmt::print(stderr, "{}, {}: {}\n", causal ? "ar" : "masked", arm,
-                       ToText(BootstrapDocuments(GainOf(run.own, arm), texts_[held].documents)));
-          }
-        }
-        runs[causal].push_back(std::move(run));
+      for (const std::string& way : Ways()) {
+        ASSIGN_OR_RETURN(DomainRun run,
+                         way == "sessions" ? RunSessionsOf(held) : RunDomain(held, way == "ar"));
+        PrintGains(way, run);
+        runs[way].push_back(std::move(run));
       }
     }
-    for (const auto& [causal, own] : runs) {
-      (*out)[causal ? "ar" : "masked"] = Report(own, causal);
+    for (const auto& [way, own] : runs) {
+      (*out)[way] = ReportGains(way, own);
     }
     return absl::OkStatus();
   }
 
  private:
+  std::vector<std::string> Ways() const {
+    std::vector<std::string> ways;
+    if (arguments_.pieces > 0) {
+      ways.emplace_back("masked");
+    }
+    if (arguments_.pieces > 0 && arguments_.causal) {
+      ways.emplace_back("ar");
+    }
+    if (arguments_.session) {
+      ways.emplace_back("sessions");
+    }
+    return ways;
+  }
+
   // Learns how the memory and the baselines are read. Baselines are measured masked only.
   absl::Status Learn(size_t held, std::span<const ObservedKind* const> others) {
     const auto learn = [&](const std::string& name, bool keys, bool neighbours) -> absl::Status {
       inference::MemoryLearningOptions options = options_;
-      options.causal = keys && arguments_.causal;
+      options.causal = keys && arguments_.causal && arguments_.pieces > 0;
       options.projection.keys = keys;
       options.projection.neighbours = neighbours;
       if (!keys) {
@@ -295,7 +304,8 @@ class Experiment {
       }
     }
     add("memory of another domain", "memory", (held + 1) % kinds_.size(), arguments_.tokens.back());
-    DomainRun run{.name = names_[held]};
+    DomainRun run{
+        .name = names_[held], .documents = texts_[held].documents, .shared = texts_[held].shared};
     RETURN_IF_ERROR(
         ScoreText(transformer_, texts_[held], arms, causal, arguments_, options_, &run.own));
     RETURN_IF_ERROR(
@@ -303,52 +313,41 @@ class Experiment {
     return run;
   }
 
-  nlohmann::json Report(const std::vector<DomainRun>& runs, bool causal) const {
-    nlohmann::json report;
-    fmt::print("\n{}\n| arm | mean of the domains | unshared | general text, % |",
-               causal ? "from left to right" : "masked");
-    for (const DomainRun& run : runs) {
-      fmt::print(" {} |", run.name);
+  // Runs sessions beside the largest memory of their domain, and of general text beside the same.
+  absl::StatusOr<DomainRun> RunSessionsOf(size_t held) {
+    const auto& reading = learned_.at("memory");
+    const auto node = std::make_shared<inference::TokenMemory>(
+        RunsOf(*reading, kinds_[held].remembered, kinds_[held].remembered.size(), false));
+    const inference::TokenId mask = *transformer_.model().tokenizer().mask_id();
+    ParallelRunner* const runner = &transformer_.runner();
+    std::vector<ArmSettings> arms = {FrozenArm(), DefaultMemoryArm("neighbours as landed")};
+    arms.push_back(MakeTokenMemoryArm(
+        "lessons",
+        {.parameters = reading, .node = node, .mask = mask, .learns = false, .runner = runner}));
+    arms.push_back(
+        MakeTokenMemoryArm("session and lessons",
+                           {.parameters = reading, .node = node, .mask = mask, .runner = runner}));
+    for (const auto& [name, parameters] : learned_) {
+      arms.push_back(
+          MakeTokenMemoryArm(name == "memory" ? "session" : fmt::format("session, {}", name),
+                             {.parameters = parameters, .mask = mask, .runner = runner}));
     }
-    fmt::print("\n");
-    for (const auto& [arm, unused] : runs.front().own) {
-      if (arm == "frozen") {
-        continue;
+    const SessionRuns runs{.shape = kSessions, .seeds = arguments_.seeds};
+    DomainRun run{.name = names_[held]};
+    const auto score = [&](const std::vector<Session>& sessions, Losses* losses) -> absl::Status {
+      ASSIGN_OR_RETURN(const std::vector<ArmResult> results,
+                       RunSessions(transformer_, sessions, runs, arms));
+      for (size_t i = 0; i < arms.size(); ++i) {
+        (*losses)[arms[i].name] = results[i].nats;
       }
-      std::vector<double> values;
-      std::vector<size_t> documents;
-      double unshared = 0;
-      double change = 0;
-      double before = 0;
-      std::string domains;
-      for (size_t d = 0; d < runs.size(); ++d) {
-        const std::vector<double> gains = GainOf(runs[d].own, arm);
-        const Interval own = BootstrapDocuments(gains, texts_[d].documents);
-        domains += fmt::format(" {:+.3f} |", own.mean);
-        report[arm]["domains"][runs[d].name] = ToJson(own);
-        // Domains weigh the same, whatever number of pieces they have.
-        const double weight =
-            static_cast<double>(arguments_.pieces) / static_cast<double>(gains.size());
-        const std::vector<bool>& shared = texts_[d].shared;
-        const auto alone = static_cast<double>(std::ranges::count(shared, false));
-        for (size_t i = 0; i < gains.size(); ++i) {
-          unshared += shared[i] ? 0.0 : gains[i] / alone / static_cast<double>(runs.size());
-          values.push_back(gains[i] * weight);
-          documents.push_back(d * 100'000 + texts_[d].documents[i]);
-        }
-        for (size_t i = 0; i < runs[d].general.at(arm).size(); ++i) {
-          change += runs[d].general.at(arm)[i] - runs[d].general.at("frozen")[i];
-          before += runs[d].general.at("frozen")[i];
-        }
-      }
-      const Interval mean = BootstrapDocuments(values, documents);
-      report[arm]["mean"] = ToJson(mean);
-      report[arm]["unshared"] = unshared;
-      report[arm]["general_percent"] = 100 * change / before;
-      fmt::print("| {} | {} | {:+.3f} | {:+.2f} |{}\n", arm, ToText(mean), unshared,
-                 100 * change / before, domains);
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(score(sessions_[held], &run.own));
+    RETURN_IF_ERROR(score(general_sessions_, &run.general));
+    for (size_t i = 0; i < sessions_[held].size(); ++i) {
+      run.documents.push_back(i);
     }
-    return report;
+    return run;
   }
 
   const Arguments& arguments_;
@@ -361,6 +360,8 @@ class Experiment {
   std::map<std::string, std::shared_ptr<const inference::MemoryParameters>> learned_;
   Documents general_pieces_;
   ScoredText general_text_;
+  std::vector<std::vector<Session>> sessions_;  // of each domain
+  std::vector<Session> general_sessions_;
   std::vector<TokenId> frequent_;
 };
 
@@ -395,7 +396,9 @@ int main(int argc, char** argv) {
                                           .seeds = "maskings of each piece"};
   ruvd::bench::AddCommonFlags(flags, &app, &arguments);
   app.add_option("--tokens", arguments.tokens, "sizes of the memory")->delimiter(',');
-  app.add_option("--pieces", arguments.pieces, "of each domain that are scored");
+  app.add_option("--pieces", arguments.pieces, "of each domain that are scored; 0: none");
+  app.add_flag("--session", arguments.session, "run documents as sessions, too (masked)");
+  app.add_option("--sessions", arguments.sessions, "at most so many of each domain");
   app.add_flag("!--no-baselines", arguments.baselines, "no n-gram and unigram caches");
   app.add_flag("!--no-ar", arguments.causal, "no reading from left to right");
   return ruvd::bench::RunPrepared(

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/random.h"
 #include "base/reasons.h"
@@ -52,11 +53,12 @@ absl::Status PredictMasked(inference::Transformer& transformer,
   const inference::Model& model = transformer.model();
   const auto length = static_cast<double>(masked.size());
   const auto count = static_cast<double>(std::count(masked.begin(), masked.end(), true));
-  std::vector<inference::TokenId> input(tokens.begin(), tokens.end());
+  PredictedWindow window{.tokens = {tokens.begin(), tokens.end()}};
   std::vector<int> rows;
   for (size_t i = 0; i < masked.size(); ++i) {
     if (masked[i]) {
-      input[first + i] = *model.tokenizer().mask_id();
+      window.tokens[first + i] = *model.tokenizer().mask_id();
+      window.positions.push_back(static_cast<int>(first + i));
       rows.push_back(
           inference::PredictingRow(static_cast<int>(first + i), model.config().shift_logits));
       outputs->predictions.push_back({.target = tokens[first + i],
@@ -68,7 +70,10 @@ absl::Status PredictMasked(inference::Transformer& transformer,
   if (rows.empty()) {
     return absl::OkStatus();
   }
-  return Append(transformer, input, rows, inference::Attention::Kind::kBidirectional, outputs);
+  RETURN_IF_ERROR(Append(transformer, window.tokens, rows,
+                         inference::Attention::Kind::kBidirectional, outputs));
+  outputs->windows.push_back(std::move(window));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -79,8 +84,8 @@ absl::StatusOr<std::vector<Session>> ReadSessions(const std::string& path, const
   ASSIGN_OR_RETURN(const std::vector<std::string> documents, inference::ReadTextDocuments(path));
   const size_t length = static_cast<size_t>(shape.requests) * static_cast<size_t>(shape.tokens) + 1;
   std::vector<Session> sessions;
-  for (const std::string& document : documents) {
-    Session session{.set = set, .tokens = tokenizer.EncodePrompt(document)};
+  for (size_t i = 0; i < documents.size(); ++i) {
+    Session session{.set = set, .document = i, .tokens = tokenizer.EncodePrompt(documents[i])};
     if (session.tokens.size() >= length && sessions.size() < most) {
       session.tokens.resize(length);
       sessions.push_back(std::move(session));
@@ -113,16 +118,19 @@ absl::StatusOr<RequestOutputs> PredictRequest(inference::Transformer& transforme
                                               int request, bool masked, uint64_t seed) {
   const Place place = PlaceOf(shape, request);
   const auto tokens = std::span(session.tokens).subspan(place.begin, place.end - place.begin);
-  RequestOutputs outputs;
+  RequestOutputs outputs{.tokens = {tokens.begin(), tokens.end()}, .first = place.first};
   if (!masked) {
+    PredictedWindow window{.tokens = outputs.tokens, .causal = true};
     std::vector<int> rows;
     for (size_t i = place.first; i < tokens.size(); ++i) {
       rows.push_back(static_cast<int>(i) - 1);
+      window.positions.push_back(static_cast<int>(i));
       outputs.predictions.push_back(
           {.target = tokens[i], .weight = 1.0 / static_cast<double>(shape.tokens), .t = 1});
     }
     RETURN_IF_ERROR(Append(transformer, tokens.first(tokens.size() - 1), rows,
                            inference::Attention::Kind::kCausal, &outputs));
+    outputs.windows.push_back(std::move(window));
     return outputs;
   }
   // The k of all requests of a session together cover 1..tokens evenly.

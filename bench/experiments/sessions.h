@@ -15,7 +15,8 @@ namespace ruvd::bench {
 
 // A document as a session of requests of equal length, and where it is from.
 struct Session {
-  std::string set;  // domain, or name of the file
+  std::string set;      // domain, or name of the file
+  size_t document = 0;  // number in the file
   std::vector<inference::TokenId> tokens;
 };
 
@@ -42,8 +43,18 @@ struct Prediction {
   double t = 0;        // masked share of the window; 1 from left to right
 };
 
+// What one forward read, and which of its positions were predicted.
+struct PredictedWindow {
+  std::vector<inference::TokenId> tokens;  // as the model reads them; all if from left to right
+  std::vector<int> positions;              // ascending
+  bool causal = false;
+};
+
 // A request with what the frozen model says about each of its tokens.
 struct RequestOutputs {
+  std::vector<inference::TokenId> tokens;  // the request with its context
+  size_t first = 0;                        // of them, that belongs to the request
+  std::vector<PredictedWindow> windows;    // of the predictions, in order
   std::vector<Prediction> predictions;
   std::vector<float> hidden;  // predictions x width
   std::vector<float> logits;  // predictions x vocabulary
