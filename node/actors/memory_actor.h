@@ -24,7 +24,7 @@ struct MemoryActorOptions {
   serving::LessonMemories* memories = nullptr;
   storage::ObservedStore* kept = nullptr;  // of lessons that were read; null: a start reads anew
   Executor* pool = nullptr;                // one thread of low priority
-  // Slows the reading of lessons for which nobody waits; null: it is not slowed.
+  // Slows the reading of lessons that were not rated just now; null: it is not slowed.
   learning::LearningThrottle* throttle = nullptr;
   std::string disabled_because;  // not empty: nothing is remembered, for this reason
 };

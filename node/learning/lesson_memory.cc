@@ -85,8 +85,8 @@ Digest SourceOf(const LearningServices& services, const MemoryRules& rules,
   return WithPrompt(rules, trajectory) ? Sha256(fmt::format("{} prompt", ToHex(taught))) : taught;
 }
 
-// Completions that teach rank above prompts, which nobody judged, and those above texts, which are
-// many and of which a person wrote none for this node.
+// Completions that teach rank above prompts, which no person judged, and those above texts, which
+// are many and of which a person wrote none for this node.
 constexpr uint64_t kCompletions = uint64_t{1} << 63;
 constexpr uint64_t kPrompts = uint64_t{1} << 62;
 

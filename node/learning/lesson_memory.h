@@ -41,8 +41,8 @@ struct NewPart {
   bool operator==(const NewPart&) const = default;
 };
 // Returns the last message of a conversation: earlier ones came with earlier prompts. It is the
-// last stretch of at least eight tokens without a control token; empty, at the end, if there is
-// none. All of the conversation if its format has no control tokens.
+// last stretch of at least eight tokens without a control token; empty, at the end, without such a
+// stretch. All of the conversation if its format has no control tokens.
 NewPart NewPartOf(std::span<const inference::TokenId> conversation,
                   const std::function<bool(inference::TokenId)>& is_control);
 
