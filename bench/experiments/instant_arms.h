@@ -22,7 +22,7 @@ class InstantArm {
  public:
   virtual ~InstantArm() = default;
   // Changes the logits of a request's predictions (predictions x vocabulary) before it is scored.
-  // Those that are not scored may stay as they are.
+  // Predictions that are not scored may stay as they are.
   virtual void Adjust(const RequestOutputs& outputs, std::span<float> logits) = 0;
   // Learns the request's tokens; `logits` are those that Adjust returned.
   virtual void Learn(const RequestOutputs& outputs, std::span<const float> logits) = 0;
