@@ -37,7 +37,8 @@ class BackgroundActor final : public runtime::Actor<BackgroundMessage> {
                    .answers = options.answers,
                    .witness = options.witness,
                    .instant = options.instant,
-                   .graph = options.graph}) {}
+                   .graph = options.graph,
+                   .memory_rating = options.memory_rating}) {}
 
   absl::Status OnStart(Context& context) override {
     if (options_.services.changes != nullptr) {
@@ -84,6 +85,7 @@ class BackgroundActor final : public runtime::Actor<BackgroundMessage> {
   void Answer(const FeedbackMessage& message, const learning::StoredFeedback& taken,
               TimePoint received, TimePoint now, std::string explanation);
   void LeaveOutUndone(const storage::LearningChange& change);
+  bool IsForgotten(const storage::LearningChange& change) const;
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
   absl::Status EndRound(const BackgroundRoundResults& result, TimePoint begun, Context& context);
@@ -252,16 +254,30 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
   return absl::OkStatus();
 }
 
+// Returns whether a session forgot what it was taught, or what a completion taught the memory was
+// undone or learned by a pattern, whose change undoes both.
+bool BackgroundActor::IsForgotten(const storage::LearningChange& change) const {
+  if (change.kind == storage::ChangeKind::kSessionTaught) {
+    return options_.instant == nullptr || change.responses.empty() ||
+           !options_.instant->HasLessonsOf({change.user_id, change.session_id},
+                                           change.responses.front());
+  }
+  if (change.kind == storage::ChangeKind::kLessonRemembered) {
+    const auto trajectory = change.responses.empty()
+                                ? absl::NotFoundError("")
+                                : options_.services.trajectories->Get(change.responses.front());
+    return !trajectory.ok() || trajectory->learned_in;
+  }
+  return false;
+}
+
 absl::Status BackgroundActor::On(ListMessage& message, Context&) {
   storage::ChangeStore* const changes = options_.services.changes;
   absl::StatusOr<std::vector<storage::LearningChange>> list =
       changes == nullptr ? std::vector<storage::LearningChange>() : changes->List(message.count);
   if (list.ok()) {
     for (storage::LearningChange& change : *list) {
-      change.forgotten = change.kind == storage::ChangeKind::kSessionTaught &&
-                         (options_.instant == nullptr || change.responses.empty() ||
-                          !options_.instant->HasLessonsOf({change.user_id, change.session_id},
-                                                          change.responses.front()));
+      change.forgotten = IsForgotten(change);
     }
   }
   message.reply.Send(std::move(list));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/executor.h"
@@ -36,6 +37,8 @@ struct LearningActorOptions {
       nullptr;  // learns at once, before any round; null: sessions remember nothing
   serving::PatternGraph* graph =
       nullptr;  // also at once; null: sessions have no relations to patterns
+  // The lowest rating of a completion that the memory remembers; nullopt: there is no memory.
+  std::optional<float> memory_rating = std::nullopt;
   learning::LearningThrottle* throttle = nullptr;  // null: learning gives way to no one
   learning::RouterLearner* router = nullptr;       // trained beside the rounds; null: no router
   // Called in the actor's turn when a completion was rated. May be empty.

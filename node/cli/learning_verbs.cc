@@ -33,6 +33,9 @@ std::string SubjectOf(const Change& change) {
   if (change.kind() == "session_taught") {
     return fmt::format("session {}, {} position(s)", change.session_id(), change.lessons());
   }
+  if (change.kind() == "lesson_remembered") {
+    return fmt::format("the words of {}", fmt::join(change.response_ids(), ", "));
+  }
   if (change.kind() == "patterns_merged") {
     return fmt::format("pattern {} into {}", change.merged_pattern_id(), change.pattern_id());
   }

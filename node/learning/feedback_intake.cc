@@ -11,6 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/instant/lessons.h"
+#include "node/learning/lesson_clusters.h"
 #include "node/log/log.h"
 #include "ruvd/storage/v1/change.pb.h"
 
@@ -63,11 +64,13 @@ bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
   return moved.value_or(false);
 }
 
-// The change is listed after the fact, because the session forgets it at the next restart anyway.
-void ListSession(const FeedbackServices& services, StoredFeedback* taken) {
+// What a session was taught is listed after the fact, because it forgets it at the next restart
+// anyway.
+void ListFeedback(const FeedbackServices& services, storage::ChangeKind kind,
+                  StoredFeedback* taken) {
   storage::LearningChange change{.created_ms = services.clock->WallMillis(),
                                  .loop = storage::LearningLoop::kInstant,
-                                 .kind = storage::ChangeKind::kSessionTaught,
+                                 .kind = kind,
                                  .responses = {taken->trajectory.response_id},
                                  .user_id = taken->trajectory.user_id,
                                  .session_id = taken->trajectory.session_id,
@@ -80,7 +83,7 @@ void ListSession(const FeedbackServices& services, StoredFeedback* taken) {
   if (listed.ok()) {
     taken->change = *std::move(listed);
   } else if (!absl::IsAborted(listed.status())) {
-    LogWarning("what a session was taught cannot be listed: {}", MessageOf(listed.status()));
+    LogWarning("what feedback taught cannot be listed: {}", MessageOf(listed.status()));
   }
 }
 
@@ -112,8 +115,15 @@ absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
   if (teach && services.graph != nullptr) {
     taken.relations_moved = MoveRelations(services, feedback, taken.trajectory);
   }
-  if ((taken.session_lessons > 0 || taken.relations_moved) && services.changes != nullptr) {
-    ListSession(services, &taken);
+  const bool session = taken.session_lessons > 0 || taken.relations_moved;
+  const bool remembered = teach && services.memory_rating &&
+                          !TargetText(taken.trajectory, *services.memory_rating).empty();
+  if ((session || remembered) && services.changes != nullptr) {
+    // The undo of the one takes the other back, too.
+    ListFeedback(
+        services,
+        session ? storage::ChangeKind::kSessionTaught : storage::ChangeKind::kLessonRemembered,
+        &taken);
   }
   return taken;
 }

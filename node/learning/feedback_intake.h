@@ -31,6 +31,8 @@ struct FeedbackServices {
   storage::WitnessLog* witness = nullptr;           // gets the ratings; null: there is no log
   serving::InstantLoop* instant = nullptr;          // null: sessions remember nothing
   serving::PatternGraph* graph = nullptr;           // null: sessions have no relations to patterns
+  // The lowest rating of a completion whose words the node remembers; nullopt: it remembers none.
+  std::optional<float> memory_rating = std::nullopt;
 };
 
 // A feedback that was stored.
@@ -44,8 +46,8 @@ struct StoredFeedback {
 // Stores the signal with its trajectory, so that it survives a crash, and writes a rating to the
 // witness log. With `teach`, also teaches the session at once, which takes microseconds and does
 // nothing if the session no longer holds the response, and moves the session's relations to
-// patterns, which writes a few rows. Returns UNKNOWN_RESPONSE and the errors of
-// TrajectoryStore::SetFeedback.
+// patterns, which writes a few rows, and lists that the node will remember the completion. Returns
+// UNKNOWN_RESPONSE and the errors of TrajectoryStore::SetFeedback.
 absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
                                              const Feedback& feedback, bool teach);
 

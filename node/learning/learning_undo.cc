@@ -166,14 +166,14 @@ absl::Status KeepFromRounds(const UndoServices& services, const std::string& res
 }
 
 // Returns whether a later feedback on the same response, whose change stands, replaced what this
-// one taught: the session keeps one lesson per response.
+// one taught: a session and a memory keep one lesson per response.
 absl::StatusOr<bool> WasReplacedSince(const UndoServices& services,
                                       const storage::LearningChange& change) {
   ASSIGN_OR_RETURN(const std::vector<storage::LearningChange> newest,
                    services.changes->List(limits::kMaxChanges));
   return std::ranges::any_of(newest, [&change](const storage::LearningChange& later) {
-    return later.number > change.number && later.kind == storage::ChangeKind::kSessionTaught &&
-           later.undone_ms == 0 && later.responses == change.responses;
+    return later.number > change.number && later.kind == change.kind && later.undone_ms == 0 &&
+           later.responses == change.responses;
   });
 }
 
@@ -199,6 +199,34 @@ absl::Status UndoSession(const UndoServices& services, const storage::LearningCh
                           "the node restarted");
 }
 
+// Marks the response as learned in no pattern, so that rounds skip it and the memory forgets it.
+absl::Status UndoRemembered(const UndoServices& services, const storage::LearningChange& change) {
+  if (change.responses.empty()) {
+    return CannotUndo(change, "the response that it was learned from is unknown");
+  }
+  ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
+  if (replaced) {
+    return CannotUndo(change,
+                      "its response got other feedback since, which took its place; undo that");
+  }
+  const absl::StatusOr<storage::Trajectory> trajectory =
+      services.trajectories->Get(change.responses.front());
+  if (absl::IsNotFound(trajectory.status())) {
+    return CannotUndo(change, "its response was removed since");
+  }
+  RETURN_IF_ERROR(trajectory.status());
+  if (trajectory->learned_in) {
+    const absl::Status there =
+        services.patterns->GetWithoutPayload(*trajectory->learned_in).status();
+    if (!there.ok() && !absl::IsNotFound(there)) {
+      return there;
+    }
+    return CannotUndo(change, there.ok() ? "a pattern learned its response, too; undo that change"
+                                         : "its response teaches nothing any more");
+  }
+  return services.trajectories->SetLearned(*trajectory, AsText(services.package_id), kNoPattern);
+}
+
 }  // namespace
 
 absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
@@ -212,6 +240,9 @@ absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
   switch (change.kind) {
     case storage::ChangeKind::kSessionTaught:
       RETURN_IF_ERROR(UndoSession(services, change));
+      break;
+    case storage::ChangeKind::kLessonRemembered:
+      RETURN_IF_ERROR(UndoRemembered(services, change));
       break;
     case storage::ChangeKind::kPatternStored:
       RETURN_IF_ERROR(UndoStored(services, change));

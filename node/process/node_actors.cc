@@ -204,6 +204,9 @@ absl::Status NodeImpl::StartLearning() {
   learning.witness = witness_.get();
   learning.instant = instant_.get();
   learning.graph = pattern_graph_.get();
+  if (memories_ != nullptr) {
+    learning.memory_rating = config_.learning.min_rating;
+  }
   learning.throttle = throttle_.get();
   learning.router = router_learner_.get();
   RETURN_IF_ERROR(StartDeep(learning.services));

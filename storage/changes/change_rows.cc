@@ -112,7 +112,7 @@ absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t num
   }
   std::ranges::copy(row.package_id(), change.package_id.begin());
   if (!InRange(row.loop(), LearningLoop::kInstant, LearningLoop::kDeep) ||
-      !InRange(row.kind(), ChangeKind::kSessionTaught, ChangeKind::kRouterTrained) ||
+      !InRange(row.kind(), ChangeKind::kSessionTaught, ChangeKind::kLessonRemembered) ||
       !ReadId(row.pattern_id(), &change.pattern) ||
       !ReadId(row.merged_pattern_id(), &change.merged) ||
       change.responses.size() > limits::kMaxChangeResponses ||

@@ -30,13 +30,25 @@ absl::Status NoSuchChange(std::string_view token) {
                "no change {} is listed; `ruvd learn changes` shows the listed ones", token);
 }
 
-bool IsOfSession(const LearningChange& change) {
-  return change.kind == ChangeKind::kSessionTaught;
+// Returns how many changes like those of a kind are listed.
+size_t CapacityOf(const ChangeStoreOptions& options, ChangeKind kind) {
+  return kind == ChangeKind::kSessionTaught      ? options.session_capacity
+         : kind == ChangeKind::kLessonRemembered ? options.lesson_capacity
+                                                 : options.capacity;
+}
+
+// Returns whether changes of two kinds share one capacity.
+bool AreOfOneSort(ChangeKind a, ChangeKind b) {
+  const auto lasts = [](ChangeKind kind) {
+    return kind != ChangeKind::kSessionTaught && kind != ChangeKind::kLessonRemembered;
+  };
+  return a == b || (lasts(a) && lasts(b));
 }
 
 // A session's memory does not outlive the process, so its changes need not survive a power cut.
 Durability DurabilityOf(const LearningChange& change) {
-  return IsOfSession(change) ? Durability::kProcessCrash : Durability::kPowerLoss;
+  return change.kind == ChangeKind::kSessionTaught ? Durability::kProcessCrash
+                                                   : Durability::kPowerLoss;
 }
 
 absl::Status Check(const LearningChange& change, std::span<const PatternImage> images) {
@@ -60,7 +72,7 @@ ChangeStore::Entry ChangeStore::EntryOf(const LearningChange& change) {
   Entry entry{.images = change.images,
               .image_bytes = change.image_bytes,
               .patterns = {},
-              .of_session = IsOfSession(change)};
+              .kind = change.kind};
   for (const std::optional<PatternId>& id : {change.pattern, change.merged}) {
     if (id) {
       entry.patterns.push_back(*id);
@@ -88,7 +100,7 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
                                 EndOfPrefix(changes::kChangePrefix), load, pass));
   std::vector<uint64_t> forgotten;
   for (const auto& [number, entry] : entries) {
-    if (entry.of_session) {
+    if (entry.kind == ChangeKind::kSessionTaught) {
       forgotten.push_back(number);
     }
   }
@@ -150,11 +162,10 @@ absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
 }
 
 absl::Status ChangeStore::MakeRoom(const LearningChange& change) {
-  const bool of_session = IsOfSession(change);
-  const size_t capacity = of_session ? options_.session_capacity : options_.capacity;
+  const size_t capacity = CapacityOf(options_, change.kind);
   std::vector<uint64_t> oldest;  // the oldest changes of its sort
   for (const auto& [number, entry] : entries_) {
-    if (entry.of_session == of_session) {
+    if (AreOfOneSort(entry.kind, change.kind)) {
       oldest.push_back(number);
     }
   }

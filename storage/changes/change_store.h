@@ -29,10 +29,13 @@ struct ChangeStoreOptions {
   // The part of limits::kMaxChanges for what sessions were taught. Such changes are undone within
   // the hour that a session remembers, or never, and must not displace lasting changes.
   static constexpr size_t kOfSessions = 64;
-  // Each of the two sorts has its own capacity; above it, the oldest changes of that sort are
+  // The part for remembered completions, of which there are as many as ratings.
+  static constexpr size_t kOfLessons = 128;
+  // Each of the three sorts has its own capacity; above it, the oldest changes of that sort are
   // removed.
-  size_t capacity = limits::kMaxChanges - kOfSessions;
+  size_t capacity = limits::kMaxChanges - kOfSessions - kOfLessons;
   size_t session_capacity = kOfSessions;
+  size_t lesson_capacity = kOfLessons;
   uint64_t image_bytes = limits::kMaxChangeImageBytes;
   // The scope that seals images: the collection of their patterns, so its erasure includes them.
   KeyScope image_scope;
@@ -90,7 +93,7 @@ class ChangeStore {
     uint32_t images = 0;
     uint64_t image_bytes = 0;
     std::vector<PatternId> patterns;
-    bool of_session = false;
+    ChangeKind kind = ChangeKind::kPatternStored;
   };
 
   ChangeStore(Database& database, const ChangeStoreOptions& options)

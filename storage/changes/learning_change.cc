@@ -12,8 +12,9 @@ namespace ruvd::storage {
 namespace {
 
 constexpr std::array<std::string_view, 3> kLoopNames = {"instant", "background", "deep"};
-constexpr std::array<std::string_view, 5> kKindNames = {
-    "session_taught", "pattern_stored", "patterns_merged", "adapter_published", "router_trained"};
+constexpr std::array<std::string_view, 6> kKindNames = {"session_taught",  "pattern_stored",
+                                                        "patterns_merged", "adapter_published",
+                                                        "router_trained",  "lesson_remembered"};
 
 }  // namespace
 

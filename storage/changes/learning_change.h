@@ -24,6 +24,7 @@ enum class ChangeKind : uint8_t {
   kPatternsMerged = 3,    // one pattern took another one's place
   kAdapterPublished = 4,  // the next version of an adapter that all requests use
   kRouterTrained = 5,     // the next version of the router, which chooses how requests are served
+  kLessonRemembered = 6,  // a rated or corrected completion, in the memory of its user
 };
 std::string_view ChangeKindName(ChangeKind kind);  // "session_taught", "pattern_stored", ...
 
@@ -38,9 +39,9 @@ struct LearningChange {
   // merge: the responses whose lessons moved.
   std::vector<std::string> responses;
   bool on_demand = false;  // an operator asked for the round
-  // For kSessionTaught:
-  std::string user_id;  // the user whose key seals the row; empty: the key of the family
-  std::string session_id;
+  // For kSessionTaught and kLessonRemembered:
+  std::string user_id;     // the user whose key seals the row; empty: the key of the family
+  std::string session_id;  // for kSessionTaught
   std::optional<PatternId> pattern;  // the pattern that was stored, or that stayed
   std::optional<PatternId> merged;   // the pattern that was merged into the other
   // The model whose patterns are changed; zeros: unknown.
@@ -54,8 +55,8 @@ struct LearningChange {
   // size; ChangeStore sets both. They are 0 when newer changes needed the room.
   uint32_t images = 0;
   uint64_t image_bytes = 0;
-  // For kSessionTaught: the session has forgotten it. The code that lists changes for users sets
-  // this; it is not stored.
+  // For kSessionTaught and kLessonRemembered: it acts no more, or a later change undoes it. The code
+  // that lists changes for users sets this; it is not stored.
   bool forgotten = false;
 
   bool operator==(const LearningChange&) const = default;

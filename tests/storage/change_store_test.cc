@@ -205,6 +205,24 @@ TEST_F(ChangeStoreTest, WhatSessionsAreTaughtCrowdsNothingElseOut) {
   EXPECT_THAT(Numbers(), ElementsAre(8, 7, 6, 5, 4));
 }
 
+TEST_F(ChangeStoreTest, RememberedCompletionsCrowdNothingElseOut) {
+  Reopen({.capacity = 3, .session_capacity = 2, .lesson_capacity = 2});
+  const LearningChange first = Add(Stored(1), {Before(10)});
+  Add(Taught(""));
+  for (int i = 0; i < 4; ++i) {
+    Add({.loop = LearningLoop::kInstant,
+         .kind = ChangeKind::kLessonRemembered,
+         .responses = {"r"},
+         .user_id = "ada"});
+  }
+  EXPECT_THAT(Numbers(), ElementsAre(6, 5, 2, 1));
+  Reopen({.capacity = 3, .session_capacity = 2, .lesson_capacity = 2});
+  EXPECT_THAT(Numbers(), ElementsAre(6, 5, 1)) << "the session has forgotten";
+  EXPECT_EQ(store_->Last()->kind, ChangeKind::kLessonRemembered);
+  EXPECT_EQ(store_->Last()->user_id, "ada");
+  EXPECT_TRUE(store_->ImagesOf(first).ok());
+}
+
 TEST_F(ChangeStoreTest, WhereImagesTakeTooMuchTheOldestChangesCanBeUndoneNoMore) {
   Reopen({.image_bytes = 3000});
   const LearningChange first = Add(Stored(1), {Before(1000)});

@@ -257,6 +257,30 @@ TEST_F(LearningUndoTest, WhatAnotherModelLearnedIsUndoneWithThatOne) {
   EXPECT_TRUE(Undo(round_.merged[0].change).ok());
 }
 
+// Found by review: where a round kept nothing of a correction, no undo reached the memory.
+TEST_F(LearningUndoTest, WhatTheMemoryAloneTookIsKeptFromRoundsAndMemory) {
+  AddLesson("r", embedding_);
+  const auto remembered = [this] {
+    return *changes_->Add({.loop = storage::LearningLoop::kInstant,
+                           .kind = storage::ChangeKind::kLessonRemembered,
+                           .responses = {"r"}},
+                          {});
+  };
+  const storage::LearningChange former = remembered();
+  const storage::LearningChange change = remembered();
+  EXPECT_EQ(ReasonOfUndo(former), reasons::kCannotUndo) << "later feedback took its place";
+  EXPECT_TRUE(Undo(change).ok());
+  EXPECT_EQ(trajectories_->Get("r")->learned_in, storage::PatternId{});
+  EXPECT_EQ(ReasonOfUndo(former), reasons::kCannotUndo) << "it teaches nothing any more";
+  // New feedback teaches again. A pattern that learned it is undone first.
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.accepted = true}).ok());
+  const storage::LearningChange again = remembered();
+  const storage::LearningChange stored = Learn({"r"});
+  EXPECT_EQ(ReasonOfUndo(again), reasons::kCannotUndo);
+  EXPECT_TRUE(Undo(stored).ok());
+  EXPECT_EQ(trajectories_->Get("r")->learned_in, storage::PatternId{});
+}
+
 TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {
   const auto change = changes_->Add({.loop = storage::LearningLoop::kInstant,
                                      .kind = storage::ChangeKind::kSessionTaught,

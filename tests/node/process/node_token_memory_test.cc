@@ -259,6 +259,46 @@ TEST_F(NodeTokenMemoryTest, PromptsAreRememberedForTheirUserWhereTheKeySaysSo) {
   EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
 }
 
+// Found by review: where a round kept nothing of a correction, `ruvd undo` took back an older
+// change and the words of the correction stayed.
+TEST_F(NodeTokenMemoryTest, UndoReachesWhatOnlyTheMemoryTook) {
+  tuning_.background.min_improvement = 100;  // nats that no round reaches
+  Start();
+  auto generate = Request("What did Ottoline find at the sluice gate?", 8);
+  generate.set_user_id("ada");
+  const Completion completion = Generate(generate);
+  const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  learning::v1::SubmitFeedbackRequest feedback;
+  feedback.set_response_id(completion.finished.response_id());
+  feedback.set_edited_text(
+      " At pier 3 she found the brass valve of chamber 2 stiff with green verdigris, so she oiled "
+      "it.");
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(feedback, &response).ok());
+  EXPECT_FALSE(response.learned());
+  EXPECT_NE(response.undo_token(), "");
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
+  EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
+  const auto undone = client::NodeClient(node_->api_address())
+                          .Call<learning::v1::UndoResponse>(learning::v1::UndoRequest());
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(undone->change().kind(), "lesson_remembered");
+  EXPECT_EQ(undone->change().undo_token(), response.undo_token());
+  const auto changes =
+      client::NodeClient(node_->api_address())
+          .Call<learning::v1::ListChangesResponse>(learning::v1::ListChangesRequest());
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_EQ(changes->changes_size(), 1);
+  EXPECT_FALSE(changes->changes(0).can_be_undone());
+  EXPECT_EQ(Memory().lessons(), 0U);
+  EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
+  Restart();
+  EXPECT_EQ(Memory().restored(), 0U);
+  // New feedback teaches again.
+  ASSERT_TRUE(Rate(feedback, &response).ok());
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
+}
+
 // Found by review: a completion that was rated again while it was read kept teaching what it had
 // taught before, and in a pause a correction left the old text in force.
 TEST_F(NodeTokenMemoryTest, TheLastFeedbackCountsAlsoInAPause) {
