@@ -104,13 +104,15 @@ ServedNode::~ServedNode() {
 }
 
 absl::StatusOr<inference::v1::Finished> ServedNode::Generate(
-    const inference::v1::GenerateRequest& request) {
+    const inference::v1::GenerateRequest& request, std::string* text) {
   grpc::ClientContext context;
   const auto reader = inference_->Generate(&context, request);
   inference::v1::Finished finished;
   for (inference::v1::GenerateResponse response; reader->Read(&response);) {
     if (response.has_finished()) {
       finished = std::move(*response.mutable_finished());
+    } else if (text != nullptr) {
+      *text += response.text_delta().text();
     }
   }
   RETURN_IF_ERROR(api::FromRpcStatus(reader->Finish()));
@@ -173,6 +175,12 @@ absl::StatusOr<admin::v1::RoundsStatus> ServedNode::Rounds() {
   ASSIGN_OR_RETURN(const auto status,
                    client_->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
   return status.rounds();
+}
+
+absl::StatusOr<admin::v1::MemoryStatus> ServedNode::Memory() {
+  ASSIGN_OR_RETURN(const auto status,
+                   client_->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+  return status.memory();
 }
 
 absl::Status ServedNode::Pause() {

@@ -41,8 +41,9 @@ class ServedNode {
   ServedNode(const ServedNode&) = delete;
   ServedNode& operator=(const ServedNode&) = delete;
 
-  // Waits for the whole completion.
-  absl::StatusOr<inference::v1::Finished> Generate(const inference::v1::GenerateRequest& request);
+  // Waits for the whole completion. `text` gets it; it may be null.
+  absl::StatusOr<inference::v1::Finished> Generate(const inference::v1::GenerateRequest& request,
+                                                   std::string* text = nullptr);
   // Returns the NELBO of a completion in nats per token.
   absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
   absl::StatusOr<learning::v1::SubmitFeedbackResponse> Teach(
@@ -55,6 +56,7 @@ class ServedNode {
   // the node contributes to the rounds of its cluster.
   absl::Status ContributeFrom(const std::string& text);
   absl::StatusOr<admin::v1::RoundsStatus> Rounds();
+  absl::StatusOr<admin::v1::MemoryStatus> Memory();
   // Pausing ends the rounds that run.
   absl::Status Pause();
   absl::Status Resume();

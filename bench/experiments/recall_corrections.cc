@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node says after it was corrected: `recall_corrections --help`.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "bench/experiments/corrections.h"
+#include "bench/experiments/flags.h"
+#include "bench/experiments/paired.h"
+#include "bench/experiments/served_node.h"
+#include "bench/study_prompts.h"
+#include "bench/text_measures.h"
+#include "inference/model/model.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr char kDescription[] =
+    "What a node says after it was corrected, over its API. Thirty completions are corrected to\n"
+    "say something that no model knows; then the same prompts, a paraphrase of each and thirty\n"
+    "prompts about other things are completed. Recall is the share of completions that have the\n"
+    "words of the correction. On the other prompts it shows what the corrections spoil: their\n"
+    "words in texts about other things, loops (a piece of tokens that comes three times), and "
+    "fewer\n"
+    "different pairs of tokens (distinct-2).";
+
+struct Arguments {
+  std::string model;
+  std::string out;
+  std::string samples;  // Markdown file of the paraphrases' completions before and after
+  std::vector<std::string> settings;
+  int threads = 2;
+};
+
+constexpr std::array<std::pair<const char*, inference::v1::DecodingMode>, 3> kModes = {
+    {{"block", inference::v1::DECODING_MODE_BLOCK},
+     {"diffusion", inference::v1::DECODING_MODE_DIFFUSION},
+     {"autoregressive", inference::v1::DECODING_MODE_AUTOREGRESSIVE}}};
+constexpr uint32_t kTokens = 24;
+constexpr char kUser[] = "reader";
+
+// The completions of all prompts in one mode.
+struct Texts {
+  std::vector<std::string> same;
+  std::vector<std::string> paraphrased;
+  std::vector<std::string> other;
+};
+
+absl::StatusOr<inference::v1::Finished> Complete(ServedNode& node, const std::string& prompt,
+                                                 inference::v1::DecodingMode mode,
+                                                 std::string* text) {
+  inference::v1::GenerateRequest request;
+  request.set_prompt(prompt);
+  request.set_user_id(kUser);
+  request.mutable_sampling()->set_mode(mode);
+  request.mutable_sampling()->set_max_tokens(kTokens);
+  request.mutable_sampling()->set_seed(1);
+  return node.Generate(request, text);
+}
+
+absl::StatusOr<Texts> CompleteAll(ServedNode& node, inference::v1::DecodingMode mode) {
+  Texts texts;
+  for (size_t i = 0; i < kCorrections.size(); ++i) {
+    for (const auto& [prompt, out] : {std::pair(kCorrections[i].prompt, &texts.same),
+                                      std::pair(kCorrections[i].paraphrase, &texts.paraphrased),
+                                      std::pair(kReportingPrompts[i], &texts.other)}) {
+      RETURN_IF_ERROR(Complete(node, prompt, mode, &out->emplace_back()).status());
+    }
+  }
+  return texts;
+}
+
+// Waits until the node has read what it was taught.
+absl::Status WaitForMemory(ServedNode& node) {
+  constexpr int kTries = 600;
+  constexpr auto kMoment = std::chrono::milliseconds(100);
+  for (int i = 0; i < kTries; ++i) {
+    ASSIGN_OR_RETURN(const admin::v1::MemoryStatus memory, node.Memory());
+    if (!memory.enabled() || (memory.waiting() == 0 && memory.lessons() >= kCorrections.size())) {
+      return absl::OkStatus();
+    }
+    std::this_thread::sleep_for(kMoment);
+  }
+  return Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+               "the node has not read {} corrections within a minute; run it on an idle machine",
+               kCorrections.size());
+}
+
+absl::Status CorrectAll(ServedNode& node) {
+  for (const Correction& correction : kCorrections) {
+    ASSIGN_OR_RETURN(
+        const inference::v1::Finished finished,
+        Complete(node, correction.prompt, inference::v1::DECODING_MODE_BLOCK, nullptr));
+    learning::v1::SubmitFeedbackRequest feedback;
+    feedback.set_response_id(finished.response_id());
+    feedback.set_edited_text(correction.text);
+    RETURN_IF_ERROR(node.Teach(feedback).status());
+  }
+  return WaitForMemory(node);
+}
+
+double Recall(const std::vector<std::string>& texts) {
+  size_t found = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    found += texts[i].find(kCorrections[i].phrase) != std::string::npos ? 1 : 0;
+  }
+  return static_cast<double>(found) / static_cast<double>(texts.size());
+}
+
+// Returns the share of texts about other things that have the words of a correction.
+double Intrusion(const std::vector<std::string>& texts) {
+  const auto has = [](const std::string& text) {
+    return std::ranges::any_of(kCorrections, [&](const Correction& correction) {
+      return text.find(correction.phrase) != std::string::npos;
+    });
+  };
+  return static_cast<double>(std::ranges::count_if(texts, has)) / static_cast<double>(texts.size());
+}
+
+nlohmann::json Measure(const inference::Tokenizer& tokenizer, const Texts& texts) {
+  double distinct = 0;
+  double loops = 0;
+  const auto count = static_cast<double>(texts.other.size());
+  for (const std::string& text : texts.other) {
+    const std::vector<inference::TokenId> tokens = tokenizer.EncodeContinuation(text);
+    distinct += Distinct(tokens, 2) / count;
+    loops += Loops(tokens) ? 1 / count : 0;
+  }
+  return {{"recall_same", Recall(texts.same)},
+          {"recall_paraphrased", Recall(texts.paraphrased)},
+          {"intrusion", Intrusion(texts.other)},
+          {"loops", loops},
+          {"distinct_2", distinct}};
+}
+
+void Print(std::string_view mode, std::string_view when, const nlohmann::json& row) {
+  fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.3f} |\n", mode, when,
+             row["recall_same"].get<double>(), row["recall_paraphrased"].get<double>(),
+             row["intrusion"].get<double>(), row["loops"].get<double>(),
+             row["distinct_2"].get<double>());
+}
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    c = c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return text;
+}
+
+absl::Status WriteSamples(const std::string& path, const Texts& before, const Texts& after) {
+  std::ofstream file(path);
+  for (size_t i = 0; i < kCorrections.size(); ++i) {
+    file << fmt::format("- **{}**\n  - before:{}\n  - after:{}\n", kCorrections[i].paraphrase,
+                        OneLine(before.paraphrased[i]), OneLine(after.paraphrased[i]));
+  }
+  file.flush();
+  return file.good() ? absl::OkStatus()
+                     : Error(absl::StatusCode::kUnavailable, reasons::kFileUnwritable,
+                             "cannot write {}; give a file in a folder that exists", path);
+}
+
+absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
+  ASSIGN_OR_RETURN(const config::NodeConfig config,
+                   ConfigOf(arguments.model, arguments.threads, arguments.settings));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
+                   inference::Model::Load(arguments.model));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config, {}));
+  std::map<std::string, Texts> before;
+  for (const auto& [name, mode] : kModes) {
+    ASSIGN_OR_RETURN(before[name], CompleteAll(*node, mode));
+  }
+  RETURN_IF_ERROR(CorrectAll(*node));
+  nlohmann::json out = {{"experiment", "recall_corrections"},
+                        {"model", std::filesystem::path(arguments.model).filename().string()},
+                        {"settings", arguments.settings}};
+  fmt::print(
+      "| mode | when | recall, same prompt | recall, paraphrase | words in other texts | loops | "
+      "distinct-2 |\n|---|---|---|---|---|---|---|\n");
+  for (const auto& [name, mode] : kModes) {
+    ASSIGN_OR_RETURN(const Texts after, CompleteAll(*node, mode));
+    out[name]["before"] = Measure(model->tokenizer(), before[name]);
+    out[name]["after"] = Measure(model->tokenizer(), after);
+    Print(name, "before", out[name]["before"]);
+    Print(name, "after", out[name]["after"]);
+    if (mode == inference::v1::DECODING_MODE_BLOCK && !arguments.samples.empty()) {
+      RETURN_IF_ERROR(WriteSamples(arguments.samples, before[name], after));
+    }
+  }
+  return results_file->Write(out);
+}
+
+}  // namespace
+}  // namespace ruvd::bench
+
+int main(int argc, char** argv) {
+  ruvd::bench::Arguments arguments;
+  CLI::App app(ruvd::bench::kDescription);
+  app.add_option("--model", arguments.model, "GGUF file")->required();
+  app.add_option("--set", arguments.settings, "a setting of the node, KEY=VALUE");
+  app.add_option("--samples", arguments.samples, "Markdown file for completions of paraphrases");
+  app.add_option("--out", arguments.out, "file of the results, JSON");
+  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
+}
