@@ -48,6 +48,7 @@ struct Arguments {
   std::string samples;  // Markdown file of the paraphrases' completions before and after
   std::vector<std::string> settings;
   int threads = 2;
+  bool apart = false;  // each correction is of a user of its own
 };
 
 constexpr std::array<std::pair<const char*, inference::v1::DecodingMode>, 3> kModes = {
@@ -55,7 +56,6 @@ constexpr std::array<std::pair<const char*, inference::v1::DecodingMode>, 3> kMo
      {"diffusion", inference::v1::DECODING_MODE_DIFFUSION},
      {"autoregressive", inference::v1::DECODING_MODE_AUTOREGRESSIVE}}};
 constexpr uint32_t kTokens = 24;
-constexpr char kUser[] = "reader";
 
 // The completions of all prompts in one mode.
 struct Texts {
@@ -64,25 +64,36 @@ struct Texts {
   std::vector<std::string> other;
 };
 
-absl::StatusOr<inference::v1::Finished> Complete(ServedNode& node, const std::string& prompt,
+// A node and whose corrections it gets.
+struct Taught {
+  ServedNode* node = nullptr;
+  bool apart = false;
+  std::string UserOf(size_t correction) const {
+    return apart ? fmt::format("reader {}", correction) : "reader";
+  }
+};
+
+// Completes a prompt as the user of a correction.
+absl::StatusOr<inference::v1::Finished> Complete(const Taught& taught, size_t correction,
+                                                 const std::string& prompt,
                                                  inference::v1::DecodingMode mode,
                                                  std::string* text) {
   inference::v1::GenerateRequest request;
   request.set_prompt(prompt);
-  request.set_user_id(kUser);
+  request.set_user_id(taught.UserOf(correction));
   request.mutable_sampling()->set_mode(mode);
   request.mutable_sampling()->set_max_tokens(kTokens);
   request.mutable_sampling()->set_seed(1);
-  return node.Generate(request, text);
+  return taught.node->Generate(request, text);
 }
 
-absl::StatusOr<Texts> CompleteAll(ServedNode& node, inference::v1::DecodingMode mode) {
+absl::StatusOr<Texts> CompleteAll(const Taught& taught, inference::v1::DecodingMode mode) {
   Texts texts;
   for (size_t i = 0; i < kCorrections.size(); ++i) {
     for (const auto& [prompt, out] : {std::pair(kCorrections[i].prompt, &texts.same),
                                       std::pair(kCorrections[i].paraphrase, &texts.paraphrased),
                                       std::pair(kReportingPrompts[i], &texts.other)}) {
-      RETURN_IF_ERROR(Complete(node, prompt, mode, &out->emplace_back()).status());
+      RETURN_IF_ERROR(Complete(taught, i, prompt, mode, &out->emplace_back()).status());
     }
   }
   return texts;
@@ -104,17 +115,17 @@ absl::Status WaitForMemory(ServedNode& node) {
                kCorrections.size());
 }
 
-absl::Status CorrectAll(ServedNode& node) {
-  for (const Correction& correction : kCorrections) {
+absl::Status CorrectAll(const Taught& taught) {
+  for (size_t i = 0; i < kCorrections.size(); ++i) {
     ASSIGN_OR_RETURN(
         const inference::v1::Finished finished,
-        Complete(node, correction.prompt, inference::v1::DECODING_MODE_BLOCK, nullptr));
+        Complete(taught, i, kCorrections[i].prompt, inference::v1::DECODING_MODE_BLOCK, nullptr));
     learning::v1::SubmitFeedbackRequest feedback;
     feedback.set_response_id(finished.response_id());
-    feedback.set_edited_text(correction.text);
-    RETURN_IF_ERROR(node.Teach(feedback).status());
+    feedback.set_edited_text(kCorrections[i].text);
+    RETURN_IF_ERROR(taught.node->Teach(feedback).status());
   }
-  return WaitForMemory(node);
+  return WaitForMemory(*taught.node);
 }
 
 double Recall(const std::vector<std::string>& texts) {
@@ -184,19 +195,21 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Model> model,
                    inference::Model::Load(arguments.model));
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config, {}));
+  const Taught taught{.node = node.get(), .apart = arguments.apart};
   std::map<std::string, Texts> before;
   for (const auto& [name, mode] : kModes) {
-    ASSIGN_OR_RETURN(before[name], CompleteAll(*node, mode));
+    ASSIGN_OR_RETURN(before[name], CompleteAll(taught, mode));
   }
-  RETURN_IF_ERROR(CorrectAll(*node));
+  RETURN_IF_ERROR(CorrectAll(taught));
   nlohmann::json out = {{"experiment", "recall_corrections"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
-                        {"settings", arguments.settings}};
+                        {"settings", arguments.settings},
+                        {"apart", arguments.apart}};
   fmt::print(
       "| mode | when | recall, same prompt | recall, paraphrase | words in other texts | loops | "
       "distinct-2 |\n|---|---|---|---|---|---|---|\n");
   for (const auto& [name, mode] : kModes) {
-    ASSIGN_OR_RETURN(const Texts after, CompleteAll(*node, mode));
+    ASSIGN_OR_RETURN(const Texts after, CompleteAll(taught, mode));
     out[name]["before"] = Measure(model->tokenizer(), before[name]);
     out[name]["after"] = Measure(model->tokenizer(), after);
     Print(name, "before", out[name]["before"]);
@@ -216,6 +229,7 @@ int main(int argc, char** argv) {
   CLI::App app(ruvd::bench::kDescription);
   app.add_option("--model", arguments.model, "GGUF file")->required();
   app.add_option("--set", arguments.settings, "a setting of the node, KEY=VALUE");
+  app.add_flag("--apart", arguments.apart, "each correction is of a user of its own");
   app.add_option("--samples", arguments.samples, "Markdown file for completions of paraphrases");
   app.add_option("--out", arguments.out, "file of the results, JSON");
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));

@@ -137,11 +137,13 @@ const std::array kKeys = {
               "are measured on; if empty, the built-in text is used.",
               RUVD_FIELD(std::string, learning.general_text)},
 
-    ConfigKey{"memory", "tokens",
-              "Tokens of lessons whose words take part in completions, about 350 bytes each in "
-              "main memory and 300, sealed, in the store; 0 remembers none. It needs the file "
-              "MODEL.memory.gguf beside the model.",
-              RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
+    ConfigKey{
+        "memory", "tokens",
+        "Tokens of lessons whose words take part in completions, about 350 bytes each in "
+        "main memory and 300, sealed, in the store, and half as much again for completions; 0 "
+        "remembers none. It needs the file "
+        "MODEL.memory.gguf beside the model.",
+        RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
     ConfigKey{"memory", "prompts",
               "Remember the prompts of requests that name a user, too, for that user alone; rated "
               "and corrected completions and added texts are remembered in any case.",

@@ -28,6 +28,7 @@ namespace {
 struct LessonTokens {
   std::vector<inference::TokenId> tokens;
   size_t given = 0;
+  size_t prompt = 0;  // tokens before the text, at least 1
 };
 
 // A long prompt loses its beginning, a long text its end.
@@ -55,6 +56,7 @@ LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson, bool 
   result.tokens.erase(result.tokens.begin(),
                       result.tokens.begin() + static_cast<ptrdiff_t>(dropped));
   result.given = std::max<size_t>(result.given - std::min(result.given, dropped), 1);
+  result.prompt = std::max<size_t>(prompt, 1);
   text.resize(std::min(text.size(), most - prompt));
   result.tokens.insert(result.tokens.end(), text.begin(), text.end());
   return result;
@@ -183,10 +185,16 @@ absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     if (!causal && !transformer.model().tokenizer().mask_id()) {
       continue;
     }
-    ASSIGN_OR_RETURN(const inference::ObservedLesson observed,
+    std::vector<inference::ObservedLesson> readings;
+    ASSIGN_OR_RETURN(readings.emplace_back(),
                      ObserveLesson(transformer, read.tokens, read.given, causal, random));
+    if (completion && !causal && read.prompt < read.tokens.size()) {
+      // Who asks the same again expects the same words: read as they are written, they are found.
+      ASSIGN_OR_RETURN(readings.emplace_back(),
+                       ObserveFromPrefixes(transformer, read.tokens, read.prompt));
+    }
     (causal ? remembered.causal : remembered.masked) =
-        inference::RunOf(parameters, id, read.tokens, observed);
+        inference::RunOf(parameters, id, read.tokens, readings);
   }
   return remembered;
 }

@@ -15,6 +15,8 @@
 #include "inference/memory/learning/observe_lesson.h"
 #include "inference/memory/learning/projection_step.h"
 #include "inference/memory/learning/projection_training.h"
+#include "inference/memory/limits.h"
+#include "inference/sampler/diffusion_loop.h"
 #include "tests/inference/memory_fixture.h"
 #include "tests/inference/text_model.h"
 
@@ -179,6 +181,14 @@ class ObserveLessonTest : public testing::Test {
       tokens_.push_back(static_cast<TokenId>(static_cast<unsigned char>(c)));
     }
   }
+  MemoryParameters Parameters() const {
+    MemoryParameters parameters = test::RandomMemoryParameters();
+    parameters.width = model_->config().width;
+    parameters.mean.assign(static_cast<size_t>(parameters.width), 0);
+    parameters.projection.resize(static_cast<size_t>(parameters.width * parameters.dimension),
+                                 0.1F);
+    return parameters;
+  }
   std::shared_ptr<const Model> model_ = std::make_shared<test::TextModel>();
   std::unique_ptr<Transformer> transformer_;
   std::vector<TokenId> tokens_;
@@ -221,11 +231,63 @@ TEST_F(ObserveLessonTest, FromLeftToRightOnlyTheLeftIsSeen) {
   EXPECT_EQ(again->tokens[8].probability, lesson->tokens[8].probability);
 }
 
+TEST_F(ObserveLessonTest, FromAPrefixTheTokensAreSeenAsACompletionWritesThem) {
+  constexpr size_t kGiven = 5;
+  const auto lesson = ObserveFromPrefixes(*transformer_, tokens_, kGiven);
+  ASSERT_TRUE(lesson.ok()) << lesson.status();
+  ASSERT_EQ(lesson->tokens.size(), tokens_.size() - kGiven);
+  const auto width = static_cast<size_t>(model_->config().width);
+  for (const size_t i : {0U, 3U, 7U}) {  // these are predicted one by one
+    const size_t at = kGiven + i;
+    std::vector<TokenId> seen = tokens_;
+    std::fill(seen.begin() + static_cast<ptrdiff_t>(at), seen.end(),
+              *model_->tokenizer().mask_id());
+    ForwardOutput output;
+    ASSERT_TRUE(transformer_
+                    ->Forward({.tokens = seen,
+                               .attention = {.kind = Attention::Kind::kBidirectional},
+                               .rows = std::vector<int>{PredictingRow(
+                                   static_cast<int>(at), model_->config().shift_logits)}},
+                              &output)
+                    .ok());
+    EXPECT_EQ(std::vector<float>(lesson->hidden.begin() + static_cast<ptrdiff_t>(i * width),
+                                 lesson->hidden.begin() + static_cast<ptrdiff_t>((i + 1) * width)),
+              output.hidden);
+    EXPECT_EQ(lesson->tokens[i].left_seen[0], tokens_[at - 1]);
+    EXPECT_EQ(lesson->tokens[i].right_seen[0], kNoToken);
+  }
+  for (size_t i = 0; i < lesson->tokens.size(); ++i) {
+    EXPECT_EQ(lesson->tokens[i].token, tokens_[kGiven + i]);
+    EXPECT_GT(lesson->tokens[i].probability, 0);
+  }
+  EXPECT_EQ(lesson->tokens.front().t, 1);
+  EXPECT_LT(lesson->tokens.back().t, 0.3F);
+}
+
+TEST_F(ObserveLessonTest, SeveralReadingsAreOneRunInWhichEachVotes) {
+  MemoryParameters parameters = Parameters();
+  Random random(2);
+  std::vector<ObservedLesson> readings;
+  readings.push_back(ObserveLesson(*transformer_, tokens_, 1, false, random).value());
+  readings.push_back(ObserveFromPrefixes(*transformer_, tokens_, 20).value());
+  const auto run = inference::RunOf(parameters, 77, tokens_, readings);
+  const size_t length = tokens_.size();
+  EXPECT_EQ(run->context(), 1U);
+  ASSERT_EQ(run->tokens().size(), length + kMemoryLeft + length - 20);
+  for (size_t i = 0; i < run->size(); ++i) {
+    const size_t place = i + 1;
+    const bool second = place >= length;
+    EXPECT_EQ(run->tokens()[place], tokens_[second ? place - length + 20 - kMemoryLeft : place]);
+    EXPECT_EQ(std::isinf(run->biases()[i]), second && place < length + kMemoryLeft) << i;
+  }
+  // A reading that does not fit is left out.
+  const std::vector<ObservedLesson> many(200, readings.front());
+  EXPECT_LE(inference::RunOf(parameters, 77, tokens_, many)->tokens().size(),
+            limits::kMaxMemoryRun);
+}
+
 TEST_F(ObserveLessonTest, ARunHasTheEntriesOfTheLesson) {
-  MemoryParameters parameters = test::RandomMemoryParameters();
-  parameters.width = model_->config().width;
-  parameters.mean.assign(static_cast<size_t>(parameters.width), 0);
-  parameters.projection.resize(static_cast<size_t>(parameters.width * parameters.dimension), 0.1F);
+  const MemoryParameters parameters = Parameters();
   Random random(2);
   const auto lesson = ObserveLesson(*transformer_, tokens_, 9, false, random);
   const auto run = inference::RunOf(parameters, 77, tokens_, *lesson);

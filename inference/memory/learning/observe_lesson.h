@@ -45,9 +45,23 @@ absl::StatusOr<ObservedLesson> ObserveLesson(Transformer& transformer,
                                              std::span<const TokenId> tokens, size_t given,
                                              bool causal, Random& random);
 
+// Predicts the tokens of a lesson behind the first `given` ones, each once, as a completion that is
+// written from its beginning predicts them: with the tokens before it known and all after it
+// masked. At most eight forwards are made, so the tokens of a long lesson
+// are predicted some at a time. `given` must be at least 1 and less than the number of tokens.
+// Returns MODE_UNSUPPORTED if the model has no mask token, and the errors of Transformer::Forward.
+absl::StatusOr<ObservedLesson> ObserveFromPrefixes(Transformer& transformer,
+                                                   std::span<const TokenId> tokens, size_t given);
+
 // Makes the run that a memory holds of an observed lesson; `tokens` are all of the lesson.
 std::shared_ptr<const MemoryRun> RunOf(const MemoryParameters& parameters, uint64_t id,
                                        std::span<const TokenId> tokens,
                                        const ObservedLesson& lesson);
+// Does so for several readings of one lesson, each with a `given` of its own; each votes for every
+// token that it predicted. A reading that would make the run longer than limits::kMaxMemoryRun is
+// left out. `readings` must not be empty.
+std::shared_ptr<const MemoryRun> RunOf(const MemoryParameters& parameters, uint64_t id,
+                                       std::span<const TokenId> tokens,
+                                       std::span<const ObservedLesson> readings);
 
 }  // namespace ruvd::inference

@@ -259,6 +259,23 @@ TEST_F(NodeTokenMemoryTest, PromptsAreRememberedForTheirUserWhereTheKeySaysSo) {
   EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
 }
 
+// Found by bench/experiments/recall_corrections: who asked the same again got the words of the
+// correction in one of three completions of the masked modes, because lessons were read with random
+// masks only.
+TEST_F(NodeTokenMemoryTest, WhoAsksTheSameAgainGetsTheCorrection) {
+  tuning_.background.min_improvement = 100;  // the memory alone acts
+  Start();
+  auto generate = Request("The spare key of the pump house hangs", 16);
+  generate.set_user_id("ada");
+  generate.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_BLOCK);
+  const Completion before = Generate(generate);
+  EXPECT_THAT(before.text, testing::Not(testing::HasSubstr("barometer")));
+  ASSERT_NO_FATAL_FAILURE(Correct(before, " behind the green barometer in the hall."));
+  ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
+  EXPECT_THAT(Generate(generate).text,
+              testing::HasSubstr("behind the green barometer in the hall"));
+}
+
 // Found by review: where a round kept nothing of a correction, `ruvd undo` took back an older
 // change and the words of the correction stayed.
 TEST_F(NodeTokenMemoryTest, UndoReachesWhatOnlyTheMemoryTook) {
