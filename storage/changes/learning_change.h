@@ -55,8 +55,8 @@ struct LearningChange {
   // size; ChangeStore sets both. They are 0 when newer changes needed the room.
   uint32_t images = 0;
   uint64_t image_bytes = 0;
-  // For kSessionTaught and kLessonRemembered: it acts no more, or a later change undoes it. The code
-  // that lists changes for users sets this; it is not stored.
+  // For kSessionTaught and kLessonRemembered: it acts no more, or a later change undoes it. The
+  // code that lists changes for users sets this; it is not stored.
   bool forgotten = false;
 
   bool operator==(const LearningChange&) const = default;
