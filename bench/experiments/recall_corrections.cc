@@ -45,7 +45,7 @@ constexpr char kDescription[] =
 struct Arguments {
   std::string model;
   std::string out;
-  std::string samples;  // Markdown file of the paraphrases' completions before and after
+  std::string samples;  // Markdown file of the completions before and after
   std::vector<std::string> settings;
   int threads = 2;
   bool apart = false;  // each correction is of a user of its own
@@ -176,10 +176,29 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+constexpr char kSamplesHead[] =
+    "<!--\n"
+    "SPDX-FileCopyrightText: 2026 The RuvDLLM Authors\n"
+    "SPDX-License-Identifier: Apache-2.0\n"
+    "-->\n\n"
+    "# Samples before and after corrections\n\n"
+    "What a node says in block mode, with default settings, before and after thirty completions\n"
+    "were corrected: the same prompt, and a paraphrase of it. Nothing was picked or redrawn; a\n"
+    "completion ends after 24 tokens. Some paraphrases find the words, most do not; the figures "
+    "are\n"
+    "in `bench/results/corrections-recalled.json`.\n\n"
+    "Made by `build/release/bench/experiments/recall_corrections --model MODEL --samples FILE` "
+    "with\n"
+    "`deploy/models/ruvdllm-29m.q8_0.gguf`.\n";
+
 absl::Status WriteSamples(const std::string& path, const Texts& before, const Texts& after) {
   std::ofstream file(path);
+  file << kSamplesHead;
   for (size_t i = 0; i < kCorrections.size(); ++i) {
-    file << fmt::format("- **{}**\n  - before:{}\n  - after:{}\n", kCorrections[i].paraphrase,
+    const Correction& correction = kCorrections[i];
+    file << fmt::format("\n## {}\n\nCorrection: {}\n\n- before:{}\n- after:{}\n", correction.prompt,
+                        correction.text + 1, OneLine(before.same[i]), OneLine(after.same[i]));
+    file << fmt::format("\n{}\n\n- before:{}\n- after:{}\n", correction.paraphrase,
                         OneLine(before.paraphrased[i]), OneLine(after.paraphrased[i]));
   }
   file.flush();
@@ -230,7 +249,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", arguments.model, "GGUF file")->required();
   app.add_option("--set", arguments.settings, "a setting of the node, KEY=VALUE");
   app.add_flag("--apart", arguments.apart, "each correction is of a user of its own");
-  app.add_option("--samples", arguments.samples, "Markdown file for completions of paraphrases");
+  app.add_option("--samples", arguments.samples, "Markdown file for the completions in block mode");
   app.add_option("--out", arguments.out, "file of the results, JSON");
   app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
   return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
