@@ -37,7 +37,8 @@ constexpr char kDescription[] =
     "What a node says after it was corrected, over its API. Thirty completions are corrected to\n"
     "say something that no model knows; then the same prompts, a paraphrase of each and thirty\n"
     "prompts about other things are completed. Recall is the share of completions that have the\n"
-    "words of the correction. On the other prompts it shows what the corrections spoil: their\n"
+    "words of the correction; exactly means that nothing comes before or behind them. On the other "
+    "prompts it shows what the corrections spoil: their\n"
     "words in texts about other things, loops (a piece of tokens that comes three times), and "
     "fewer\n"
     "different pairs of tokens (distinct-2).";
@@ -136,6 +137,15 @@ double Recall(const std::vector<std::string>& texts) {
   return static_cast<double>(found) / static_cast<double>(texts.size());
 }
 
+// Returns the share of completions that are the correction, word by word, and end with it.
+double Exact(const std::vector<std::string>& texts) {
+  size_t found = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    found += texts[i] == kCorrections[i].text ? 1 : 0;
+  }
+  return static_cast<double>(found) / static_cast<double>(texts.size());
+}
+
 // Returns the share of texts about other things that have the words of a correction.
 double Intrusion(const std::vector<std::string>& texts) {
   const auto has = [](const std::string& text) {
@@ -149,24 +159,29 @@ double Intrusion(const std::vector<std::string>& texts) {
 nlohmann::json Measure(const inference::Tokenizer& tokenizer, const Texts& texts) {
   double distinct = 0;
   double loops = 0;
+  double length = 0;
   const auto count = static_cast<double>(texts.other.size());
   for (const std::string& text : texts.other) {
     const std::vector<inference::TokenId> tokens = tokenizer.EncodeContinuation(text);
     distinct += Distinct(tokens, 2) / count;
     loops += Loops(tokens) ? 1 / count : 0;
+    length += static_cast<double>(tokens.size()) / count;
   }
-  return {{"recall_same", Recall(texts.same)},
+  return {{"exact", Exact(texts.same)},
+          {"recall_same", Recall(texts.same)},
           {"recall_paraphrased", Recall(texts.paraphrased)},
           {"intrusion", Intrusion(texts.other)},
           {"loops", loops},
+          {"tokens", length},
           {"distinct_2", distinct}};
 }
 
 void Print(std::string_view mode, std::string_view when, const nlohmann::json& row) {
-  fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.3f} |\n", mode, when,
-             row["recall_same"].get<double>(), row["recall_paraphrased"].get<double>(),
-             row["intrusion"].get<double>(), row["loops"].get<double>(),
-             row["distinct_2"].get<double>());
+  fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.3f} | {:.1f} |\n", mode,
+             when, row["exact"].get<double>(), row["recall_same"].get<double>(),
+             row["recall_paraphrased"].get<double>(), row["intrusion"].get<double>(),
+             row["loops"].get<double>(), row["distinct_2"].get<double>(),
+             row["tokens"].get<double>());
 }
 
 std::string OneLine(std::string text) {
@@ -225,8 +240,9 @@ absl::Status Run(const Arguments& arguments) {
                         {"settings", arguments.settings},
                         {"apart", arguments.apart}};
   fmt::print(
-      "| mode | when | recall, same prompt | recall, paraphrase | words in other texts | loops | "
-      "distinct-2 |\n|---|---|---|---|---|---|---|\n");
+      "| mode | when | exactly, same prompt | recall, same prompt | recall, paraphrase | words in "
+      "other texts | loops | "
+      "distinct-2 | tokens |\n|---|---|---|---|---|---|---|---|---|\n");
   for (const auto& [name, mode] : kModes) {
     ASSIGN_OR_RETURN(const Texts after, CompleteAll(taught, mode));
     out[name]["before"] = Measure(model->tokenizer(), before[name]);

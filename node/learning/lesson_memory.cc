@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,7 @@ struct LessonTokens {
   std::vector<inference::TokenId> tokens;
   size_t given = 0;
   size_t prompt = 0;  // tokens before the text, at least 1
+  bool ends = false;  // the last token ends the text
 };
 
 // A long prompt loses its beginning, a long text its end.
@@ -40,6 +42,16 @@ LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson, bool 
   result.tokens = conversation ? lesson.trajectory.prompt_tokens
                                : serving::PromptTokens(model, lesson.trajectory.prompt);
   std::vector<inference::TokenId> text = model.tokenizer().EncodeContinuation(lesson.target);
+  if (lesson.trajectory.edited_text.has_value()) {
+    // A correction is the whole answer, so its end is remembered, too. Without it a completion goes
+    // on with the words of other lessons.
+    const std::optional<inference::TokenId> end =
+        conversation ? model.tokenizer().end_of_turn_id() : model.tokenizer().eos_id();
+    if (end) {
+      text.push_back(*end);
+      result.ends = true;
+    }
+  }
   result.given = result.tokens.size();
   if (with_prompt) {
     const NewPart fresh =
@@ -57,7 +69,10 @@ LessonTokens TokensOf(const inference::Model& model, const Lesson& lesson, bool 
                       result.tokens.begin() + static_cast<ptrdiff_t>(dropped));
   result.given = std::max<size_t>(result.given - std::min(result.given, dropped), 1);
   result.prompt = std::max<size_t>(prompt, 1);
-  text.resize(std::min(text.size(), most - prompt));
+  if (text.size() > most - prompt) {
+    text.resize(most - prompt);
+    result.ends = false;
+  }
   result.tokens.insert(result.tokens.end(), text.begin(), text.end());
   return result;
 }
@@ -189,6 +204,10 @@ absl::StatusOr<std::optional<serving::RememberedLesson>> ObserveToRemember(
     ASSIGN_OR_RETURN(readings.emplace_back(),
                      ObserveLesson(transformer, read.tokens, read.given, causal, random));
     if (completion && !causal && read.prompt < read.tokens.size()) {
+      if (read.ends) {
+        // Under random masks the end would be found anywhere, and texts would end early.
+        readings.front().tokens.back().probability = std::numeric_limits<float>::quiet_NaN();
+      }
       // Who asks the same again expects the same words: read as they are written, they are found.
       ASSIGN_OR_RETURN(readings.emplace_back(),
                        ObserveFromPrefixes(transformer, read.tokens, read.prompt));

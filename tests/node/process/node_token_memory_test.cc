@@ -272,8 +272,9 @@ TEST_F(NodeTokenMemoryTest, WhoAsksTheSameAgainGetsTheCorrection) {
   EXPECT_THAT(before.text, testing::Not(testing::HasSubstr("barometer")));
   ASSERT_NO_FATAL_FAILURE(Correct(before, " behind the green barometer in the hall."));
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
-  EXPECT_THAT(Generate(generate).text,
-              testing::HasSubstr("behind the green barometer in the hall"));
+  const Completion after = Generate(generate);
+  EXPECT_EQ(after.text, " behind the green barometer in the hall.");
+  EXPECT_EQ(after.finished.reason(), inference::v1::FINISH_REASON_END_OF_TEXT);
 }
 
 // Found by review: where a round kept nothing of a correction, `ruvd undo` took back an older
