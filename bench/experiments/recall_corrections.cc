@@ -184,11 +184,14 @@ void Print(std::string_view mode, std::string_view when, const nlohmann::json& r
              row["tokens"].get<double>());
 }
 
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    c = c == '\n' || c == '\r' ? ' ' : c;
+// Returns a text as a cell of a table in Markdown.
+std::string CellOf(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    cell += c == '|' || c == '<' || c == '`' || c == '*' ? "\\" : "";
+    cell += c == '\n' || c == '\r' ? ' ' : c;
   }
-  return text;
+  return cell;
 }
 
 constexpr char kSamplesHead[] =
@@ -208,13 +211,13 @@ constexpr char kSamplesHead[] =
 
 absl::Status WriteSamples(const std::string& path, const Texts& before, const Texts& after) {
   std::ofstream file(path);
-  file << kSamplesHead;
+  file << kSamplesHead << "\n| prompt | correction | before | after |\n|---|---|---|---|\n";
   for (size_t i = 0; i < kCorrections.size(); ++i) {
     const Correction& correction = kCorrections[i];
-    file << fmt::format("\n## {}\n\nCorrection: {}\n\n- before:{}\n- after:{}\n", correction.prompt,
-                        correction.text + 1, OneLine(before.same[i]), OneLine(after.same[i]));
-    file << fmt::format("\n{}\n\n- before:{}\n- after:{}\n", correction.paraphrase,
-                        OneLine(before.paraphrased[i]), OneLine(after.paraphrased[i]));
+    file << fmt::format("| {} | {} | {} | {} |\n", correction.prompt, correction.text,
+                        CellOf(before.same[i]), CellOf(after.same[i]));
+    file << fmt::format("| {} | | {} | {} |\n", correction.paraphrase,
+                        CellOf(before.paraphrased[i]), CellOf(after.paraphrased[i]));
   }
   file.flush();
   return file.good() ? absl::OkStatus()
