@@ -67,6 +67,8 @@ struct Work {
 
 // The shortest lessons take some 20 ms to read, so a piece takes a fraction of a second.
 constexpr size_t kLessonsAtOnce = 8;
+// Prompts that come while so many lessons wait, in a pause for example, are found in the store.
+constexpr size_t kMostWaiting = 1024;
 constexpr Duration kTick = std::chrono::seconds(2);
 
 // Returns the lessons that the memories should hold, highest rank first.
@@ -235,7 +237,11 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   absl::Status On(PromptStored& message, Context& context) override {
     // What it teaches decides its rank, so it is read before others.
     constexpr uint64_t kAnyRank = std::numeric_limits<uint64_t>::max();
-    queue_.push_front({.name = std::move(message.name), .rank = kAnyRank});
+    if (queue_.size() < kMostWaiting) {
+      queue_.push_front({.name = std::move(message.name), .rank = kAnyRank});
+    } else {
+      look_again_ = true;  // the store has it
+    }
     return Continue(context);
   }
   absl::Status On(Tick&, Context& context) override {

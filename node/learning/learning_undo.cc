@@ -177,15 +177,21 @@ absl::StatusOr<bool> WasReplacedSince(const UndoServices& services,
   });
 }
 
-absl::Status UndoSession(const UndoServices& services, const storage::LearningChange& change) {
+// Returns why a change of one response cannot be undone, if its response is unknown or got other
+// feedback since.
+absl::Status CheckResponse(const UndoServices& services, const storage::LearningChange& change) {
   if (change.responses.empty()) {
     return CannotUndo(change, "the response that it was learned from is unknown");
   }
   ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
-  if (replaced) {
-    return CannotUndo(change,
-                      "its response got other feedback since, which took its place; undo that");
-  }
+  return replaced
+             ? CannotUndo(change,
+                          "its response got other feedback since, which took its place; undo that")
+             : absl::OkStatus();
+}
+
+absl::Status UndoSession(const UndoServices& services, const storage::LearningChange& change) {
+  RETURN_IF_ERROR(CheckResponse(services, change));
   const std::string& response = change.responses.front();
   bool moved = false;
   if (services.graph != nullptr) {
@@ -201,14 +207,7 @@ absl::Status UndoSession(const UndoServices& services, const storage::LearningCh
 
 // Marks the response as learned in no pattern, so that rounds skip it and the memory forgets it.
 absl::Status UndoRemembered(const UndoServices& services, const storage::LearningChange& change) {
-  if (change.responses.empty()) {
-    return CannotUndo(change, "the response that it was learned from is unknown");
-  }
-  ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
-  if (replaced) {
-    return CannotUndo(change,
-                      "its response got other feedback since, which took its place; undo that");
-  }
+  RETURN_IF_ERROR(CheckResponse(services, change));
   const absl::StatusOr<storage::Trajectory> trajectory =
       services.trajectories->Get(change.responses.front());
   if (absl::IsNotFound(trajectory.status())) {

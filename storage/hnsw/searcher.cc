@@ -116,8 +116,13 @@ void Searcher::KeepNewest(size_t earlier, const HnswFilter& filter) {
   size_t kept = ids.size();
   for (size_t i = ids.size(); i-- > 0;) {
     const bool there = core_.live.Get(ids[i]) || (i >= earlier && core_.replaced.Get(ids[i]));
-    if (there && labels.insert(core_.nodes.info(ids[i]).label).second &&
-        core_.attributes.Admits(ids[i], filter)) {
+    if (!there || labels.contains(core_.nodes.info(ids[i]).label)) {
+      continue;
+    }
+    if (i > 0) {  // mostly there is one number, which needs no set
+      labels.insert(core_.nodes.info(ids[i]).label);
+    }
+    if (core_.attributes.Admits(ids[i], filter)) {
       ids[--kept] = ids[i];
     }
   }

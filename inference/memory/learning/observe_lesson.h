@@ -47,8 +47,8 @@ absl::StatusOr<ObservedLesson> ObserveLesson(Transformer& transformer,
 
 // Predicts the tokens of a lesson behind the first `given` ones, each once, as a completion that is
 // written from its beginning predicts them: with the tokens before it known and all after it
-// masked. At most eight forwards are made, so the tokens of a long lesson
-// are predicted some at a time. `given` must be at least 1 and less than the number of tokens.
+// masked. The first eight are predicted one by one, later ones some at a time: n tokens take some
+// 4 ln n sequences. `given` must be at least 1 and less than the number of tokens.
 // Returns MODE_UNSUPPORTED if the model has no mask token, and the errors of Transformer::Forward.
 absl::StatusOr<ObservedLesson> ObserveFromPrefixes(Transformer& transformer,
                                                    std::span<const TokenId> tokens, size_t given);
