@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "bench/experiments/corrections.h"
@@ -102,14 +103,15 @@ absl::StatusOr<Texts> CompleteAll(const Taught& taught, inference::v1::DecodingM
 
 // Waits until the node has read what it was taught.
 absl::Status WaitForMemory(ServedNode& node) {
-  constexpr int kTries = 600;
-  constexpr auto kMoment = std::chrono::milliseconds(100);
-  for (int i = 0; i < kTries; ++i) {
+  constexpr auto kAskEvery = std::chrono::milliseconds(100);
+  const SystemClock clock;
+  const TimePoint end = clock.Now() + std::chrono::minutes(1);
+  while (clock.Now() < end) {
     ASSIGN_OR_RETURN(const admin::v1::MemoryStatus memory, node.Memory());
     if (!memory.enabled() || (memory.waiting() == 0 && memory.lessons() >= kCorrections.size())) {
       return absl::OkStatus();
     }
-    std::this_thread::sleep_for(kMoment);
+    std::this_thread::sleep_for(kAskEvery);
   }
   return Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                "the node has not read {} corrections within a minute; run it on an idle machine",
