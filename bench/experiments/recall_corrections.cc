@@ -104,7 +104,7 @@ absl::StatusOr<Texts> CompleteAll(const Taught& taught, inference::v1::DecodingM
 // Waits until the node has read what it was taught.
 absl::Status WaitForMemory(ServedNode& node) {
   constexpr auto kAskEvery = std::chrono::milliseconds(100);
-  const SystemClock clock;
+  const Clock& clock = SystemClock();
   const TimePoint end = clock.Now() + std::chrono::minutes(1);
   while (clock.Now() < end) {
     ASSIGN_OR_RETURN(const admin::v1::MemoryStatus memory, node.Memory());
