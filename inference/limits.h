@@ -54,6 +54,8 @@ inline constexpr uint64_t kMaxAdapterFileBytes = 1ULL << 30;
 // Enough for seven linear layers in each of 128 blocks, and for the two embeddings.
 inline constexpr uint32_t kMaxAdapterTargets = 1024;
 inline constexpr int kMaxAdapterRank = 256;
+// Lessons whose words an adapter counts; counts stay far within 32 bits.
+inline constexpr uint32_t kMaxWordLessons = 1U << 30;
 // Longest name of an adapter, in bytes. The name appears in metrics, logs and storage keys.
 inline constexpr size_t kMaxAdapterNameBytes = 128;
 // Largest number of rows or columns of an adapted matrix. The largest vocabularies have about 300k

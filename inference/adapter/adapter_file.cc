@@ -64,9 +64,14 @@ absl::StatusOr<std::shared_ptr<const Adapter>> ParseAdapterFile(std::span<const 
   return FromGguf(**gguf, model, name);
 }
 
-absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const Model& model) {
+absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const Model& model,
+                                                 const std::optional<LessonWords>& words) {
   RETURN_IF_ERROR(CheckAdapter(adapter, model));
-  return WriterOf(adapter, model).Serialize();
+  GgufWriter out = WriterOf(adapter, model);
+  if (words) {
+    WriteWords(*words, &out);
+  }
+  return out.Serialize();
 }
 
 absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const std::string& path) {

@@ -133,6 +133,9 @@ absl::Status CheckTalora(const Talora& talora, const Model& model) {
     return Broken(talora, "its router reads embeddings of {} values, but the model's have {}",
                   talora.router->embedding(), model.config().width);
   }
+  if (talora.words) {
+    RETURN_IF_ERROR(CheckWords(*talora.words, static_cast<size_t>(model.config().vocabulary)));
+  }
   return CheckStackedRanks(talora);
 }
 

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/bank_weights.h"
+#include "inference/adapter/lesson_words.h"
 #include "inference/model/model.h"
 
 namespace ruvd::inference {
@@ -41,6 +42,8 @@ struct Talora {
   std::vector<std::shared_ptr<const Adapter>> residuals;  // one for each bank, or empty
   std::optional<BankRouter> router;                       // for BankStrategy::kAttention
   TaloraTraining training;
+  // The words of the lessons that it learned; nullopt: not known
+  std::optional<LessonWords> words;
 };
 
 // Returns a plain adapter as a TALoRA without residuals.

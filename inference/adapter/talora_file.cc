@@ -146,6 +146,11 @@ bool HasPart(const GgufReader& gguf, std::string_view prefix) {
       [prefix](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); });
 }
 
+absl::StatusOr<std::optional<LessonWords>> ReadWordsFor(const GgufReader& gguf,
+                                                        const Model& model) {
+  return ReadWords(gguf, static_cast<size_t>(model.config().vocabulary));
+}
+
 // Reads one part; all parts have the same identity.
 absl::StatusOr<std::shared_ptr<const Adapter>> ReadPart(const GgufReader& gguf,
                                                         std::string_view prefix,
@@ -176,6 +181,7 @@ absl::StatusOr<std::shared_ptr<const Talora>> FromGguf(const GgufReader& gguf, c
     talora->residuals.push_back(std::move(residual));
   }
   RETURN_IF_ERROR(ReadRouter(gguf, talora.get()));
+  ASSIGN_OR_RETURN(talora->words, ReadWordsFor(gguf, model));
   RETURN_IF_ERROR(CheckTalora(*talora));
   RETURN_IF_ERROR(CheckTalora(*talora, model));
   return talora;
@@ -254,14 +260,22 @@ absl::StatusOr<std::shared_ptr<const Talora>> ParseTaloraFile(std::span<const ui
     return FromGguf(**gguf, model, name);
   }
   ASSIGN_OR_RETURN(auto plain, ParseAdapterFile(bytes, model, name));
-  return StaticTalora(std::move(plain));
+  auto talora = std::make_shared<Talora>(*StaticTalora(std::move(plain)));
+  ASSIGN_OR_RETURN(talora->words, ReadWordsFor(**gguf, model));
+  return talora;
 }
 
 absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model) {
   RETURN_IF_ERROR(CheckTalora(talora));
   RETURN_IF_ERROR(CheckTalora(talora, model));
-  return talora.residuals.empty() ? SerializeAdapterFile(PlainOf(talora), model)
-                                  : WriterOf(talora, model).Serialize();
+  if (talora.residuals.empty()) {
+    return SerializeAdapterFile(PlainOf(talora), model, talora.words);
+  }
+  GgufWriter out = WriterOf(talora, model);
+  if (talora.words) {
+    WriteWords(*talora.words, &out);
+  }
+  return out.Serialize();
 }
 
 absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std::string& path) {

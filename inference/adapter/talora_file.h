@@ -21,6 +21,7 @@ namespace ruvd::inference {
 //   tensors trunk.<base tensor>.lora_a and .lora_b, bank.<k>.<base tensor>.lora_a and .lora_b; and
 //   for a router, in float32, router.input (4 + embedding, hidden), router.bias (hidden) and
 //   router.keys (hidden, banks).
+// Both types may have the words of the adapter's lessons (lesson_words.h).
 // PlainAdapter and SaveAdapterFile produce files that llama.cpp can load.
 
 // Loads a file of either type for `model`. A file of type "lora" becomes a static TALoRA. The

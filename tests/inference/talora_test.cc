@@ -322,6 +322,44 @@ TEST(TaloraFileTest, RoundTrip) {
   }
 }
 
+TEST(TaloraFileTest, WordsOfLessonsAreKept) {
+  const test::TextModel model;
+  for (const bool banks : {false, true}) {
+    Talora talora = RandomTalora(model, BankStrategy::kDiscrete);
+    if (!banks) {
+      talora = *StaticTalora(talora.trunk);
+    }
+    const auto unknown =
+        ParseTaloraFile(AsBytes(SerializeTaloraFile(talora, model).value()), model, "x").value();
+    EXPECT_FALSE(unknown->words.has_value());
+    talora.words = LessonWords{
+        .lessons = 7, .counts = {{.token = 3, .lessons = 7}, {.token = 250, .lessons = 1}}};
+    const std::string bytes = SerializeTaloraFile(talora, model).value();
+    EXPECT_EQ(ParseTaloraFile(AsBytes(bytes), model, "x").value()->words, talora.words);
+    talora.words->counts.push_back({.token = 258, .lessons = 1});
+    EXPECT_EQ(ReasonOf(SerializeTaloraFile(talora, model).status()), reasons::kAdapterInvalid)
+        << "a word of another vocabulary";
+  }
+}
+
+// A file whose words were changed must be refused and not read in part.
+TEST(TaloraFileTest, DamagedWordsAreRefused) {
+  const test::TextModel model;
+  const Adapter adapter = *RandomTalora(model, BankStrategy::kDiscrete).trunk;
+  const auto refused = [&](const LessonWords& words) {
+    const std::string bytes = SerializeAdapterFile(adapter, model, words).value();
+    return ReasonOf(ParseTaloraFile(AsBytes(bytes), model, "x").status());
+  };
+  EXPECT_EQ(refused({.lessons = 1, .counts = {{.token = 300, .lessons = 1}}}),
+            reasons::kAdapterInvalid);
+  EXPECT_EQ(refused({.lessons = 1, .counts = {{.token = 3, .lessons = 2}}}),
+            reasons::kAdapterInvalid);
+  EXPECT_EQ(refused({.lessons = limits::kMaxWordLessons + 1, .counts = {}}),
+            reasons::kAdapterInvalid);
+  EXPECT_EQ(refused({.lessons = 1, .counts = {{.token = 3, .lessons = 1U << 31}}}),
+            reasons::kAdapterInvalid);
+}
+
 TEST(TaloraFileTest, StaticOnesArePlainFiles) {
   const test::TextModel model;
   Talora talora = *StaticTalora(RandomTalora(model, BankStrategy::kDiscrete).trunk);
