@@ -99,7 +99,8 @@ absl::StatusOr<inference::NelboTable> EvaluateAdapter(
     const TrainedAdapter& adapter, const inference::NelboOptions& options) {
   Random random(options.seed ^ kShuffleStream);
   inference::AdapterMix mix;
-  const inference::AdaptersOfT adapters = [&](double t) {
+  const inference::AdaptersOfStep adapters = [&](const inference::ReadingStep& step) {
+    const double t = step.t;
     const double own = adapter.shuffled ? random.Uniform() : t;
     mix.parts.clear();
     AppendMix(*adapter.talora, static_cast<float>(own), {}, 1.0F, &mix);

@@ -96,7 +96,8 @@ absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters, const Cro
     return kept->get<Scores>();
   }
   inference::AdapterMix mix;
-  const inference::AdaptersOfT adapters_of_t = [&](double t) {
+  const inference::AdaptersOfStep adapters_of_step = [&](const inference::ReadingStep& step) {
+    const double t = step.t;
     mix.parts.clear();
     for (const auto& adapter : adapters) {
       AppendMix(*adapter, static_cast<float>(t), {}, 1.0F, &mix);
@@ -104,7 +105,7 @@ absl::StatusOr<Scores> Scorer::Score(const AdaptersTogether& adapters, const Cro
     return &mix;
   };
   ASSIGN_OR_RETURN(const inference::NelboTable table,
-                   EvaluateNelbo(transformer_, text.pieces, adapters_of_t, options_));
+                   EvaluateNelbo(transformer_, text.pieces, adapters_of_step, options_));
   const Scores scores{.nats = table.nats, .by_t = table.nats_by_t};
   RETURN_IF_ERROR(cache_.Put(key, scores));
   return scores;

@@ -12,19 +12,26 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "bench/experiments/adapted_arms.h"
+#include "bench/experiments/adapted_transformer.h"
 #include "bench/experiments/flags.h"
 #include "bench/experiments/memory_report.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/session_scores.h"
+#include "inference/adapter/lesson_words.h"
+#include "inference/adapter/talora_file.h"
 #include "inference/backend/backend.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/memory/learning/learn_parameters.h"
+#include "inference/retrieval/word_evidence.h"
 
 namespace ruvd::bench {
 namespace {
@@ -44,7 +51,10 @@ constexpr char kDescription[] =
     "unigram\n"
     "cache (all tokens of the memory count alike).\n"
     "--session also runs documents as sessions of 20 requests of 64 tokens with 447 tokens of\n"
-    "context: each request is predicted, then learned, with and without the largest memory.";
+    "context: each request is predicted, then learned, with and without the largest memory.\n"
+    "--adapters also reads DOMAIN.gguf of a folder, adapters that learned the domain's lessons\n"
+    "(expert_arms.py): each alone, always on or where the words of its lessons say so, and with\n"
+    "the largest memory, read by the bare model or again with the adapter (masked only).";
 
 using inference::ObservedKind;
 using inference::TokenId;
@@ -57,6 +67,7 @@ struct Arguments : CommonArguments {
   bool causal = true;
   bool session = false;
   size_t sessions = 40;  // of each domain at most
+  std::string adapters;  // a folder; "": none
 };
 
 // A domain or general text, cut for scoring.
@@ -66,12 +77,7 @@ struct ScoredText {
   std::vector<bool> shared;       // whether the largest memory has a stretch of the piece
 };
 
-// A memory and how it is read.
-struct Arm {
-  std::shared_ptr<const inference::MemoryParameters> parameters;
-  std::shared_ptr<const inference::TokenMemory> memory;
-};
-using Arms = std::map<std::string, Arm>;
+using Arms = std::map<std::string, ReadMemory>;
 
 // A context that leaves the request its room in the window of the shipped models.
 constexpr SessionShape kSessions{.requests = 20, .tokens = 64, .context = 447};
@@ -125,10 +131,12 @@ void MarkShared(std::span<const inference::ObservedPiece> remembered, ScoredText
   }
 }
 
-// Scores a text with the frozen model and with each memory.
+// Scores a text with the frozen model, with each memory and with the adapter's arms, if any.
 absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& text,
-                       const Arms& arms, bool causal, const Arguments& arguments,
-                       const inference::MemoryLearningOptions& options, Losses* losses) {
+                       const Arms& arms, const DomainAdapter* adapter, bool causal,
+                       const Arguments& arguments, const inference::MemoryLearningOptions& options,
+                       Losses* losses) {
+  AdaptedTransformer adapted(transformer);
   std::map<std::string, inference::MemoryReader> readers;
   for (const auto& [name, arm] : arms) {
     readers.emplace(
@@ -141,6 +149,7 @@ absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& te
     std::map<std::string, double> sums;
     Random random(place + 1);  // equal masks for all arms
     for (int draw = 0; draw < draws; ++draw) {
+      const Random masks = random;
       ASSIGN_OR_RETURN(const inference::PiecePrediction prediction,
                        inference::PredictPiece(transformer, piece, options.given, causal, random));
       inference::PieceReading nothing;
@@ -150,6 +159,14 @@ absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& te
       for (auto& [name, reader] : readers) {
         sums[name] +=
             inference::LossOf(prediction, inference::ReadPrediction(reader, prediction)) / draws;
+      }
+      if (adapter != nullptr) {
+        std::map<std::string, double> own;
+        RETURN_IF_ERROR(
+            AddAdaptedLosses(prediction, *adapter, options.given, masks, &adapted, &own));
+        for (const auto& [name, loss] : own) {
+          sums[name] += loss / draws;
+        }
       }
     }
     for (const auto& [name, loss] : sums) {
@@ -306,11 +323,55 @@ class Experiment {
     add("memory of another domain", "memory", (held + 1) % kinds_.size(), arguments_.tokens.back());
     DomainRun run{
         .name = names_[held], .documents = texts_[held].documents, .shared = texts_[held].shared};
+    std::optional<DomainAdapter> adapter;
+    if (!causal && !arguments_.adapters.empty()) {
+      ASSIGN_OR_RETURN(adapter, AdapterOf(held));
+    }
+    const DomainAdapter* const own = adapter ? &*adapter : nullptr;
     RETURN_IF_ERROR(
-        ScoreText(transformer_, texts_[held], arms, causal, arguments_, options_, &run.own));
-    RETURN_IF_ERROR(
-        ScoreText(transformer_, general_text_, arms, causal, arguments_, options_, &run.general));
+        ScoreText(transformer_, texts_[held], arms, own, causal, arguments_, options_, &run.own));
+    RETURN_IF_ERROR(ScoreText(transformer_, general_text_, arms, own, causal, arguments_, options_,
+                              &run.general));
     return run;
+  }
+
+  // Reads the adapter of a domain and makes its arms.
+  absl::StatusOr<DomainAdapter> AdapterOf(size_t held) {
+    const std::string path = fmt::format("{}/{}.gguf", arguments_.adapters, names_[held]);
+    DomainAdapter domain;
+    ASSIGN_OR_RETURN(domain.adapter, inference::LoadTaloraFile(path, transformer_.model()));
+    inference::LessonWordCounter words;
+    for (const inference::ObservedPiece& piece : kinds_[held].remembered) {
+      words.Add(piece.tokens);
+    }
+    const auto& parameters = learned_.at("memory");
+    domain.evidence =
+        std::make_shared<inference::WordEvidence>(words.Finish(), parameters->public_log_frequency);
+    const auto memory_of = [&](std::span<const inference::ObservedPiece> pieces) {
+      return ReadMemory{.parameters = parameters,
+                        .memory = std::make_shared<inference::TokenMemory>(
+                            RunsOf(*parameters, pieces, pieces.size(), false))};
+    };
+    AdaptedTransformer adapted(transformer_);
+    adapted.SetMix({.parts = {{.adapter = domain.adapter->trunk}}});
+    std::vector<inference::ObservedPiece> again;
+    for (const inference::ObservedPiece& piece : kinds_[held].remembered) {
+      Random random(again.size() + 1);
+      inference::ObservedPiece& own = again.emplace_back();
+      own.tokens = piece.tokens;
+      ASSIGN_OR_RETURN(own.masked,
+                       ObserveLesson(adapted, piece.tokens, options_.given, false, random));
+    }
+    const ReadMemory bare = memory_of(kinds_[held].remembered);
+    const ReadMemory read_again = memory_of(again);
+    domain.arms = {
+        {"adapter", {}},
+        {"adapter by words", {.by_words = true}},
+        {"adapter and memory", {.memory = bare}},
+        {"adapter and memory read again", {.memory = read_again}},
+        {"adapter by words and memory", {.by_words = true, .memory = bare}},
+        {"adapter by words and memory read again", {.by_words = true, .memory = read_again}}};
+    return domain;
   }
 
   // Runs sessions beside the largest memory of their domain, and of general text beside the same.
@@ -399,6 +460,7 @@ int main(int argc, char** argv) {
   app.add_option("--pieces", arguments.pieces, "of each domain that are scored; 0: none");
   app.add_flag("--session", arguments.session, "run documents as sessions, too (masked)");
   app.add_option("--sessions", arguments.sessions, "at most so many of each domain");
+  app.add_option("--adapters", arguments.adapters, "folder with DOMAIN.gguf");
   app.add_flag("!--no-baselines", arguments.baselines, "no n-gram and unigram caches");
   app.add_flag("!--no-ar", arguments.causal, "no reading from left to right");
   return ruvd::bench::RunPrepared(

@@ -52,6 +52,14 @@ float RevealedText::t() const {
   return static_cast<float>(order_.size() - revealed_) / static_cast<float>(order_.size());
 }
 
+std::vector<inference::TokenId> RevealedText::known() const {
+  std::vector<inference::TokenId> tokens;
+  for (size_t i = 0; i < revealed_; ++i) {
+    tokens.push_back(document_.completion[order_[i]]);
+  }
+  return tokens;
+}
+
 absl::StatusOr<RevealedText::Reading> RevealedText::Read(
     const inference::AdapterMix* adapters) const {
   const inference::Model& model = transformer_.model();

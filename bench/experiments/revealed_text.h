@@ -31,6 +31,8 @@ class RevealedText {
 
   bool done() const { return revealed_ == order_.size(); }
   float t() const;  // masked share
+  // The tokens of the completion that are known.
+  std::vector<inference::TokenId> known() const;
 
   // What the model makes of the masked positions under a mix.
   struct Reading {
