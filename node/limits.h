@@ -155,9 +155,6 @@ inline constexpr std::chrono::seconds kLessonUploadPatience{60};
 // The prompt and the text of a pair may have this many bytes together. Training reads no more than
 // the model's context of it.
 inline constexpr size_t kMaxLessonPairBytes = 64 << 10;
-// Groups of prompts to which a learned adapter applies, and the length of their embeddings
-inline constexpr size_t kMaxScopeCentroids = 256;
-inline constexpr uint32_t kMaxScopeLength = 16'384;
 // Lessons that judge a global adapter or a peer's pattern. They cost about 200 forward passes for
 // what serves, and as many for every candidate.
 inline constexpr size_t kMaxEvaluationLessons = 32;

@@ -215,6 +215,19 @@ std::vector<size_t> SpansOf(const ScoredText& text, int block_length) {
   return spans;
 }
 
+std::vector<TokenId> KnownTokens(const ScoredText& text, const Corruption& corruption) {
+  std::vector<TokenId> known;
+  auto masked = corruption.masked.begin();
+  for (size_t i = 0; text.first + i < text.tokens.size(); ++i) {
+    if (masked != corruption.masked.end() && masked->index == i) {
+      ++masked;
+    } else {
+      known.push_back(text.tokens[text.first + i]);
+    }
+  }
+  return known;
+}
+
 CorruptedText CorruptText(const ScoredText& text, const Corruption& corruption, int block_length,
                           TokenId mask, bool shift) {
   const size_t length = text.tokens.size();

@@ -66,6 +66,9 @@ struct ScoredText {
 // zero, its pieces on the grid of blocks that counts from token 0.
 std::vector<size_t> SpansOf(const ScoredText& text, int block_length);
 
+// Returns the scored tokens that a masking leaves, in order.
+std::vector<TokenId> KnownTokens(const ScoredText& text, const Corruption& corruption);
+
 // A masked text as the model reads it.
 struct CorruptedText {
   std::vector<TokenId> tokens;  // masked; in block mode [masked ; clean]

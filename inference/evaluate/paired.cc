@@ -69,7 +69,7 @@ absl::Status Check(const ModelConfig& config, std::span<const ScoredDocument> do
 
 class Evaluation {
  public:
-  Evaluation(Transformer& transformer, const AdaptersOfT& adapters, const NelboOptions& options)
+  Evaluation(Transformer& transformer, const AdaptersOfStep& adapters, const NelboOptions& options)
       : transformer_(transformer),
         adapters_(adapters),
         options_(options),
@@ -100,19 +100,24 @@ class Evaluation {
   }
 
  private:
-  const AdapterMix* AdaptersOf(double t) const { return adapters_ ? adapters_(t) : nullptr; }
+  const AdapterMix* AdaptersOf(const ScoredText& text, double t,
+                               std::span<const TokenId> known = {}) const {
+    return adapters_ ? adapters_({.t = t, .prompt = text.tokens.first(text.first), .known = known})
+                     : nullptr;
+  }
 
   // Returns the adapters for a masking. While serving, the adapters are chosen by the share of the
   // current block for all blocks that are read, the clean ones before it included; here blocks of
   // different shares are read at once.
-  absl::StatusOr<const AdapterMix*> AdaptersOf(const Corruption& corruption) const {
+  absl::StatusOr<const AdapterMix*> AdaptersOf(const ScoredText& text,
+                                               const Corruption& corruption) const {
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
     if (block_ == 0 || !adapters_) {
-      return AdaptersOf(share);
+      return AdaptersOf(text, share, KnownTokens(text, corruption));
     }
     const auto mix_at = [&](double t) {
-      const AdapterMix* mix = adapters_(t);
+      const AdapterMix* mix = AdaptersOf(text, t);
       return mix == nullptr ? AdapterMix{} : *mix;
     };
     const AdapterMix first = mix_at(share);
@@ -126,7 +131,7 @@ class Evaluation {
       }
       last = token.t;
     }
-    return AdaptersOf(share);
+    return AdaptersOf(text, share);
   }
 
   absl::Status CheckCancelled() const {
@@ -139,7 +144,7 @@ class Evaluation {
   absl::Status ReadFromLeft(const ScoredText& text, double* nats) {
     RETURN_IF_ERROR(CheckCancelled());
     std::vector<double> values(text.tokens.size() - text.first);
-    RETURN_IF_ERROR(ScoreNextTokens(transformer_, text, AdaptersOf(1.0), values));
+    RETURN_IF_ERROR(ScoreNextTokens(transformer_, text, AdaptersOf(text, 1.0), values));
     *nats = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     return absl::OkStatus();
   }
@@ -151,7 +156,7 @@ class Evaluation {
     for (const Corruption& corruption :
          DrawCorruptions(SpansOf(text, block_), options_.draws, seed)) {
       RETURN_IF_ERROR(CheckCancelled());
-      ASSIGN_OR_RETURN(const AdapterMix* const mix, AdaptersOf(corruption));
+      ASSIGN_OR_RETURN(const AdapterMix* const mix, AdaptersOf(text, corruption));
       values.assign(corruption.masked.size(), 0.0);
       RETURN_IF_ERROR(ScoreMasked(transformer_, text, corruption, block_, mix, values));
       *nats += WeightedNats(corruption, values) / options_.draws;
@@ -163,7 +168,7 @@ class Evaluation {
   }
 
   Transformer& transformer_;
-  const AdaptersOfT& adapters_;
+  const AdaptersOfStep& adapters_;
   const NelboOptions& options_;
   const int block_;
   BinSums bins_;
@@ -183,7 +188,8 @@ double NelboTable::NatsPerToken() const {
 
 absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
                                          std::span<const ScoredDocument> documents,
-                                         const AdaptersOfT& adapters, const NelboOptions& options) {
+                                         const AdaptersOfStep& adapters,
+                                         const NelboOptions& options) {
   RETURN_IF_ERROR(Check(transformer.model().config(), documents, options));
   NelboTable table;
   Evaluation evaluation(transformer, adapters, options);

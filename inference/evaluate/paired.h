@@ -31,9 +31,16 @@ struct NelboOptions {
   std::function<bool()> cancelled;
 };
 
-// Returns the adapters for a masked share t, or null for no adapters: one mix for all t, or a bank
-// for its range.
-using AdaptersOfT = std::function<const AdapterMix*(double t)>;
+// What adapters are chosen by when a text is read.
+struct ReadingStep {
+  double t = 1;  // masked share of the completion
+  std::span<const TokenId> prompt;
+  // The tokens of the completion that are known, in order; empty where blocks of different shares
+  // are read at once, and from left to right.
+  std::span<const TokenId> known;
+};
+// Returns the adapters of a step, or null for no adapters.
+using AdaptersOfStep = std::function<const AdapterMix*(const ReadingStep& step)>;
 
 // Scores of documents. Two evaluations with equal documents, draws and seed use equal masks, so
 // their differences are paired.
@@ -51,13 +58,13 @@ struct NelboTable {
 };
 
 // Scores each document. The masks depend only on the seed, the index of the document and the number
-// of draws. `adapters` is called with the share of masked tokens of the whole completion; an empty
-// function means no adapters. Errors: INVALID_ARGUMENT if there are no documents, a completion is
-// empty (autoregressive: has fewer than two tokens), a token lies beyond the vocabulary, an option
-// is out of range, or the adapters in block mode are not the same for all t; CONTEXT_TOO_LONG;
-// CANCELLED; and the errors of the forward pass.
+// of draws. An empty `adapters` means no adapters. Errors: INVALID_ARGUMENT if there are no
+// documents, a completion is empty (autoregressive: has fewer than two tokens), a token lies beyond
+// the vocabulary, an option is out of range, or the adapters in block mode are not the same for all
+// t; CONTEXT_TOO_LONG; CANCELLED; and the errors of the forward pass.
 absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
                                          std::span<const ScoredDocument> documents,
-                                         const AdaptersOfT& adapters, const NelboOptions& options);
+                                         const AdaptersOfStep& adapters,
+                                         const NelboOptions& options);
 
 }  // namespace ruvd::inference

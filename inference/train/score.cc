@@ -53,15 +53,18 @@ absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText tex
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdapterMix* adapters, const ScoreOptions& options) {
-  const AdaptersOfT of_t = [adapters](double) { return adapters; };
-  return ScoreCompletion(transformer, prompt, completion, of_t, options);
+  const AdaptersOfStep always = [adapters](const ReadingStep&) { return adapters; };
+  return ScoreCompletion(transformer, prompt, completion, always, options);
 }
 
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
-                                       const AdaptersOfT& adapters, const ScoreOptions& options) {
+                                       const AdaptersOfStep& adapters,
+                                       const ScoreOptions& options) {
   RETURN_IF_ERROR(Check(completion, options));
-  const auto mix_at = [&](double t) { return adapters ? adapters(t) : nullptr; };
+  const auto mix_at = [&](double t, std::span<const TokenId> known) {
+    return adapters ? adapters({.t = t, .prompt = prompt, .known = known}) : nullptr;
+  };
   std::vector<TokenId> tokens(prompt.begin(), prompt.end());
   tokens.insert(tokens.end(), completion.begin(), completion.end());
   // This is checked before the masks are drawn, because their memory grows with samples and length.
@@ -73,7 +76,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   }
   const ScoredText text{.tokens = tokens, .first = prompt.size()};
   if (options.mode == DecodingMode::kAutoregressive) {
-    return ScoreLeftToRight(transformer, text, mix_at(1), options.memory);
+    return ScoreLeftToRight(transformer, text, mix_at(1, {}), options.memory);
   }
   const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
   const std::vector<Corruption> corruptions =
@@ -85,7 +88,11 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
     }
     const double share =
         static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
-    return ScoreMasked(transformer, text, corruption, block, mix_at(share), nats, options.memory);
+    // Blocks of different shares are read at once, so what one of them knows chooses nothing.
+    const std::vector<TokenId> known =
+        block == 0 ? KnownTokens(text, corruption) : std::vector<TokenId>();
+    return ScoreMasked(transformer, text, corruption, block, mix_at(share, known), nats,
+                       options.memory);
   });
 }
 

@@ -31,10 +31,10 @@ struct ScoreOptions {
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdapterMix* adapters, const ScoreOptions& options);
-// Returns the score with adapters that depend on t, the masked share of the completion; the
-// next-token score uses those of t = 1. An empty `adapters` means no adapters.
+// Returns the score with the adapters of each masking; the next-token score uses those of t = 1. An
+// empty `adapters` means no adapters.
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
-                                       const AdaptersOfT& adapters, const ScoreOptions& options);
+                                       const AdaptersOfStep& adapters, const ScoreOptions& options);
 
 }  // namespace ruvd::inference

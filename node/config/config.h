@@ -17,6 +17,9 @@
 
 namespace ruvd::config {
 
+// The value of experimental.dgr by which words choose adapters again while a completion is written.
+inline constexpr std::string_view kDgrByWords = "words";
+
 // The configuration of a node. The TOML key of a field is its section and name ("node.data_dir"),
 // its environment variable is RUVD_NODE__DATA_DIR, and its flag of `ruvd serve` is --node.data_dir.
 // keys.cc has the help text and range of every key.
@@ -150,7 +153,7 @@ struct NodeConfig {
     bool session_memory = false;  // sessions remember what feedback taught them, at once
     // Denoising-guided retrieval: the rule by which a completion searches again for adapters while
     // it is denoised. The rules are off, entropy, confidence_gap, hybrid and adaptive.
-    std::string dgr = "off";
+    std::string dgr = std::string(kDgrByWords);
     // Feedback changes a session's relations to the patterns that served it. These relations change
     // the similarities in its next searches by at most 5 %.
     bool graph = false;

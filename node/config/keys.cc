@@ -18,8 +18,8 @@ constexpr std::string_view kKvFormats[] = {"f16", "q8", "f32"};
 constexpr std::string_view kSamplers[] = {
     "auto",     "ancestral", "low_confidence", "margin",          "entropy", "random",
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
-constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap", "hybrid",
-                                               "adaptive"};
+constexpr std::string_view kDgrStrategies[] = {kDgrByWords,      "off",    "entropy",
+                                               "confidence_gap", "hybrid", "adaptive"};
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
@@ -280,8 +280,9 @@ const std::array kKeys = {
               "Sessions remember what feedback taught them, unless a request says otherwise.",
               RUVD_FIELD(bool, experimental.session_memory)},
     ConfigKey{"experimental", "dgr",
-              "Denoising-guided retrieval: the rule by which a completion searches again for "
-              "adapters while it is denoised.",
+              "Denoising-guided retrieval: how a completion chooses adapters again while it is "
+              "written: by its words so far (words), or by searching for patterns when it is "
+              "uncertain, by one of four rules.",
               RUVD_FIELD(std::string, experimental.dgr), 0, 0, TextRule::kOneOf, kDgrStrategies},
     ConfigKey{"experimental", "graph",
               "Feedback changes a session's later pattern similarities by at most 5 %, even after "

@@ -314,8 +314,7 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
   const inference::Model& model = services.transformer->model();
   const LessonSplit split = HoldBackLessons(cluster.lessons);
   learned->held_back = static_cast<int>(split.held_back.size());
-  ASSIGN_OR_RETURN(const serving::ServedAdapters served,
-                   AdaptersBeneathPatterns(services.catalog, CentroidOf(cluster.lessons)));
+  ASSIGN_OR_RETURN(const serving::ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
   ASSIGN_OR_RETURN(
       const inference::TrainingResult result,
       TrainLora(*services.transformer, SitesOf(model, options.layers),

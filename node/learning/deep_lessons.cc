@@ -14,24 +14,12 @@
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/learning/text_lessons.h"
-#include "node/serving/late_embedding.h"
 #include "storage/lessons/lesson_store.h"
 
 namespace ruvd::learning {
 namespace {
 
 constexpr size_t kReadAtOnce = 64;  // a slice reads and tokenises for about 100 ms
-
-// Returns the prompt's embedding as its request computes it, which is not that of the example,
-// because training cuts long prompts.
-absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services,
-                                            const storage::Trajectory& trajectory) {
-  if (trajectory.embedded_by != AsText(services.package_id) || trajectory.embedding.empty()) {
-    RETURN_IF_ERROR(YieldBetweenPieces(services));
-  }
-  return serving::EmbeddingOf(trajectory, EmbedderOf(services), services.whitening,
-                              services.package_id);
-}
 
 // Returns the newest completions that teach something and are not forgotten, as many as a round
 // takes, oldest first. Only their ids are set.
@@ -103,13 +91,6 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
   return chosen;
 }
 
-bool LearnsFromTexts(std::span<const std::string> taught) {
-  const auto texts = static_cast<size_t>(std::ranges::count_if(
-      taught, [](const std::string& name) { return TextLessonOf(name).has_value(); }));
-  constexpr size_t kOneOf = 10;
-  return texts > 0 && texts * kOneOf >= taught.size();
-}
-
 size_t SelectionCount(size_t held_back) {
   return held_back < 2 * limits::kMinSelection ? 0 : std::min(held_back / 2, limits::kMaxSelection);
 }
@@ -128,9 +109,6 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
     }
     const Lesson* const one = &*lesson;
     auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
-    if (out.prompts != nullptr) {
-      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, lesson->trajectory));
-    }
     out.examples->push_back(std::move(made.front()));
     if (!lesson->trajectory.user_id.empty() || TextLessonOf(response)) {
       out.revocable->push_back(response);

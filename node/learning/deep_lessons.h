@@ -30,19 +30,14 @@ struct DeepLessons {
 absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating,
                                               uint64_t seed);
 
-// Returns whether a tenth or more of the lessons are from texts. These say nothing about which
-// prompts an adapter is for, so it is then for all prompts.
-bool LearnsFromTexts(std::span<const std::string> taught);
-
 // Returns how many of `held_back` lessons, counted from the first, decide when to stop; 0 if there
 // are too few.
 size_t SelectionCount(size_t held_back);
 
-// Where ReadExamples puts lessons as training sees them. `prompts` may be null; `revocable` gets
-// the lessons that a person may take back: those of a user, and those from texts.
+// Where ReadExamples puts lessons as training sees them. `revocable` gets the lessons that a person
+// may take back: those of a user, and those from texts.
 struct ReadLessons {
   std::vector<inference::TrainingExample>* examples = nullptr;
-  std::vector<std::vector<float>>* prompts = nullptr;
   std::vector<std::string>* revocable = nullptr;
 };
 

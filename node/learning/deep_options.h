@@ -46,9 +46,6 @@ struct DeepOptions {
   int banks = 0;
   int bank_rank = 4;
   inference::TaloraTraining bank_training;
-  // If set, only requests whose prompts are near those of the lessons get the adapter; the value is
-  // the cosine at which lessons form one group of prompts. Nullopt: all requests get it.
-  std::optional<float> scope;
   // Memory for activations: with 32 MiB, a step of the 29M model takes 1.6 times as long, because
   // layers are computed twice and sequences one by one.
   uint64_t memory_bytes = 192ULL << 20;

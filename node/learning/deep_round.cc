@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/evaluate/paired.h"
+#include "inference/limits.h"
 #include "node/learning/deep_lessons.h"
 #include "node/learning/deep_limits.h"
 #include "node/learning/lesson_clusters.h"
@@ -92,11 +93,8 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   taught_.clear();
   selection_.clear();
   held_back_.clear();
-  taught_prompts_.clear();
-  held_back_prompts_.clear();
   revocable_.clear();
   base_ = nullptr;
-  base_scope_ = nullptr;
   memory_ = std::nullopt;
   RETURN_IF_ERROR(FindBeneath());
   if (plan_.base != 0) {
@@ -105,7 +103,6 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       return false;  // undone or unloaded
     }
     base_ = base->adapter;
-    base_scope_ = base->scope;
     if (UsesEwc(options_.guard) && services_.memories != nullptr) {
       memory_ = services_.memories->Find(plan_.base);
     }
@@ -113,13 +110,9 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       memory_ = std::nullopt;  // it belongs to another version that had this number
     }
   }
-  const bool prompts =
-      (options_.scope.has_value() && !LearnsFromTexts(plan_.taught)) || base_scope_ != nullptr;
   ASSIGN_OR_RETURN(const bool taught,
                    ReadExamples(services_.learning, plan_.taught, options_.min_rating,
-                                {.examples = &taught_,
-                                 .prompts = prompts ? &taught_prompts_ : nullptr,
-                                 .revocable = &revocable_}));
+                                {.examples = &taught_, .revocable = &revocable_}));
   const std::span<const std::string> judges = plan_.held_back;
   const size_t selection = SelectionCount(judges.size());
   ASSIGN_OR_RETURN(const bool selected,
@@ -127,9 +120,8 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
                                 {.examples = &selection_, .revocable = &revocable_}));
   ASSIGN_OR_RETURN(const bool held_back,
                    ReadExamples(services_.learning, judges.subspan(selection), options_.min_rating,
-                                {.examples = &held_back_,
-                                 .prompts = prompts ? &held_back_prompts_ : nullptr,
-                                 .revocable = &revocable_}));
+                                {.examples = &held_back_, .revocable = &revocable_}));
+  FindWords();
   return taught && selected && held_back;
 }
 
@@ -138,21 +130,19 @@ absl::Status DeepRound::FindBeneath() {
   return absl::OkStatus();
 }
 
-// Prompts that the base version served stay within scope, because this version continues from it.
-void DeepRound::FindScope() {
-  scope_ = std::nullopt;
-  if (!options_.scope || LearnsFromTexts(plan_.taught) ||
-      (base_ != nullptr && base_scope_ == nullptr)) {
-    return;
+// This version continues from the base version, whose words therefore count on.
+void DeepRound::FindWords() {
+  inference::LessonWordCounter counter;
+  for (const inference::TrainingExample& example : taught_) {
+    std::vector<inference::TokenId> tokens = example.prompt;
+    tokens.insert(tokens.end(), example.completion.begin(), example.completion.end());
+    counter.Add(tokens);
   }
-  const Digest& package = services_.learning.package_id;
-  std::vector<std::vector<float>> prompts;
-  if (base_scope_ != nullptr && base_scope_->embedded_by == package) {
-    prompts = base_scope_->centroids;
+  words_ = counter.Finish();
+  if (base_ != nullptr && base_->words &&
+      base_->words->lessons <= limits::kMaxWordLessons - words_.lessons) {
+    AddWords(*base_->words, &words_);
   }
-  prompts.insert(prompts.end(), taught_prompts_.begin(), taught_prompts_.end());
-  scope_ = serving::BuildAdapterScope(package, prompts, *options_.scope)
-               .value_or(serving::AdapterScope{.embedded_by = package, .centroids = {}});
 }
 
 absl::Status DeepRound::BeginTraining() {
@@ -276,8 +266,10 @@ absl::StatusOr<DeepResult> DeepRound::EvaluateCandidate() {
                     .held_back = static_cast<uint32_t>(held_back_.size()),
                     .steps = step(),
                     .resumed_at = resumed_at_};
-  const std::shared_ptr<const inference::Talora> adapter = training_->Result();
-  FindScope();
+  auto trained = std::make_shared<inference::Talora>(*training_->Result());
+  trained->words = words_;
+  const serving::RangedPart adapter{.adapter = trained,
+                                    .evidence = services_.catalog->EvidenceOf(*trained)};
   // Rounds of the cluster may have changed the global adapter while this one trained.
   RETURN_IF_ERROR(FindBeneath());
   ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
@@ -288,19 +280,19 @@ absl::StatusOr<DeepResult> DeepRound::EvaluateCandidate() {
   if (!(gain.mean > gain.standard_error)) {
     return result;
   }
-  ASSIGN_OR_RETURN(const GeneralTextGate::Verdict verdict, CheckGeneralText(*adapter));
+  ASSIGN_OR_RETURN(const GeneralTextGate::Verdict verdict, CheckGeneralText(adapter));
   result.general_before = verdict.before;
   result.general_after = verdict.after;
   if (!verdict.pass) {
     result.outcome = DeepOutcome::kWorseGeneralText;
     return result;
   }
-  RETURN_IF_ERROR(Publish(adapter, &result));
+  RETURN_IF_ERROR(Publish(adapter.adapter, &result));
   return result;
 }
 
 absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
-    const std::shared_ptr<const inference::Talora>& adapter) {
+    const serving::RangedPart& adapter) {
   std::vector<inference::ScoredDocument> documents;
   documents.reserve(held_back_.size());
   for (const inference::TrainingExample& example : held_back_) {
@@ -312,11 +304,10 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
         yielded = Yield();
         return !yielded.ok();
       }};
-  const auto score =
-      [&](std::shared_ptr<const inference::Talora> arm) -> absl::StatusOr<std::vector<double>> {
+  const auto score = [&](const serving::RangedPart& arm) -> absl::StatusOr<std::vector<double>> {
     std::vector<serving::RangedPart> parts = beneath_;
-    if (arm != nullptr) {
-      parts.push_back({.adapter = std::move(arm)});
+    if (arm.adapter != nullptr) {
+      parts.push_back(arm);
     }
     auto table = inference::EvaluateNelbo(*services_.learning.transformer, documents,
                                           serving::MixesOf(std::move(parts)), options);
@@ -324,44 +315,24 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
     RETURN_IF_ERROR(table.status());
     return std::move(table->nats);
   };
-  HeldBackScores scores;
-  ASSIGN_OR_RETURN(scores.before, score(base_));
-  ASSIGN_OR_RETURN(scores.after, score(adapter));
-  if (!scope_ && base_scope_ == nullptr) {
-    return scores;
-  }
-  // A request like a lesson that is out of scope gets neither version.
-  std::vector<double> without = scores.before;
+  serving::RangedPart served{.adapter = base_};
   if (base_ != nullptr) {
-    ASSIGN_OR_RETURN(without, score(nullptr));
+    served.evidence = services_.catalog->EvidenceOf(*base_);
   }
-  const auto in_scope = [&](const serving::AdapterScope* scope, size_t lesson) {
-    return scope == nullptr || services_.catalog->InScope(*scope, held_back_prompts_[lesson]);
-  };
-  for (size_t i = 0; i < documents.size(); ++i) {
-    scores.before[i] = in_scope(base_scope_.get(), i) ? scores.before[i] : without[i];
-    scores.after[i] = in_scope(scope_ ? &*scope_ : nullptr, i) ? scores.after[i] : without[i];
-  }
+  HeldBackScores scores;
+  ASSIGN_OR_RETURN(scores.before, score(served));
+  ASSIGN_OR_RETURN(scores.after, score(adapter));
   return scores;
 }
 
 absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(
-    const inference::Talora& adapter) {
-  const LearningServices& learning = services_.learning;
+    const serving::RangedPart& adapter) {
   absl::Status yielded;
   const auto stop = [&] {
     yielded = Yield();
     return !yielded.ok();
   };
-  GeneralTextGate::Applies applies;
-  if (scope_) {
-    applies = [&](std::span<const inference::TokenId> tokens) -> absl::StatusOr<bool> {
-      ASSIGN_OR_RETURN(const std::vector<float> prompt,
-                       inference::EmbedText(EmbedderOf(learning), tokens, learning.whitening));
-      return services_.catalog->InScope(*scope_, prompt);
-    };
-  }
-  auto verdict = services_.gate->Check(*learning.transformer, adapter, stop, beneath_, applies);
+  auto verdict = services_.gate->Check(*services_.learning.transformer, adapter, stop, beneath_);
   RETURN_IF_ERROR(yielded);
   return verdict;
 }
@@ -393,7 +364,7 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& 
                                  .version = plan_.version,
                                  .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
-  const auto published = services_.catalog->Publish(adapter, 1.0F, scope_);
+  const auto published = services_.catalog->Publish(adapter, 1.0F);
   if (!published.ok()) {
     UnlistChange(services_.learning, change);
     return published.status();

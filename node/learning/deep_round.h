@@ -21,7 +21,6 @@
 #include "node/learning/general_text_gate.h"
 #include "node/learning/learning_services.h"
 #include "node/serving/adapter_catalog.h"
-#include "node/serving/adapter_scope.h"
 #include "node/serving/served_adapters.h"
 #include "storage/state/state_store.h"
 
@@ -69,13 +68,13 @@ struct DeepResult {
 // trained on the newest good completions with a guard against forgetting (DeepGuard; general text
 // 1:1 by default). It becomes the next version of `deep` if the held-out completions gain more than
 // their standard error and general text loses at most half a percent, both measured as they would
-// be served. All requests get the version, or those with prompts like the lessons'
-// (DeepOptions::scope). The progress is written to the node's state every few steps; a round that
-// was killed resumes from there with bit-identical results. It is trained on top of the other
-// adapters of requests that choose nothing (MixForAllT), the global adapter included, and judged on
-// top of those that requests get when training is done. Another global adapter does not end a
-// round, because rounds of the cluster change it every few minutes: training keeps the one that it
-// began with, and after a restart it continues on the newest one. Must be used on one thread.
+// be served. It has the words of its lessons, which decide where it acts. The progress is written
+// to the node's state every few steps; a round that was killed resumes from there with
+// bit-identical results. It is trained on top of the other adapters of requests that choose nothing
+// (MixForAllT), the global adapter included, and judged on top of those that requests get when
+// training is done. Another global adapter does not end a round, because rounds of the cluster
+// change it every few minutes: training keeps the one that it began with, and after a restart it
+// continues on the newest one. Must be used on one thread.
 class DeepRound {
  public:
   // Resumes an interrupted round if all of its lessons are still there and nothing else changed,
@@ -104,6 +103,7 @@ class DeepRound {
   absl::Status ChooseLessons(Random& random);
   absl::StatusOr<bool> LoadLessons();
   absl::Status FindBeneath();
+  void FindWords();
   absl::Status BeginTraining();
   absl::StatusOr<bool> Resume();
   absl::Status Save();
@@ -114,10 +114,8 @@ class DeepRound {
     std::vector<double> before;  // with the served adapters
     std::vector<double> after;
   };
-  absl::StatusOr<HeldBackScores> ScoreHeldBack(
-      const std::shared_ptr<const inference::Talora>& adapter);
-  absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const inference::Talora& adapter);
-  void FindScope();
+  absl::StatusOr<HeldBackScores> ScoreHeldBack(const serving::RangedPart& adapter);
+  absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const serving::RangedPart& adapter);
   absl::StatusOr<bool> AnyLessonErased() const;
   absl::Status Publish(const std::shared_ptr<const inference::Talora>& adapter, DeepResult* result);
   void Remember(const inference::Talora& adapter) const;
@@ -128,16 +126,12 @@ class DeepRound {
   std::vector<inference::TrainingExample> taught_;
   std::vector<inference::TrainingExample> selection_;  // decide when to stop
   std::vector<inference::TrainingExample> held_back_;
-  // Embeddings of their prompts, in the same order; set if the adapter is not for all prompts.
-  std::vector<std::vector<float>> taught_prompts_;
-  std::vector<std::vector<float>> held_back_prompts_;
   std::vector<std::string> revocable_;  // the lessons that a person may take back
   // The other adapters of requests that choose nothing, when training began or was judged.
   std::vector<serving::RangedPart> beneath_;
   std::shared_ptr<const inference::Talora> base_;  // the served version, or null
-  std::shared_ptr<const serving::AdapterScope> base_scope_;
-  std::optional<serving::AdapterScope>
-      scope_;                               // the scope of the new version; nullopt: all prompts
+  // The words of the lessons taught and of those of the base version
+  inference::LessonWords words_;
   std::optional<DeepMemory> memory_;        // the memory of base_
   std::unique_ptr<DeepTraining> training_;  // null: too few lessons
   uint64_t resumed_at_ = 0;

@@ -22,10 +22,9 @@ constexpr uint64_t kSeed = 0x6761746531ULL;
 
 }  // namespace
 
-absl::StatusOr<std::vector<double>> GeneralTextGate::Score(inference::Transformer& transformer,
-                                                           const inference::AdaptersOfT& adapters,
-                                                           const std::vector<bool>& scored,
-                                                           const std::function<bool()>& cancelled) {
+absl::StatusOr<std::vector<double>> GeneralTextGate::Score(
+    inference::Transformer& transformer, const inference::AdaptersOfStep& adapters,
+    const std::vector<bool>& scored, const std::function<bool()>& cancelled) {
   const size_t samples = std::max(kMinSamples, kSamples / passages_.size());
   std::vector<double> nats(passages_.size());
   for (size_t i = 0; i < passages_.size(); ++i) {
@@ -46,11 +45,11 @@ absl::StatusOr<std::vector<double>> GeneralTextGate::Score(inference::Transforme
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     inference::Transformer& transformer, std::shared_ptr<const inference::Adapter> adapter,
     const std::function<bool()>& cancelled) {
-  return Check(transformer, *StaticTalora(std::move(adapter)), cancelled);
+  return Check(transformer, {.adapter = StaticTalora(std::move(adapter))}, cancelled);
 }
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
-    inference::Transformer& transformer, const inference::Talora& adapter,
+    inference::Transformer& transformer, serving::RangedPart adapter,
     const std::function<bool()>& cancelled, const std::vector<serving::RangedPart>& beneath,
     const Applies& applies) {
   if (passages_.empty()) {
@@ -66,8 +65,7 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     scored[i] = own;
   }
   std::vector<serving::RangedPart> parts = beneath;
-  // The parts only live as long as this call, so the adapter is not owned.
-  parts.push_back({.adapter = {std::shared_ptr<const void>(), &adapter}});
+  parts.push_back(std::move(adapter));
   ASSIGN_OR_RETURN(const std::vector<double> with,
                    Score(transformer, serving::MixesOf(std::move(parts)), scored, cancelled));
   Verdict verdict;

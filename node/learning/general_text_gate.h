@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
-#include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "inference/transformer/transformer.h"
 #include "node/serving/adapter_catalog.h"
@@ -43,10 +42,10 @@ class GeneralTextGate {
                                 const std::function<bool()>& cancelled = nullptr);
   // Returns whether requests with such a prompt get the adapter.
   using Applies = std::function<absl::StatusOr<bool>(std::span<const inference::TokenId> tokens)>;
-  // Checks an adapter with timestep banks, which act as in completions, on top of `beneath`, whose
-  // banks act so, too. It acts on the passages for which `applies` is true; null: on all.
-  absl::StatusOr<Verdict> Check(inference::Transformer& transformer,
-                                const inference::Talora& adapter,
+  // Checks an adapter with its weight and evidence, which acts as in completions, on top of
+  // `beneath`, which act so, too. It acts on the passages for which `applies` is true; null: on
+  // all.
+  absl::StatusOr<Verdict> Check(inference::Transformer& transformer, serving::RangedPart adapter,
                                 const std::function<bool()>& cancelled = nullptr,
                                 const std::vector<serving::RangedPart>& beneath = {},
                                 const Applies& applies = nullptr);
@@ -54,7 +53,7 @@ class GeneralTextGate {
  private:
   // Returns nats per token for each passage, and 0 for passages that are not scored.
   absl::StatusOr<std::vector<double>> Score(inference::Transformer& transformer,
-                                            const inference::AdaptersOfT& adapters,
+                                            const inference::AdaptersOfStep& adapters,
                                             const std::vector<bool>& scored,
                                             const std::function<bool()>& cancelled);
 

@@ -186,8 +186,7 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
     return std::nullopt;
   }
   const auto examples = MakeExamples(services.transformer->model(), shared);
-  ASSIGN_OR_RETURN(const serving::ServedAdapters served,
-                   AdaptersBeneathPatterns(services.catalog, CentroidOf(shared)));
+  ASSIGN_OR_RETURN(const serving::ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
   ASSIGN_OR_RETURN(const double loss, Score(services, served.mix, examples, first.adapter, seed));
   ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
   if (services.catalog != nullptr &&

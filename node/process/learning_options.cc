@@ -16,14 +16,11 @@ learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::Learni
   return tuned;
 }
 
-learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
-                                    const inference::SimilarityThresholds& scale,
-                                    learning::DeepOptions tuned) {
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config, learning::DeepOptions tuned) {
   tuned.min_rating = config.learning.min_rating;
   tuned.guard = learning::DeepGuardByName(config.experimental.deep_guard)
                     .value_or(learning::DeepGuard::kReplay);
   tuned.banks = config.experimental.deep_banks;
-  tuned.scope = scale.same;
   tuned.memory_bytes = std::min(tuned.memory_bytes, config.learning.memory_bytes / 2);
   return tuned;
 }

@@ -15,8 +15,6 @@ namespace ruvd::node {
 learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::LearningSection& learning,
                                                 const inference::SimilarityThresholds& scale,
                                                 learning::BackgroundOptions tuned);
-learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config,
-                                    const inference::SimilarityThresholds& scale,
-                                    learning::DeepOptions tuned);
+learning::DeepOptions DeepOptionsOf(const config::NodeConfig& config, learning::DeepOptions tuned);
 
 }  // namespace ruvd::node

@@ -242,7 +242,7 @@ absl::Status NodeImpl::StartDeep(const learning::LearningServices& services) {
   options.services.catalog = catalog_.get();
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;
-  options.round = DeepOptionsOf(config_, Scale(), tuning_.deep);
+  options.round = DeepOptionsOf(config_, tuning_.deep);
   options.interval = std::chrono::hours(config_.learning.deep_hours);
   options.pool = &deep_pool_;
   options.throttle = throttle_.get();

@@ -51,9 +51,10 @@ absl::Status NodeImpl::OpenStores() {
   selection.threshold = RelatedSimilarity();
   serving::AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
                                          .folder = AdapterDirOf(config_),
-                                         .state = state_.get(),
-                                         .package_id = package_.id,
-                                         .scope_similarity = selection.threshold};
+                                         .state = state_.get()};
+  if (package_.memory != nullptr) {
+    catalog.public_log_frequency = package_.memory->public_log_frequency;
+  }
   catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();

@@ -24,8 +24,7 @@ struct NodeTuning {
   learning::BackgroundOptions background;
   int round_after_ratings = limits::kRoundAfterRatings;
   Duration round_after = limits::kRoundAfter;
-  // The configuration and the scale of the model's similarities replace `min_rating`, `guard`,
-  // `banks`, `scope` and `memory_bytes`.
+  // The configuration replaces `min_rating`, `guard`, `banks` and `memory_bytes`.
   learning::DeepOptions deep;
   // Least cosine similarity at which a pattern's adapter applies; nullopt: that of the model's
   // scale

@@ -10,6 +10,7 @@
 #include "node/serving/extensions/remembered_lessons.h"
 #include "node/serving/extensions/route_choice.h"
 #include "node/serving/extensions/session_memory.h"
+#include "node/serving/extensions/word_guidance.h"
 
 namespace ruvd::node {
 
@@ -27,6 +28,8 @@ std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtens
   if (config.experimental.graph) {
     extensions.push_back(std::make_unique<serving::PatternRelations>(*services.graph));
   }
+  extensions.push_back(
+      std::make_unique<serving::WordGuidance>(config.experimental.dgr == config::kDgrByWords));
   if (const auto strategy = inference::DgrStrategyByName(config.experimental.dgr)) {
     extensions.push_back(std::make_unique<serving::GuidedRetrieval>(
         inference::DgrOptions{.strategy = *strategy}, *services.adapters, services.whitening));

@@ -276,6 +276,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
     return ParseTaloraFile(AsBytes(bytes), model_, key.first);
   };
   source.summary = SummaryOf(*adapter);
+  source.evidence = EvidenceOf(*adapter);
   {
     const MutexLock lock(mutex_);
     sources_.emplace(key, std::move(source));
@@ -304,7 +305,7 @@ CatalogEntry AdapterCatalog::Describe(const inference::VersionInfo& info) const 
     entry.origin = source->second.origin;
     entry.path = source->second.path;
     entry.summary = source->second.summary;
-    entry.scope = source->second.scope;
+    entry.evidence = source->second.evidence;
   }
   return entry;
 }

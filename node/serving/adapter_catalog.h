@@ -19,7 +19,7 @@
 #include "inference/adapter/registry.h"
 #include "inference/adapter/talora.h"
 #include "inference/model/model.h"
-#include "node/serving/adapter_scope.h"
+#include "inference/retrieval/word_evidence.h"
 #include "node/serving/inference.h"
 #include "storage/state/state_store.h"
 
@@ -32,6 +32,8 @@ struct RangedPart {
   float weight = 1;
   float t_min = 0;
   float t_max = 1;
+  // Set: the words of a text decide whether and how much the adapter acts (AdaptersByWords)
+  std::shared_ptr<const inference::WordEvidence> evidence = nullptr;
   bool operator==(const RangedPart&) const = default;
 };
 
@@ -71,9 +73,8 @@ struct CatalogEntry {
   float weight = 0;  // weight in requests that choose nothing
   AdapterOrigin origin = AdapterOrigin::kConfig;
   std::string path;  // empty: it is in the node's store
-  // Requests that choose nothing get the adapter only for prompts within this scope. Null means all
-  // prompts.
-  std::shared_ptr<const AdapterScope> scope;
+  // Set: words decide in which requests that choose nothing the adapter acts. Null: in all of them
+  std::shared_ptr<const inference::WordEvidence> evidence;
 };
 
 struct AdapterCatalogOptions {
@@ -83,8 +84,9 @@ struct AdapterCatalogOptions {
   // Keeps what the node learned itself, because what users wrote can be recovered from weights.
   // Borrowed; null: nothing can be published.
   storage::StateStore* state = nullptr;
-  Digest package_id{};             // the model package that embeds prompts
-  float scope_similarity = 0.60F;  // smallest cosine at which a prompt counts as near a centroid
+  // The log of each token's frequency in public text (MemoryParameters). Empty: words decide
+  // nothing.
+  std::vector<float> public_log_frequency = {};
 };
 
 // The adapters that requests can choose by name, plain ones and ones with timestep banks. They come
@@ -116,16 +118,11 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
   // Adds what the node learned as a version that requests get if they choose nothing, with this
-  // weight, and keeps it with its scope. With a `scope`, only requests whose prompt it covers get
-  // the adapter; the scope is used only for embeddings of the package that it names. Returns
-  // FAILED_PRECONDITION if there is no state, ALREADY_EXISTS and RESOURCE_EXHAUSTED as Load does,
-  // and the errors of StateStore::Put.
+  // weight, and keeps it. Returns FAILED_PRECONDITION if there is no state, ALREADY_EXISTS and
+  // RESOURCE_EXHAUSTED as Load does, and the errors of StateStore::Put.
   absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const inference::Talora> adapter,
-                                       float weight,
-                                       std::optional<AdapterScope> scope = std::nullopt);
-  // Loads what was published before, with weight 1; errors are handled as in LoadImported. If the
-  // scope of one cannot be read, or belongs to another package, only requests that name the adapter
-  // get it.
+                                       float weight);
+  // Loads what was published before, with weight 1; errors are handled as in LoadImported.
   void LoadLearned();
 
   // Puts the adapter that the rounds of the cluster made beneath the adapters of all requests that
@@ -152,21 +149,14 @@ class AdapterCatalog {
   inference::RegistryStats Stats() const { return registry_.Stats(); }
 
   // Returns the adapters of a request: the chosen ones, or, without choices, the served version of
-  // each name with its own weight, except where the prompt's `embedding` is outside the scope. In
-  // both cases the global adapter comes first with weight 1, if there is one, unless a choice names
-  // it: then it has the weight and range of the choice. Adapters of weight 0 are left out. Without
-  // an embedding, every scope counts as met. Returns NOT_FOUND for an unknown name, with a few
-  // known names, and the errors of the file where an evicted adapter cannot be read again. May read
-  // files.
-  absl::StatusOr<std::vector<RangedPart>> Choose(
-      std::span<const AdapterChoice> choices,
-      std::optional<std::span<const float>> embedding = std::nullopt);
-  // Returns whether Choose would compare the prompt's embedding with the scope of an adapter.
-  bool ReadsEmbedding(std::span<const AdapterChoice> choices) const;
-  // Returns whether requests with this prompt embedding get an adapter with this scope.
-  bool InScope(const AdapterScope& scope, std::span<const float> embedding) const {
-    return Covers(scope, embedding, options_.scope_similarity);
-  }
+  // each name with its own weight and, if its words are known, with its evidence. In both cases the
+  // global adapter comes first with weight 1, if there is one, unless a choice names it: then it
+  // has the weight and range of the choice. Adapters of weight 0 are left out. Returns NOT_FOUND
+  // for an unknown name, with a few known names, and the errors of the file where an evicted
+  // adapter cannot be read again. May read files.
+  absl::StatusOr<std::vector<RangedPart>> Choose(std::span<const AdapterChoice> choices);
+  // Returns the evidence of an adapter's words; null if they or those of public text are not known.
+  std::shared_ptr<const inference::WordEvidence> EvidenceOf(const inference::Talora& adapter) const;
   // Returns whether Choose would have to read a file now. False while an earlier result of Choose
   // for the same choices is held.
   bool NeedsFiles(std::span<const AdapterChoice> choices) const;
@@ -177,7 +167,7 @@ class AdapterCatalog {
     AdapterOrigin origin = AdapterOrigin::kConfig;
     std::string path;
     AdapterSummary summary = {};
-    std::shared_ptr<const AdapterScope> scope = nullptr;
+    std::shared_ptr<const inference::WordEvidence> evidence = nullptr;
   };
   using Key = std::pair<std::string, uint32_t>;
 
@@ -191,10 +181,6 @@ class AdapterCatalog {
       const std::string& path) const;
   absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadLearned(const Key& key) const;
   absl::Status LoadLearnedValue(const std::string& name);
-  // Returns null for an adapter for all prompts, and a scope that covers nothing if the stored one
-  // cannot be used.
-  std::shared_ptr<const AdapterScope> ScopeOfStored(
-      const std::string& name, const storage::v1::LearnedAdapter& stored) const;
   // Deletes the file or the value of an adapter that is loaded again at every start.
   absl::Status RemoveKept(const Key& key, const Source& source);
   absl::Status RemoveLearned(const Key& key);

@@ -46,18 +46,17 @@ bool AdapterCatalog::NeedsFiles(std::span<const AdapterChoice> choices) const {
   });
 }
 
-bool AdapterCatalog::ReadsEmbedding(std::span<const AdapterChoice> choices) const {
-  if (!choices.empty()) {
-    return false;
+std::shared_ptr<const inference::WordEvidence> AdapterCatalog::EvidenceOf(
+    const inference::Talora& adapter) const {
+  if (!adapter.words || options_.public_log_frequency.empty()) {
+    return nullptr;
   }
-  const std::vector<CatalogEntry> entries = ListOthers();
-  return std::any_of(entries.begin(), entries.end(), [](const CatalogEntry& entry) {
-    return entry.info.served && entry.weight != 0 && entry.scope != nullptr;
-  });
+  return std::make_shared<const inference::WordEvidence>(*adapter.words,
+                                                         options_.public_log_frequency);
 }
 
 absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
-    std::span<const AdapterChoice> choices, std::optional<std::span<const float>> embedding) {
+    std::span<const AdapterChoice> choices) {
   std::vector<RangedPart> parts;
   const std::shared_ptr<const inference::Talora> global = UseGlobal();
   const auto means_global = [&global](const AdapterChoice& choice) {
@@ -69,16 +68,15 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
   }
   if (choices.empty()) {
     for (const CatalogEntry& entry : ListOthers()) {
-      const bool reached =
-          entry.scope == nullptr || !embedding || InScope(*entry.scope, *embedding);
-      if (entry.info.served && entry.weight != 0 && reached) {
+      if (entry.info.served && entry.weight != 0) {
         auto adapter = registry_.Get(entry.info.name, entry.info.version);
         if (absl::IsNotFound(adapter.status()) &&
             ReasonOf(adapter.status()) == reasons::kNotFound) {
           continue;  // unloaded meanwhile
         }
         RETURN_IF_ERROR(adapter.status());
-        parts.push_back({.adapter = *std::move(adapter), .weight = entry.weight});
+        parts.push_back(
+            {.adapter = *std::move(adapter), .weight = entry.weight, .evidence = entry.evidence});
       }
     }
   }

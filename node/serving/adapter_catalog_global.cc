@@ -27,7 +27,7 @@ void AdapterCatalog::SetGlobal(std::shared_ptr<const inference::Talora> adapter)
                          .weight = 1,
                          .origin = AdapterOrigin::kRounds,
                          .path = "",
-                         .scope = nullptr};
+                         .evidence = nullptr};
   }
   const MutexLock lock(mutex_);
   std::swap(global_, entry);  // the former one is freed after the lock

@@ -47,26 +47,7 @@ absl::Status AdapterCatalog::LoadLearnedValue(const std::string& name) {
                  "it holds version {} of the adapter {}", adapter->version,
                  SanitizeForDisplay(adapter->name));
   }
-  return Add(std::move(adapter), {.weight = 1,
-                                  .origin = AdapterOrigin::kLearned,
-                                  .scope = ScopeOfStored(name, *stored)})
-      .status();
-}
-
-std::shared_ptr<const AdapterScope> AdapterCatalog::ScopeOfStored(
-    const std::string& name, const storage::v1::LearnedAdapter& stored) const {
-  if (!stored.has_reach()) {
-    return nullptr;
-  }
-  auto scope = FromStored(stored.reach());
-  if (scope.ok() && scope->embedded_by == options_.package_id) {
-    return std::make_shared<const AdapterScope>(*std::move(scope));
-  }
-  LogWarning("only requests that name the adapter get {}: {}", SanitizeForDisplay(name),
-             scope.ok() ? "the prompts that it was learned for belong to another model or another "
-                          "whitening"
-                        : MessageOf(scope.status()));
-  return std::make_shared<const AdapterScope>();
+  return Add(std::move(adapter), {.weight = 1, .origin = AdapterOrigin::kLearned}).status();
 }
 
 absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLearned(
@@ -82,8 +63,7 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLea
 }
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
-    std::shared_ptr<const inference::Talora> adapter, float weight,
-    std::optional<AdapterScope> scope) {
+    std::shared_ptr<const inference::Talora> adapter, float weight) {
   if (options_.state == nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "this node has no store for what it learns; give it a data folder");
@@ -97,15 +77,10 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
   RETURN_IF_ERROR(CheckRoom(key));
   const auto name = storage::state::LearnedAdapter(key.first, key.second);
   ASSIGN_OR_RETURN(const bool known, options_.state->Contains(name));
-  Source source{.weight = weight, .origin = AdapterOrigin::kLearned};
   storage::v1::LearnedAdapter stored;
   stored.set_file(std::move(file));
-  if (scope) {
-    *stored.mutable_reach() = ToStored(*scope);
-    source.scope = std::make_shared<const AdapterScope>(*std::move(scope));
-  }
   RETURN_IF_ERROR(options_.state->Put(name, stored));
-  auto added = Add(std::move(adapter), std::move(source));
+  auto added = Add(std::move(adapter), {.weight = weight, .origin = AdapterOrigin::kLearned});
   if (!added.ok() && !known) {
     if (const absl::Status removed = RemoveLearned(key); !removed.ok()) {
       LogWarning("adapter {}@{} was refused but cannot be deleted: {}",

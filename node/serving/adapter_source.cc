@@ -39,6 +39,24 @@ inference::AdapterMix ChosenAdapters::At(float t) const {
   return MixAt(parts, t, query);
 }
 
+ChosenAdapters ChosenAdapters::WithFactors(std::span<const float> factors) const {
+  RUVD_CHECK(factors.size() == from_catalog);
+  ChosenAdapters next{.query = query};
+  for (size_t i = 0; i < from_catalog; ++i) {
+    if (factors[i] != 0) {
+      next.parts.push_back(parts[i]);
+      next.parts.back().weight *= factors[i];
+      next.uses.push_back(uses[i]);
+      next.uses.back().weight *= factors[i];
+    }
+  }
+  next.from_catalog = next.parts.size();
+  const auto patterns = static_cast<ptrdiff_t>(from_catalog);
+  next.parts.insert(next.parts.end(), parts.begin() + patterns, parts.end());
+  next.uses.insert(next.uses.end(), uses.begin() + patterns, uses.end());
+  return next;
+}
+
 bool ChosenAdapters::ReadsQuery() const {
   return std::any_of(parts.begin(), parts.end(),
                      [](const RangedPart& part) { return part.adapter->router.has_value(); });
@@ -49,7 +67,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
                                                      const PatternFactor& factor) {
   ChosenAdapters chosen;
   chosen.query.assign(embedding.begin(), embedding.end());
-  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices, embedding));
+  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices));
   chosen.from_catalog = chosen.parts.size();
   for (const RangedPart& part : chosen.parts) {
     chosen.uses.push_back(

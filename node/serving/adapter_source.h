@@ -28,12 +28,16 @@ namespace ruvd::serving {
 // request that has begun.
 struct ChosenAdapters {
   std::vector<RangedPart> parts;
-  std::vector<AdapterUse> uses;   // each adapter once, even if it has several parts
-  size_t from_catalog = 0;        // number of parts that come from the catalogue; they are first
+  std::vector<AdapterUse> uses;  // each adapter once, even if it has several parts
+  // Number of parts that come from the catalogue; they are first, and so are their uses, one each.
+  size_t from_catalog = 0;
   std::vector<float> query = {};  // the prompt's embedding, for routers of timestep banks
 
   // Returns the mix for a step at timestep t.
   inference::AdapterMix At(float t) const;
+  // Returns these adapters with the weights of the catalogue's parts multiplied by `factors`, one
+  // for each; without those of factor 0.
+  ChosenAdapters WithFactors(std::span<const float> factors) const;
   // Returns whether At reads the query.
   bool ReadsQuery() const;
 };
@@ -59,15 +63,12 @@ class AdapterSource {
   // compared with others and with the threshold. A null function means 1 for all.
   using PatternFactor = std::function<float(const std::string& pattern_id)>;
 
-  // Returns whether Choose needs the prompt's embedding: a pattern is stored that serves, or a
-  // configured adapter acts for some prompts only. If it returned false, the embedding may be
-  // left empty.
-  bool ReadsEmbedding(std::span<const AdapterChoice> choices) const {
-    return patterns_.serving() > 0 || catalog_.ReadsEmbedding(choices);
-  }
-  // `choices` name adapters of the catalogue; empty means the configured ones. With an empty
-  // embedding no pattern is found, nor an adapter that acts for some prompts only. Returns the
-  // errors of AdapterCatalog::Choose.
+  // Returns whether Choose needs the prompt's embedding, because a pattern is stored that serves.
+  // If it returned false, the embedding may be left empty.
+  bool ReadsEmbedding() const { return patterns_.serving() > 0; }
+  // `choices` name adapters of the catalogue; empty means those that requests get without choosing.
+  // With an empty embedding no pattern is found. Words have not decided yet (AdaptersByWords).
+  // Returns the errors of AdapterCatalog::Choose.
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);

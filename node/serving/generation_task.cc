@@ -116,6 +116,9 @@ absl::Status GenerationTask::Advance(inference::ForwardRoundResult round) {
   ASSIGN_OR_RETURN(const std::optional<inference::StepResult> step, std::move(round));
   if (step.has_value()) {
     request_.RecordStep(*step);
+    for (const auto& extension : extensions_) {
+      extension->AfterStep(request_, *step);
+    }
     request_.job().listener->OnStep(*step);
   }
   return absl::OkStatus();

@@ -14,7 +14,7 @@
 namespace ruvd::serving {
 
 // Something that takes part in one request without the request path knowing what it is. The task of
-// the request calls it at four named moments, one after the other and never concurrently. Every
+// the request calls it at five named moments, one after the other and never concurrently. Every
 // function does nothing unless it is overridden. Nothing here may fail a request: what cannot be
 // done is left out, and logged where an operator should know.
 class RequestExtension {
@@ -41,6 +41,9 @@ class RequestExtension {
   // with adapters. Other adapters take effect in the next step.
   virtual void BetweenSteps(ServedRequest& /*request*/, const inference::StepSignals& /*signals*/) {
   }
+  // After every step, without signals, which cost time. Other adapters take effect in the next
+  // step.
+  virtual void AfterStep(ServedRequest& /*request*/, const inference::StepResult& /*step*/) {}
   // After the last step of a completion that did not fail. May add to what is stored and told, and
   // leave something to be done once the trajectory is stored.
   virtual void AfterEnd(const ServedRequest& /*request*/, RequestEnd* /*end*/) {}

@@ -3,10 +3,14 @@
 
 #include "node/serving/score_task.h"
 
+#include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/serving/adapters_by_words.h"
 
 namespace ruvd::serving {
 
@@ -34,7 +38,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
     // from it.
     RETURN_IF_ERROR(held_.status());
     std::vector<float> embedding;
-    if (adapters_.ReadsEmbedding(job_.adapters)) {
+    if (adapters_.ReadsEmbedding()) {
       ASSIGN_OR_RETURN(embedding, inference::EmbedText(serving, prompt, whitening_));
     }
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
@@ -42,10 +46,17 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
       ASSIGN_OR_RETURN(selection.query, inference::EmbedText(serving, prompt, whitening_));
     }
   }
-  // Each masking counts as one step, so that the same adapters act as in a completion at that t.
+  // Each masking counts as one step, so that the same adapters act as in a completion at that t
+  // with the same words.
+  const std::span<const RangedPart> catalog =
+      std::span<const RangedPart>(selection.parts).first(selection.from_catalog);
+  const AdaptersByWords words(catalog, prompt);
   inference::AdapterMix mix;
-  const auto mix_at = [&](double t) {
-    mix = selection.At(static_cast<float>(t));
+  std::vector<float> acted(catalog.size());
+  const auto mix_at = [&](const inference::ReadingStep& step) {
+    const std::vector<float> factors = words.Factors(step.known, std::nullopt);
+    std::ranges::transform(acted, factors, acted.begin(), std::ranges::max);
+    mix = selection.WithFactors(factors).At(static_cast<float>(step.t));
     return &mix;
   };
   inference::ScoreOptions options = job_.options;
@@ -59,9 +70,10 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(inference::Transformer& serving) {
     memory = memory_of_(job_.user_id, options.mode == inference::DecodingMode::kAutoregressive);
     options.memory = memory.get();
   }
-  ASSIGN_OR_RETURN(answer.nats_per_token, ScoreCompletion(exact_, prompt, completion,
-                                                          inference::AdaptersOfT(mix_at), options));
-  answer.adapters = std::move(selection.uses);
+  ASSIGN_OR_RETURN(
+      answer.nats_per_token,
+      ScoreCompletion(exact_, prompt, completion, inference::AdaptersOfStep(mix_at), options));
+  answer.adapters = selection.WithFactors(acted).uses;
   return answer;
 }
 

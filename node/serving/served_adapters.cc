@@ -4,10 +4,12 @@
 #include "node/serving/served_adapters.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
 #include "inference/adapter/bank_weights.h"
+#include "node/serving/adapters_by_words.h"
 
 namespace ruvd::serving {
 namespace {
@@ -43,9 +45,11 @@ inference::AdapterMix MixAt(std::span<const RangedPart> parts, float t,
   return mix;
 }
 
-inference::AdaptersOfT MixesOf(std::vector<RangedPart> parts) {
-  return [parts = std::move(parts), mix = inference::AdapterMix()](double t) mutable {
-    mix = MixAt(parts, static_cast<float>(t));
+inference::AdaptersOfStep MixesOf(std::vector<RangedPart> parts) {
+  return [parts = std::move(parts),
+          mix = inference::AdapterMix()](const inference::ReadingStep& step) mutable {
+    mix = MixAt(PartsByWords(parts, step.prompt, step.known, std::nullopt),
+                static_cast<float>(step.t));
     return &mix;
   };
 }
@@ -71,21 +75,20 @@ uint32_t ServedDeepVersion(const AdapterCatalog& catalog) {
   return 0;
 }
 
-absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
-                                                       std::span<const float> prompt) {
+absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog) {
   ServedAdapters served;
   if (catalog == nullptr) {
     return served;
   }
   served.deep_version = ServedDeepVersion(*catalog);
-  ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}, prompt));
+  ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}));
   served.mix = MixForAllT(parts);
   return served;
 }
 
-absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(
-    std::string_view name, AdapterCatalog* catalog, std::optional<std::span<const float>> prompt) {
-  ASSIGN_OR_RETURN(std::vector<RangedPart> parts, catalog->Choose({}, prompt));
+absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(std::string_view name,
+                                                       AdapterCatalog* catalog) {
+  ASSIGN_OR_RETURN(std::vector<RangedPart> parts, catalog->Choose({}));
   std::erase_if(parts, [name](const RangedPart& part) { return part.adapter->name == name; });
   return parts;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,13 +29,14 @@ uint32_t ServedDeepVersion(const AdapterCatalog& catalog);
 inference::AdapterMix MixAt(std::span<const RangedPart> parts, float t,
                             std::span<const float> query = {});
 
-// Returns a function that returns MixAt(parts, t). A mix stays valid until the next call.
-inference::AdaptersOfT MixesOf(std::vector<RangedPart> parts);
+// Returns a function that returns the mix of a step: MixAt of the parts that act by its words
+// (PartsByWords). A mix stays valid until the next call.
+inference::AdaptersOfStep MixesOf(std::vector<RangedPart> parts);
 
 // Returns one mix for all t, because training supports only such adapters beneath what it trains.
 // From an adapter with timestep banks, only the trunk is used, because residuals are small
 // corrections of a trunk; without a trunk, the banks are used with the mean over t of their
-// weights. Ranges of parts are ignored.
+// weights. Ranges and evidence of parts are ignored.
 inference::AdapterMix MixForAllT(std::span<const RangedPart> parts);
 
 // The adapters that act beneath those of patterns in requests that choose nothing, the global
@@ -44,21 +44,16 @@ inference::AdapterMix MixForAllT(std::span<const RangedPart> parts);
 struct ServedAdapters {
   // This holds the adapters of the catalogue with their weights (MixForAllT).
   inference::AdapterMix mix;
-  // The served version of the deep adapter, which is in the mix if the prompt is within its reach;
-  // 0: none.
+  // The served version of the deep adapter, which is in the mix; 0: none.
   uint32_t deep_version = 0;
 
   const inference::AdapterMix* mix_or_null() const { return mix.empty() ? nullptr : &mix; }
 };
-// Returns the adapters for prompts with about this embedding; a null catalogue gives none. Returns
-// the errors of AdapterCatalog::Choose.
-absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
-                                                       std::span<const float> prompt);
+// Returns the adapters; a null catalogue gives none. Returns the errors of AdapterCatalog::Choose.
+absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog);
 // Returns the adapters that act beside the one of this name, that is all others that requests get
-// without choosing. With the embedding of a prompt, they are those of such prompts; without it, all
-// scopes count as met. Returns the errors of AdapterCatalog::Choose.
-absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(
-    std::string_view name, AdapterCatalog* catalog,
-    std::optional<std::span<const float>> prompt = std::nullopt);
+// without choosing. Returns the errors of AdapterCatalog::Choose.
+absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(std::string_view name,
+                                                       AdapterCatalog* catalog);
 
 }  // namespace ruvd::serving

@@ -94,12 +94,20 @@ float ServedRequest::kv_share() const {
 
 std::vector<AdapterUse> ServedRequest::AllUsedAdapters() const {
   std::vector<AdapterUse> uses = adapters_.uses;
-  uses.insert(uses.end(), former_.begin(), former_.end());
+  for (const AdapterUse& former : former_) {
+    // An adapter that was dropped may have come back.
+    if (std::ranges::none_of(adapters_.uses, [&former](const AdapterUse& use) {
+          return use.name == former.name && use.version == former.version;
+        })) {
+      uses.push_back(former);
+    }
+  }
   return uses;
 }
 
 void ServedRequest::SetAdapters(ChosenAdapters next) {
-  for (const AdapterUse& use : adapters_.uses) {
+  const bool served = generation_ != nullptr && generation_->steps() > 0;
+  for (const AdapterUse& use : served ? adapters_.uses : std::vector<AdapterUse>()) {
     const auto same = [&use](const AdapterUse& other) {
       return other.name == use.name && other.version == use.version;
     };
@@ -203,7 +211,7 @@ absl::Status ServedRequest::Embed(inference::Transformer& transformer,
 
 absl::Status ServedRequest::ChooseAdapters(inference::Transformer& transformer,
                                            std::span<const inference::TokenId> given, bool wanted) {
-  const bool searches = job_.use_adapters && services_.adapters->ReadsEmbedding(job_.adapters);
+  const bool searches = job_.use_adapters && services_.adapters->ReadsEmbedding();
   // A trajectory stores no more than the text before the first gap, so that the text with gaps
   // could not be embedded later.
   if (wanted || searches || !job_.parts.empty()) {

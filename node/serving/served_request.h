@@ -67,7 +67,7 @@ class ServedRequest {
   const AdapterSource::PatternFactor& pattern_factor() const { return factor_; }
 
   // --- What an extension may change ---
-  // Uses these adapters from the next step on.
+  // Uses these adapters from the next step on; before the first step, instead of those chosen.
   void SetAdapters(ChosenAdapters next);
   // The functions below may be called only before the first forward.
   // Returns the job's options, completed by the node's own settings. Returns INVALID_ARGUMENT if

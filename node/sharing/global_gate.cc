@@ -27,23 +27,10 @@ class BesideGlobal {
  public:
   explicit BesideGlobal(const learning::LearningServices& services) : services_(services) {}
 
-  // With `whole`, the text counts as the prompt of a request, else only its prompt does.
-  absl::StatusOr<std::vector<serving::RangedPart>> For(const inference::ScoredDocument& text,
-                                                       bool whole) {
-    serving::AdapterCatalog* const catalog = services_.catalog;
-    if (catalog == nullptr) {
-      return std::vector<serving::RangedPart>();
-    }
-    std::optional<std::vector<float>> embedding;
-    if (catalog->ReadsEmbedding({})) {
-      std::vector<inference::TokenId> tokens = text.prompt;
-      if (whole) {
-        tokens.insert(tokens.end(), text.completion.begin(), text.completion.end());
-      }
-      ASSIGN_OR_RETURN(embedding, inference::EmbedText(learning::EmbedderOf(services_), tokens,
-                                                       services_.whitening));
-    }
-    return serving::AdaptersBeside(serving::kGlobalAdapter, catalog, embedding);
+  absl::StatusOr<std::vector<serving::RangedPart>> All() const {
+    return services_.catalog == nullptr
+               ? std::vector<serving::RangedPart>()
+               : serving::AdaptersBeside(serving::kGlobalAdapter, services_.catalog);
   }
   // Returns a hash of a text and the adapters beside the global one.
   Digest IdOf(const Digest& text, std::span<const serving::RangedPart> parts) {
@@ -72,14 +59,13 @@ bool Harms(const learning::PairedGain& gain, double standard_errors) {
 }  // namespace
 
 absl::StatusOr<std::vector<JudgingDocument>> GlobalGate::DocumentsOfTexts(
-    const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts,
-    bool whole) {
+    const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts) {
   BesideGlobal beside(services);
+  ASSIGN_OR_RETURN(const std::vector<serving::RangedPart> parts, beside.All());
   std::vector<JudgingDocument> documents;
   for (JudgingText& text : WithIds(std::move(texts))) {
-    ASSIGN_OR_RETURN(std::vector<serving::RangedPart> parts, beside.For(text.text, whole));
     const Digest id = beside.IdOf(text.id, parts);
-    documents.push_back({.text = std::move(text.text), .beside = std::move(parts), .id = id});
+    documents.push_back({.text = std::move(text.text), .beside = parts, .id = id});
   }
   return documents;
 }
@@ -93,8 +79,7 @@ absl::Status GlobalGate::JudgeByGeneralText(
           services,
           DocumentsOf(options_.general.empty()
                           ? learning::BuiltInPassages(services.transformer->model()).measured
-                          : options_.general),
-          /*whole=*/true));
+                          : options_.general)));
   const auto draws = static_cast<int>(
       std::max(kLeastPassageDraws, kPassageDraws / std::max<size_t>(1, passages.size())));
   ASSIGN_OR_RETURN(const std::vector<double> before,
@@ -116,7 +101,7 @@ absl::Status GlobalGate::JudgeByLessons(const learning::LearningServices& servic
   ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> texts,
                    ChooseEvaluationLessons(services, options_.min_rating));
   ASSIGN_OR_RETURN(const std::vector<JudgingDocument> lessons,
-                   DocumentsOfTexts(services, std::move(texts), /*whole=*/false));
+                   DocumentsOfTexts(services, std::move(texts)));
   verdict->lessons = lessons.size();
   verdict->judged_by_lessons = !lessons.empty() && lessons.size() >= options_.least_documents;
   if (!verdict->judged_by_lessons) {

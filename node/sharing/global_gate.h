@@ -67,10 +67,9 @@ class GlobalGate {
                                       const std::shared_ptr<const inference::Talora>& candidate);
 
  private:
-  // Finds the adapters that act on requests whose prompt is the text's prompt, or the whole text.
+  // Finds the adapters beside the global one.
   static absl::StatusOr<std::vector<JudgingDocument>> DocumentsOfTexts(
-      const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts,
-      bool whole);
+      const learning::LearningServices& services, std::vector<inference::ScoredDocument> texts);
   absl::Status JudgeByGeneralText(const learning::LearningServices& services,
                                   const std::shared_ptr<const inference::Talora>& candidate,
                                   GlobalVerdict* verdict);

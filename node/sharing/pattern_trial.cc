@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<PatternTrial::NearLesson>> PatternTrial::LessonsNear(
     }
     NearLesson lesson{.text = std::move(text.text), .beneath = {}, .id = text.id};
     if (services.catalog != nullptr) {
-      ASSIGN_OR_RETURN(lesson.beneath, services.catalog->Choose({}, kept));
+      ASSIGN_OR_RETURN(lesson.beneath, services.catalog->Choose({}));
     }
     near.push_back(std::move(lesson));
   }
@@ -142,10 +142,10 @@ absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& 
   };
   std::vector<serving::RangedPart> beneath;
   if (services.catalog != nullptr) {
-    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}, std::nullopt));
+    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}));
   }
   const auto check = [&](const learning::GeneralTextGate::Applies& applies) {
-    return general_.Check(*services.transformer, *part.adapter, stop, beneath, applies);
+    return general_.Check(*services.transformer, {.adapter = part.adapter}, stop, beneath, applies);
   };
   const auto anywhere = check(nullptr);
   RETURN_IF_ERROR(yielded);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ namespace {
 class EvaluateNelboTest : public ::testing::Test {
  protected:
   NelboTable Evaluate(const std::vector<ScoredDocument>& documents, const NelboOptions& options,
-                      const AdaptersOfT& adapters = nullptr) {
+                      const AdaptersOfStep& adapters = nullptr) {
     const auto table = EvaluateNelbo(transformer_, documents, adapters, options);
     RUVD_CHECK(table.ok());
     return *table;
@@ -101,9 +102,9 @@ TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
   std::vector<double> asked;
   const NelboOptions options{.draws = 5, .seed = 2};
   const NelboTable none = Evaluate(documents_, options);
-  const NelboTable banks = Evaluate(documents_, options, [&](double t) {
-    asked.push_back(t);
-    return t > 0.5 ? &mix : nullptr;
+  const NelboTable banks = Evaluate(documents_, options, [&](const ReadingStep& step) {
+    asked.push_back(step.t);
+    return step.t > 0.5 ? &mix : nullptr;
   });
   EXPECT_EQ(asked.size(), 15U);
   for (const double t : asked) {
@@ -114,15 +115,34 @@ TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
   EXPECT_EQ(none.nats_by_t[1], banks.nats_by_t[1]);
 }
 
+TEST_F(EvaluateNelboTest, AStepSaysWhatIsKnownOfTheDocument) {
+  size_t steps = 0;
+  Evaluate(documents_, {.draws = 5, .seed = 2}, [&](const ReadingStep& step) {
+    const ScoredDocument& document = documents_[steps++ / 5];
+    EXPECT_EQ(std::vector<TokenId>(step.prompt.begin(), step.prompt.end()), document.prompt);
+    const double length = static_cast<double>(document.completion.size());
+    EXPECT_NEAR(static_cast<double>(step.known.size()), (1 - step.t) * length, 1e-9);
+    // What is known is a part of the completion, in order.
+    auto at = document.completion.begin();
+    for (const TokenId token : step.known) {
+      at = std::find(at, document.completion.end(), token);
+      EXPECT_NE(at, document.completion.end());
+      at += at != document.completion.end() ? 1 : 0;
+    }
+    return nullptr;
+  });
+  EXPECT_EQ(steps, 15U);
+}
+
 // Regression test: adapters were asked for with the masked share of the whole completion; serving
 // asks with that of a block.
-TEST_F(EvaluateNelboTest, AdaptersOfTCannotBeScoredBlockByBlock) {
+TEST_F(EvaluateNelboTest, AdaptersByTCannotBeScoredBlockByBlock) {
   const auto one = test::RandomAdapter(
       *model_, {{"blk.0.attn_q.weight", FindMatrix(*model_, "blk.0.attn_q.weight")}}, 1);
   const AdapterMix low{.parts = {{one, 0.5F}}};
   const AdapterMix high{.parts = {{one, 1.0F}}};
-  const AdaptersOfT by_t = [&](double t) { return t < 0.6 ? &low : &high; };
-  const AdaptersOfT always = [&](double) { return &low; };
+  const AdaptersOfStep by_t = [&](const ReadingStep& step) { return step.t < 0.6 ? &low : &high; };
+  const AdaptersOfStep always = [&](const ReadingStep&) { return &low; };
   const NelboOptions options{
       .mode = DecodingMode::kBlock, .draws = 6, .block_length = 4, .seed = 3};
   EXPECT_EQ(ReasonOf(EvaluateNelbo(transformer_, documents_, by_t, options).status()),

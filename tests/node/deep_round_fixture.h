@@ -68,8 +68,7 @@ class DeepRoundFixture : public DatabaseTest {
   std::unique_ptr<serving::AdapterCatalog> MakeCatalog() {
     return std::make_unique<serving::AdapterCatalog>(
         *model_, serving::AdapterCatalogOptions{.state = state_.get(),
-                                                .package_id = kDeepTestPackage,
-                                                .scope_similarity = reach_similarity_});
+                                                .public_log_frequency = public_log_frequency_});
   }
   void AddLesson(const std::string& id, const std::string& user = "") {
     ASSERT_TRUE(trajectories_
@@ -129,7 +128,8 @@ class DeepRoundFixture : public DatabaseTest {
 
   const privacy::SealKey seal_key_ = privacy::SealKey::FromBytes(Sha256("key")).value();
   std::filesystem::path shared_folder_ = folder_;
-  float reach_similarity_ = 0.6F;
+  // A catalogue that is made without it lets words decide nothing.
+  std::vector<float> public_log_frequency_;
   learning::DeepOptions options_{.rank = 2,
                                  .steps = 6,
                                  .epochs = 1000,

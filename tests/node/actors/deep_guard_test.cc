@@ -250,17 +250,15 @@ TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
 
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   config::NodeConfig config;
-  const inference::SimilarityThresholds& scale = inference::kPlainSimilarity;
-  const learning::DeepOptions usual = node::DeepOptionsOf(config, scale, {});
+  const learning::DeepOptions usual = node::DeepOptionsOf(config, {});
   EXPECT_EQ(usual.guard, learning::DeepGuard::kReplayKl);
   EXPECT_EQ(usual.banks, 0);
-  EXPECT_EQ(usual.scope, scale.same);
   config.learning.min_rating = 0.5F;
   config.learning.memory_bytes = 64 << 20;
   config.experimental.deep_guard = "replay_kl_ewc";
   config.experimental.deep_banks = 2;
   const learning::DeepOptions options =
-      node::DeepOptionsOf(config, scale, {.steps = 7, .ewc_strength = 3});
+      node::DeepOptionsOf(config, {.steps = 7, .ewc_strength = 3});
   EXPECT_EQ(options.min_rating, 0.5F);
   EXPECT_EQ(options.memory_bytes, uint64_t{32} << 20);
   EXPECT_EQ(options.guard, learning::DeepGuard::kReplayKlEwc);

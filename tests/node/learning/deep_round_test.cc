@@ -5,6 +5,7 @@
 
 #include "node/learning/deep_round.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,46 +242,40 @@ TEST_F(DeepRoundTest, AVersionBeneathAServedOneIsNotUndone) {
   EXPECT_TRUE(catalog_->Find(serving::kDeepAdapter, 1).ok());
 }
 
-TEST_F(DeepRoundTest, PromptsLikeTheLessonsGetItAndOthersDoNot) {
-  options_.scope = 0.8F;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
-  const auto lesson =
-      EmbedText(*transformer_, model_->tokenizer().EncodePrompt("The lighthouse keeper"), nullptr);
-  ASSERT_TRUE(lesson.ok());
-  std::vector<float> other = *lesson;
-  for (float& value : other) {
-    value = -value;
-  }
+TEST_F(DeepRoundTest, AVersionHasTheWordsOfItsLessons) {
+  const DeepResult result = Run();
+  ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+  const inference::TokenId word = model_->tokenizer().EncodeContinuation(" ships").front();
   for (int start = 0; start < 2; ++start) {
-    EXPECT_EQ(catalog_->Choose({}, *lesson)->size(), 1u);
-    EXPECT_TRUE(catalog_->Choose({}, other)->empty());
+    const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
+    ASSERT_TRUE(served.ok()) << served.status();
+    ASSERT_TRUE(served->adapter->words.has_value());
+    EXPECT_EQ(served->adapter->words->lessons, result.lessons);
+    EXPECT_THAT(served->adapter->words->counts, ::testing::Contains(inference::LessonWords::Count{
+                                                    .token = word, .lessons = result.lessons}));
     catalog_ = MakeCatalog();
     catalog_->LoadLearned();
   }
 }
 
-TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
-  options_.scope = 0.8F;
-  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
-  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
-  const auto served = catalog_->Find(serving::kDeepAdapter, std::nullopt);
-  ASSERT_NE(served->scope, nullptr);
-  EXPECT_EQ(served->scope->centroids.size(), 1u) << "of equal prompts one is enough";
-  options_.scope = std::nullopt;
-  ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
-  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->scope, nullptr);
+TEST_F(DeepRoundTest, TheNextVersionHasTheWordsOfTheOneBefore) {
+  const DeepResult first = Run();
+  ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
+  const DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->adapter->words->lessons,
+            first.lessons + second.lessons);
 }
 
-// The score counts the adapter as it is served: requests with general text never get it.
-TEST_F(DeepRoundTest, WhatGeneralTextNeverGetsDoesNotHarmIt) {
-  options_.learning_rate = 0.05;
-  options_.steps = 12;
-  options_.scope = 0.8F;
-  reach_similarity_ = 0.99F;
+TEST_F(DeepRoundTest, WordsDecideWhereAVersionActs) {
+  public_log_frequency_.assign(static_cast<size_t>(model_->config().vocabulary), -6.0F);
   catalog_ = MakeCatalog();
-  const DeepResult result = Run();
-  EXPECT_EQ(result.outcome, DeepOutcome::kPublished);
-  EXPECT_EQ(result.general_after, result.general_before);
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const std::vector<serving::RangedPart> parts = catalog_->Choose({}).value();
+  ASSERT_EQ(parts.size(), 1u);
+  ASSERT_NE(parts[0].evidence, nullptr);
+  const std::vector<serving::AdapterChoice> named = {{.name = serving::kDeepAdapter}};
+  EXPECT_EQ(catalog_->Choose(named)->front().evidence, nullptr) << "a choice decides alone";
 }
 
 // Overfitting: the lessons gain, everything else loses.

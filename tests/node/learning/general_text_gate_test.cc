@@ -5,13 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/transformer/cpu_transformer.h"
+#include "node/learning/general_text.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::learning {
@@ -86,9 +91,48 @@ TEST_F(GeneralTextGateTest, BanksActWhereTheyActInCompletions) {
   inference::Talora talora{.name = "banks", .model_hash = model_->hash()};
   talora.schedule.boundaries = {0.5F};
   talora.residuals = {residual, NoChange()};
-  const auto low = gate_.Check(transformer_, talora).value();
+  const auto low =
+      gate_
+          .Check(transformer_,
+                 {.adapter = std::make_shared<const inference::Talora>(std::move(talora))})
+          .value();
   EXPECT_NE(low.after, low.before);
   EXPECT_NE(low.after, gate_.Check(transformer_, residual)->after) << "not at every t";
+}
+
+TEST_F(GeneralTextGateTest, AnAdapterWhoseWordsGeneralTextLacksHardlyActs) {
+  const size_t vocabulary = static_cast<size_t>(model_->config().vocabulary);
+  std::set<inference::TokenId> general;
+  for (const std::vector<inference::TokenId>& passage : BuiltInPassages(*model_).measured) {
+    general.insert(passage.begin(), passage.end());
+  }
+  inference::LessonWords foreign{.lessons = 1000};
+  inference::LessonWords own{.lessons = 1000};
+  for (inference::TokenId token = 0; token < vocabulary; ++token) {
+    (general.contains(token) ? own : foreign).counts.push_back({.token = token, .lessons = 1000});
+  }
+  ASSERT_FALSE(foreign.counts.empty());
+  // The bytes from 128 on are the commonest, which say nothing; letters are rare.
+  std::vector<float> frequency(vocabulary, -4.8F);
+  std::fill_n(frequency.begin(), 128, -9.0F);
+  const std::string target = "blk.0.attn_v.weight";
+  // Large enough that whatever it does to a text is a loss
+  const auto adapter = test::RandomAdapter(
+      *model_, {{target, inference::FindMatrix(*model_, target)}}, 1, /*spread=*/4);
+  const auto check = [&](const inference::LessonWords& words) {
+    return gate_
+        .Check(transformer_,
+               {.adapter = StaticTalora(adapter),
+                .evidence = std::make_shared<inference::WordEvidence>(words, frequency)})
+        .value();
+  };
+  const auto loss = [&](const inference::LessonWords& words) {
+    const GeneralTextGate::Verdict verdict = check(words);
+    return verdict.after - verdict.before;
+  };
+  // While hardly a word is known, the adapter acts in part.
+  EXPECT_GT(loss(own), 0);
+  EXPECT_LT(loss(foreign), loss(own) / 4);
 }
 
 }  // namespace

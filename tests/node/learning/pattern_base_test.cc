@@ -214,14 +214,14 @@ TEST_F(PatternBaseTest, OfAnAdapterWithBanksTheTrunkIsBeneath) {
   banks->trunk = TrainDeep(3, 2);
   banks->residuals = {TrainDeep(3, 3), TrainDeep(3, 3), TrainDeep(3, 3)};
   ASSERT_TRUE(catalog_->Publish(banks, 0.5F).ok());
-  const auto served = serving::AdaptersBeneathPatterns(catalog_.get(), {});
+  const auto served = serving::AdaptersBeneathPatterns(catalog_.get());
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->deep_version, 3u);
   ASSERT_EQ(served->mix.parts.size(), 1u);
   EXPECT_EQ(inference::AdapterId(*served->mix.parts[0].adapter),
             inference::AdapterId(*banks->trunk));
   EXPECT_EQ(served->mix.parts[0].weight, 0.5F);
-  EXPECT_EQ(serving::AdaptersBeneathPatterns(nullptr, {})->mix_or_null(), nullptr);
+  EXPECT_EQ(serving::AdaptersBeneathPatterns(nullptr)->mix_or_null(), nullptr);
 }
 
 // The learning actor looks for such patterns by itself.

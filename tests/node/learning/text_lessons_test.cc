@@ -138,21 +138,15 @@ TEST_F(TextLessonsTest, ARoundTakesCompletionsAndTexts) {
   };
   EXPECT_EQ(texts(chosen->taught) + texts(chosen->held_back), 100);
   EXPECT_EQ(texts(chosen->held_back), 25);
-  EXPECT_TRUE(LearnsFromTexts(chosen->taught));
-  EXPECT_FALSE(LearnsFromTexts(ChooseDeepLessons(Services().learning, 0.7F, 1)->taught));
 }
 
-// The adapter's reach comes from prompts, and texts have none: it would have served no request.
-TEST_F(TextLessonsTest, WhatIsLearnedFromTextsServesAllPrompts) {
-  options_.scope = 0.6F;
-  EXPECT_EQ(Run().outcome, DeepOutcome::kPublished);
-  EXPECT_NE(catalog_->Find(serving::kDeepAdapter, std::nullopt)->scope, nullptr);
-  ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
+TEST_F(TextLessonsTest, TheWordsOfTextsAreAmongThoseOfTheAdapter) {
   AddText("book", 60);
   const DeepResult result = RunWithTexts();
   EXPECT_EQ(result.outcome, DeepOutcome::kPublished);
   EXPECT_LT(result.held_out_after, result.held_out_before);
-  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->scope, nullptr);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->adapter->words->lessons,
+            result.lessons);
 }
 
 TEST_F(TextLessonsTest, ATextThatIsWithdrawnMeanwhileIsNotServed) {

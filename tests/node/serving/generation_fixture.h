@@ -53,8 +53,10 @@ class GenerationTaskTest : public DatabaseTest {
                     *database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
                     .value();
     trajectories_ = storage::TrajectoryStore::Open(*database_, {}).value();
-    catalog_ =
-        std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{.budget = adapter_budget});
+    catalog_ = std::make_unique<AdapterCatalog>(
+        *model_, AdapterCatalogOptions{.budget = adapter_budget,
+                                       .folder = folder_ / "adapters",
+                                       .public_log_frequency = public_log_frequency_});
     adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, inference::SelectionOptions(),
                                                 *catalog_);
     services_ = {.clock = &clock_,
@@ -112,6 +114,7 @@ class GenerationTaskTest : public DatabaseTest {
   // Returns the token that the last run committed first, with its position.
   inference::Commit First() const { return listener_->steps.front().commits.front(); }
 
+  std::vector<float> public_log_frequency_;  // of the catalogue that Use makes
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::Transformer> inner_;
   std::unique_ptr<test::CountingTransformer> transformer_;
