@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How should a deep round guard general text, and with what batches? Adapters trained side by side on one GPU.
 
-Every arm is a LoRA of rank 8 on all linear layers that learns the ends of pieces of a domain given their
+Every arm is a LoRA on all linear layers, of rank 8 unless its name says another, that learns the ends of pieces of a domain given their
 beginnings (--prompt tokens), as a node learns completions. Beside them a step has general text: none, much of
 it, or a few passages that come again and again, either learned (replay) or followed (KL to the model without
 adapter). Arms are scored on the ends of validation pieces and on general text, the adapter always on, in nats
@@ -25,7 +25,7 @@ import torch.nn.functional as F
 import talora_arms as arms
 
 # name, steps, lessons and general pieces of a step, lessons in all (0: always new ones), general passages (0:
-# always new ones), whether general text is followed
+# always new ones), whether general text is followed, rank (8 where it is left out)
 ARMS = [
     ("no general text", 400, 4, 0, 2000, 0, False),
     ("replay of much", 400, 4, 4, 2000, 0, False),
@@ -42,6 +42,12 @@ ARMS = [
     ("240 lessons, 1 epoch", 30, 8, 2, 240, 8, True),
     ("240 lessons, 4 epochs", 120, 8, 2, 240, 8, True),
     ("240 lessons, 8 epochs", 240, 8, 2, 240, 8, True),
+    ("48 lessons, rank 8", 24, 8, 2, 48, 8, True),
+    ("48 lessons, rank 32", 24, 8, 2, 48, 8, True, 32),
+    ("240 lessons, rank 8", 120, 8, 2, 240, 8, True),
+    ("240 lessons, rank 32", 120, 8, 2, 240, 8, True, 32),
+    ("2000 lessons, rank 8", 480, 8, 2, 2000, 8, True),
+    ("2000 lessons, rank 32", 480, 8, 2, 2000, 8, True, 32),
 ]
 
 
@@ -113,8 +119,9 @@ def turns(pool, count, steps):
 
 
 def train(task, arm, rates, domain, general, options):
-    _, steps, batch, general_batch, lessons, passages, follows = arm
-    group = [dict(arm=arms.arm("static-8", [None] * 8), lr=lr, seed=0) for lr in rates]
+    _, steps, batch, general_batch, lessons, passages, follows, *rank = arm
+    columns = [None] * (rank[0] if rank else 8)
+    group = [dict(arm=arms.arm("static", columns), lr=lr, seed=0) for lr in rates]
     adapters, length = arms.Adapters(task.net, group, steps), options.length
     stream = lambda text, pool, count, seed: (
         turns(crops(text, pool, length, seed), count, steps) if pool else

@@ -84,6 +84,7 @@ std::vector<double> WordChooser::Probabilities(std::span<const TokenId> completi
   const double prompt_share =
       least + (1 - least) / (1 + static_cast<double>(known.size()) / kWordsToHalf);
   std::vector<double> scores(adapters_.size() + 1);
+  scores[0] = static_cast<double>(options_.reserve);
   for (size_t i = 0; i < adapters_.size(); ++i) {
     double& score = scores[i + 1];
     if (adapters_[i] == nullptr) {

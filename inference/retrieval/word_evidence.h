@@ -24,7 +24,7 @@ class WordEvidence {
   // MemoryParameters has it; the tokens of `words` lie within it.
   WordEvidence(const LessonWords& words, std::span<const float> public_log_frequency);
 
-  // In nats; 0 for a token beyond the vocabulary.
+  // Returns nats; 0 for a token beyond the vocabulary.
   float Of(TokenId token) const { return token < log_ratios_.size() ? log_ratios_[token] : 0.0F; }
 
  private:
@@ -34,6 +34,9 @@ class WordEvidence {
 // The defaults were chosen on texts of six domains that no adapter had learned from, by how often
 // the right adapter acts.
 struct WordChoiceOptions {
+  // Evidence in nats that an adapter needs to be as likely as none. Without it a text of which
+  // nothing is known would get an adapter by half, and go on in the words of its lessons.
+  float reserve = 1.0F;
   // The share of the evidence that counts: words of one text are not independent of each other.
   float strength = 0.4F;
   // What a word counts that only the prompt has, once many words of the completion are known; 1
@@ -52,7 +55,8 @@ struct WordChoice {
 };
 
 // Chooses among the model alone and its adapters by the words of one text while it is written:
-// Bayes' rule with equal priors, words being independent of each other (naive Bayes). Not
+// Bayes' rule with equal priors of all adapters, words being independent of each other (naive
+// Bayes). Not
 // thread-safe.
 class WordChooser {
  public:
@@ -60,7 +64,7 @@ class WordChooser {
   WordChooser(std::vector<std::shared_ptr<const WordEvidence>> adapters,
               std::span<const TokenId> prompt, const WordChoiceOptions& options = {});
 
-  // Returns the probability that the text is none of the adapters', and after it that of each
+  // Returns the probability that the text belongs to no adapter, and after it that of each
   // adapter. `completion` may contain masks (`mask`) and has words that became known.
   std::vector<double> Probabilities(std::span<const TokenId> completion,
                                     std::optional<TokenId> mask) const;

@@ -170,7 +170,7 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     ASSIGN_OR_RETURN(const auto plain,
                      inference::PlainAdapter(
                          talora, bank ? std::optional<size_t>(request.bank()) : std::nullopt));
-    return SerializeAdapterFile(*plain, model_);
+    return SerializeAdapterFile(*plain, model_, talora.words);
   }
 
   absl::Status Export(const adapter::v1::ExportAdapterRequest& request,

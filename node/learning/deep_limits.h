@@ -11,8 +11,8 @@
 // Limits that only deep rounds have, for what they remember and for the general text.
 namespace ruvd::limits {
 
-// Largest sealed EWC++ memory of a published version. Anchor and Fisher of rank 8 on all linear
-// layers of the 29M model take 10 MiB.
+// Largest sealed EWC++ memory of a published version. Anchor and Fisher of rank 32 on all linear
+// layers of the 29M model take 20 MiB.
 inline constexpr uint64_t kMaxDeepMemoryBytes = 1ULL << 30;
 // Responses of users that a memory may name, enough for several rounds: each round hands all of its
 // lessons on to the next one's memory.

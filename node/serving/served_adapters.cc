@@ -57,6 +57,10 @@ inference::AdaptersOfStep MixesOf(std::vector<RangedPart> parts) {
 inference::AdapterMix MixForAllT(std::span<const RangedPart> parts) {
   inference::AdapterMix mix;
   for (const RangedPart& part : parts) {
+    // The words of this node's lessons choose the adapter that learned them, and hardly another.
+    if (part.evidence != nullptr && part.adapter->name != kDeepAdapter) {
+      continue;
+    }
     if (part.adapter->trunk != nullptr) {
       mix.parts.push_back({.adapter = part.adapter->trunk, .weight = part.weight});
     } else {

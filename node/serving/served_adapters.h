@@ -36,7 +36,8 @@ inference::AdaptersOfStep MixesOf(std::vector<RangedPart> parts);
 // Returns one mix for all t, because training supports only such adapters beneath what it trains.
 // From an adapter with timestep banks, only the trunk is used, because residuals are small
 // corrections of a trunk; without a trunk, the banks are used with the mean over t of their
-// weights. Ranges and evidence of parts are ignored.
+// weights. Ranges of parts are ignored, and parts with evidence are left out except the deep
+// adapter.
 inference::AdapterMix MixForAllT(std::span<const RangedPart> parts);
 
 // The adapters that act beneath those of patterns in requests that choose nothing, the global

@@ -7,14 +7,18 @@
 #include <charconv>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/merge.h"
+#include "inference/adapter/talora_file.h"
+#include "inference/limits.h"
 #include "inference/model/model.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
@@ -35,9 +39,14 @@ struct MergeFlags {
   inference::MergeOptions options;
 };
 
+// A file to merge, and the words of the lessons that it learned, if it says so.
+struct NamedPart {
+  inference::MergePart part;
+  std::optional<inference::LessonWords> words;
+};
+
 // Reads FILE or FILE=WEIGHT, the notation of inference.adapters.
-absl::StatusOr<inference::MergePart> ReadPart(const std::string& text,
-                                              const inference::Model& model) {
+absl::StatusOr<NamedPart> ReadPart(const std::string& text, const inference::Model& model) {
   std::string file = text;
   float weight = 1;
   if (const size_t equals = text.rfind('='); equals != std::string::npos) {
@@ -50,23 +59,41 @@ absl::StatusOr<inference::MergePart> ReadPart(const std::string& text,
     }
   }
   ASSIGN_OR_RETURN(auto adapter, inference::LoadAdapterFile(file, model));
-  return inference::MergePart{.adapter = std::move(adapter), .weight = weight};
+  ASSIGN_OR_RETURN(const auto with_words, inference::LoadTaloraFile(file, model));
+  return NamedPart{.part = {.adapter = std::move(adapter), .weight = weight},
+                   .words = with_words->words};
+}
+
+// Returns the words of all parts together; nullopt if those of one are not known.
+std::optional<inference::LessonWords> WordsOf(const std::vector<NamedPart>& parts) {
+  inference::LessonWords sum;
+  for (const NamedPart& part : parts) {
+    if (!part.words || part.words->lessons > limits::kMaxWordLessons - sum.lessons) {
+      return std::nullopt;
+    }
+    AddWords(*part.words, &sum);
+  }
+  return sum;
 }
 
 absl::Status Merge(CommandContext& context, MergeFlags& flags) {
   flags.options.method =
       inference::MergeMethodByName(flags.method).value_or(inference::MergeMethod::kSum);
   ASSIGN_OR_RETURN(const auto model, inference::Model::Load(flags.model));
+  std::vector<NamedPart> named;
   std::vector<inference::MergePart> parts;
   for (const std::string& file : flags.files) {
-    ASSIGN_OR_RETURN(inference::MergePart part, ReadPart(file, *model));
-    parts.push_back(std::move(part));
+    ASSIGN_OR_RETURN(NamedPart part, ReadPart(file, *model));
+    parts.push_back(part.part);
+    named.push_back(std::move(part));
   }
   const std::string name =
       flags.name.empty() ? std::filesystem::path(flags.out).stem().string() : flags.name;
   ASSIGN_OR_RETURN(const auto merged,
                    inference::MergeAdapters(parts, flags.options, name, flags.version));
-  RETURN_IF_ERROR(inference::SaveAdapterFile(*merged, *model, flags.out));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   inference::SerializeAdapterFile(*merged, *model, WordsOf(named)));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.out, bytes));
   int rank = 0;
   for (const auto& [target, change] : merged->targets) {
     rank = std::max(rank, change.rank);

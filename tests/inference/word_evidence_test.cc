@@ -119,9 +119,8 @@ TEST(WordChooserTest, ChoosesNoneForTextOfNeitherAdapter) {
   const WordChooser chooser({EvidenceOf(1000), EvidenceOf(1200)}, foreign);
   EXPECT_THAT(chooser.Choose({}, kMask), IsEmpty());
   const WordChooser nothing_known({EvidenceOf(1000)}, {});
-  EXPECT_THAT(nothing_known.Choose({}, kMask),
-              ElementsAre(WordChoice{.adapter = 0, .weight = 0.5F}))
-      << "without evidence, the adapter is as likely as none";
+  EXPECT_THAT(nothing_known.Probabilities({}, kMask)[1], DoubleNear(1 / (1 + std::exp(1)), 1e-9))
+      << "without evidence, an adapter is less likely than none";
 }
 
 TEST(WordChooserTest, WordsOfTheCompletionOutweighAnUnrelatedPrompt) {
@@ -133,6 +132,7 @@ TEST(WordChooserTest, WordsOfTheCompletionOutweighAnUnrelatedPrompt) {
   later[2] = 1204;
   later[5] = 1206;
   later[6] = 1208;
+  later[7] = 1210;
   EXPECT_THAT(chooser.Choose(later, kMask), ElementsAre(WordChoice{.adapter = 1, .weight = 1}));
 }
 

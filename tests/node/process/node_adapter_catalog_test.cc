@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
 #include "inference/adapter/talora_file.h"
@@ -374,6 +375,34 @@ TEST_F(NodeAdapterCatalogTest, MergesFilesWithoutANode) {
   }
   EXPECT_NE(Run(with({one, "--method", "slerp"})), 0);
   EXPECT_NE(Run(with({one, "--method", "mean"})), 0);
+}
+
+TEST_F(NodeAdapterCatalogTest, AMergedFileHasTheWordsOfAllItsParts) {
+  const std::string out = folder_ / "merged.gguf";
+  const auto words_of = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> arguments = {"adapter", "merge", "--model", kSmallModel, "--out", out};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    EXPECT_EQ(Run(arguments), 0) << err_.str();
+    return inference::LoadTaloraFile(out, *model_).value()->words;
+  };
+  const auto with_words = [&](const std::string& name, inference::TokenId token) {
+    const auto plain = inference::LoadAdapterFile(PlainFile(name, 1, 1), *model_).value();
+    const std::string path = folder_ / (name + "-words.gguf");
+    const std::string bytes =
+        inference::SerializeAdapterFile(
+            *plain, *model_,
+            inference::LessonWords{.lessons = 3, .counts = {{.token = token, .lessons = 2}}})
+            .value();
+    EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());
+    return path;
+  };
+  const std::string one = with_words("one", 7);
+  const std::string two = with_words("two", 9);
+  EXPECT_EQ(words_of({one, two + "=0.5"}),
+            (inference::LessonWords{
+                .lessons = 6, .counts = {{.token = 7, .lessons = 2}, {.token = 9, .lessons = 2}}}));
+  EXPECT_EQ(words_of({one, PlainFile("three", 1, 3)}), std::nullopt)
+      << "the words of one part are not known";
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 
 #include "node/client/client.h"
 #include "node/program/program.h"
+#include "node/serving/served_adapters.h"
 #include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
@@ -168,6 +170,38 @@ TEST_F(NodeTextsTest, ADeepRoundLearnsFromTextsAlone) {
   EXPECT_GE(result->lessons() + result->held_back_lessons(), 20U) << "texts alone";
   EXPECT_LT(result->held_out_loss_after(), result->held_out_loss_before() - 0.1)
       << result->outcome();
+}
+
+TEST_F(NodeTextsTest, WordsDecideWhichRequestsADeepAdapterServes) {
+  for (const std::string topic : {"boiler", "pump", "valve", "fan"}) {
+    Write(topic + ".md", Document(topic, 60));
+  }
+  Start();
+  // Returns the weight with which the deep adapter served the last steps; 0: it did not act.
+  const auto weight_of_deep = [this](const std::string& prompt) {
+    inference::v1::GenerateRequest request = Request(prompt, 16);
+    request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
+    const Completion completion = Generate(request);
+    EXPECT_TRUE(completion.status.ok()) << completion.status;
+    for (const inference::v1::AdapterUse& use : completion.finished.adapters_used()) {
+      if (use.name() == serving::kDeepAdapter) {
+        return use.weight();
+      }
+    }
+    return 0.0F;
+  };
+  const std::string own = "The pump of house 77 is checked and its keeper writes the result";
+  const std::string other = "Once upon a time a princess loved to dance with her kind friends";
+  EXPECT_EQ(weight_of_deep(own), 0) << "nothing is learned";
+  ASSERT_EQ(Ruvd({"learn", "add", texts_.string()}), 0) << err_.str();
+  const auto result = client::NodeClient(node_->api_address())
+                          .Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->outcome(), "published");
+  EXPECT_EQ(weight_of_deep(own), 1);
+  EXPECT_LT(weight_of_deep(other), 0.6F);
+  Restart();
+  EXPECT_EQ(weight_of_deep(own), 1) << "the words of its lessons are stored";
 }
 
 // Found by review: the text of a user who was erased while it arrived was stored afterwards.

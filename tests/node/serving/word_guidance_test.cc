@@ -17,6 +17,7 @@
 #include "inference/adapter/adapter_file.h"
 #include "node/serving/adapters_by_words.h"
 #include "node/serving/score_task.h"
+#include "node/serving/served_adapters.h"
 #include "tests/node/serving/generation_fixture.h"
 
 namespace ruvd::serving {
@@ -216,6 +217,17 @@ TEST_F(WordGuidanceTest, AScoreIsThatOfTheAdaptersThatActByWords) {
                 .nats_per_token);
   const ScoreAnswer both = score({.prompt = "abcdefgh", .completion = "stuvwxyz"});
   EXPECT_THAT(NamesOf(both.adapters), UnorderedElementsAre("lows", "highs"));
+}
+
+// What is trained for all texts is not trained on top of what acts on texts of another kind only.
+TEST_F(WordGuidanceTest, NothingIsTrainedOnTopOfAdaptersOfOtherLessons) {
+  Load("lows", "abcdefgh");
+  const std::vector<RangedPart> parts = catalog_->Choose({}).value();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_TRUE(MixForAllT(parts).empty());
+  RangedPart always = parts[0];
+  always.evidence = nullptr;
+  EXPECT_EQ(MixForAllT(std::vector<RangedPart>{always}).parts.size(), 1u);
 }
 
 TEST_F(WordGuidanceTest, AnAdapterWithoutWordsActsAlways) {
