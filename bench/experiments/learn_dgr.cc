@@ -323,7 +323,7 @@ absl::StatusOr<nlohmann::json> RunSeed(const Arguments& arguments, const ArmPart
                                        inference::Transformer& transformer,
                                        std::shared_ptr<const inference::MemoryParameters> memory,
                                        uint64_t seed) {
-  Bench bench{.model = parts.model, .memory = memory, .transformer = &transformer};
+  Bench bench{.model = parts.model, .memory = std::move(memory), .transformer = &transformer};
   ASSIGN_OR_RETURN(const std::vector<DgrPiece> pieces, Prepare(arguments, parts, seed, &bench));
   const std::vector<DgrArm> arms = AllArms(arguments.triggers);
   std::vector<std::vector<DgrCourse>> courses;

@@ -117,6 +117,7 @@ std::vector<WordChoice> WordChooser::Choose(std::span<const TokenId> completion,
                                             std::optional<TokenId> mask) const {
   const std::vector<double> probabilities = Probabilities(completion, mask);
   std::vector<WordChoice> chosen;
+  chosen.reserve(adapters_.size());
   for (size_t i = 0; i < adapters_.size(); ++i) {
     chosen.push_back({.adapter = i, .weight = static_cast<float>(probabilities[i + 1])});
   }

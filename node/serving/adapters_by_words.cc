@@ -34,6 +34,7 @@ AdaptersByWords::AdaptersByWords(std::span<const RangedPart> parts,
 std::vector<float> AdaptersByWords::Factors(std::span<const inference::TokenId> completion,
                                             std::optional<inference::TokenId> mask) const {
   std::vector<float> factors;
+  factors.reserve(by_words_.size());
   for (const bool by_words : by_words_) {
     factors.push_back(by_words ? 0.0F : 1.0F);
   }
