@@ -51,6 +51,16 @@ class WordGuidanceTest : public GenerationTaskTest {
         inference::SerializeAdapterFile(adapter, *model_, words.Finish()).value();
     ASSERT_TRUE(catalog_->Import(file, 1.0F).ok());
   }
+  // Loads an adapter for the characters of even numbers and one for the others.
+  void LoadHalves() {
+    std::string even;
+    std::string odd;
+    for (char letter = 1; letter < 127; ++letter) {
+      (letter % 2 == 0 ? even : odd) += letter;
+    }
+    Load("even", even);
+    Load("odd", odd);
+  }
   GenerationFinished Complete(GenerationJob job) {
     listener_ = std::make_shared<KeptEnd>();
     job.options.max_tokens = 24;
@@ -146,13 +156,7 @@ TEST_F(WordGuidanceTest, WordsBehindAGapCountMoreThanThoseBeforeIt) {
 }
 
 TEST_F(WordGuidanceTest, WordsThatAreWrittenChooseAgainBeforeEveryStep) {
-  std::string even;
-  std::string odd;
-  for (char letter = 1; letter < 127; ++letter) {
-    (letter % 2 == 0 ? even : odd) += letter;
-  }
-  Load("even", even);
-  Load("odd", odd);
+  LoadHalves();
   size_t choices = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     GenerationJob job = Diffusion("abdf");
@@ -172,13 +176,7 @@ TEST_F(WordGuidanceTest, WordsThatAreWrittenChooseAgainBeforeEveryStep) {
 }
 
 TEST_F(WordGuidanceTest, FromCachedKeysAChoiceStaysForAWhile) {
-  std::string even;
-  std::string odd;
-  for (char letter = 1; letter < 127; ++letter) {
-    (letter % 2 == 0 ? even : odd) += letter;
-  }
-  Load("even", even);
-  Load("odd", odd);
+  LoadHalves();
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     GenerationJob job = Diffusion("abdf");
     job.options.mode = inference::DecodingMode::kAutoregressive;
