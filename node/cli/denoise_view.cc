@@ -176,8 +176,11 @@ std::string GenerationFooter(const inference::v1::Finished& finished) {
   const double parallel = finished.forwards() > 0 ? tokens / finished.forwards() : 0;
   std::string adapters;
   for (const auto& use : finished.adapters_used()) {
-    adapters += fmt::format("{}{}@{} ({:.2f})", adapters.empty() ? "" : ", ", Printable(use.name()),
-                            use.version(), use.similarity());
+    // A pattern says how near it is, any other adapter how strongly it acts.
+    adapters += fmt::format("{}{}@{} ({})", adapters.empty() ? "" : ", ", Printable(use.name()),
+                            use.version(),
+                            use.pattern_id().empty() ? fmt::format("weight {:.2f}", use.weight())
+                                                     : fmt::format("{:.2f}", use.similarity()));
   }
   const std::string memory =
       finished.has_memory()

@@ -170,7 +170,12 @@ TEST(CliDenoiseViewTest, FooterCountsTokensPerForward) {
   use->set_name("p");
   use->set_version(3);
   use->set_similarity(0.75F);
-  EXPECT_THAT(GenerationFooter(finished), HasSubstr("adapters: p@3 (0.75)"));
+  use->set_pattern_id("70");
+  auto* deep = finished.add_adapters_used();
+  deep->set_name("deep");
+  deep->set_version(2);
+  deep->set_weight(0.25F);
+  EXPECT_THAT(GenerationFooter(finished), HasSubstr("adapters: p@3 (0.75), deep@2 (weight 0.25)"));
   finished.mutable_memory()->set_tokens(2010);
   finished.mutable_memory()->set_share(0.125);
   EXPECT_THAT(GenerationFooter(finished), HasSubstr(" · memory: 12 % from 2010 tokens"));
