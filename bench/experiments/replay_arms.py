@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How should a deep round guard general text, and with what batches? Adapters trained side by side on one GPU.
 
-Every arm is a LoRA on all linear layers, of rank 8 unless its name says another, that learns the ends of pieces of a domain given their
-beginnings (--prompt tokens), as a node learns completions. Beside them a step has general text: none, much of
+Every arm is a LoRA on all linear layers, of rank 8 unless its name says another, that learns the ends of pieces
+of a domain given their beginnings (--prompt tokens), as a node learns completions. Beside them a step has general text: none, much of
 it, or a few passages that come again and again, either learned (replay) or followed (KL to the model without
 adapter). Arms are scored on the ends of validation pieces and on general text, the adapter always on, in nats
 per token less the model without adapter; intervals: 95 % bootstrap over documents.
