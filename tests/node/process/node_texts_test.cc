@@ -177,13 +177,14 @@ TEST_F(NodeTextsTest, WordsDecideWhichRequestsADeepAdapterServes) {
     Write(topic + ".md", Document(topic, 60));
   }
   Start();
-  // Returns the weight with which the deep adapter served the last steps; 0: it did not act.
+  // Returns the weight with which the deep adapter began to serve; 0: it did not act. It depends on
+  // the words of the prompt and not on what the model writes.
   const auto weight_of_deep = [this](const std::string& prompt) {
     inference::v1::GenerateRequest request = Request(prompt, 16);
     request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
     const Completion completion = Generate(request);
     EXPECT_TRUE(completion.status.ok()) << completion.status;
-    for (const inference::v1::AdapterUse& use : completion.finished.adapters_used()) {
+    for (const inference::v1::AdapterUse& use : completion.started.adapters()) {
       if (use.name() == serving::kDeepAdapter) {
         return use.weight();
       }
