@@ -56,7 +56,7 @@ TEST_F(MemoryRunTest, ARunOfNothingIsRead) {
 }
 
 TEST_F(MemoryRunTest, OtherBytesAreRefused) {
-  const auto refused = [this](const std::string& bytes, int dimension) {
+  const auto refused = [](const std::string& bytes, int dimension) {
     return ReasonOf(MemoryRun::Parse(bytes, 5, dimension).status()) == reasons::kFileUnreadable;
   };
   for (size_t length = 0; length < bytes_.size(); ++length) {
