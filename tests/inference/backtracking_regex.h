@@ -175,7 +175,7 @@ class BacktrackingRegex {
       if (low && Peek() == U'-' && at_ + 1 < pattern_.size() && pattern_[at_ + 1] != U']') {
         ++at_;
         const char32_t high = *ParseSet().second;
-        members.emplace_back([low = *low, high](char32_t c) { return c >= low && c <= high; });
+        members.emplace_back([from = *low, high](char32_t c) { return c >= from && c <= high; });
       } else {
         members.push_back(set);
       }
