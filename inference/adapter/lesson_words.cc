@@ -49,7 +49,7 @@ void WriteWords(const LessonWords& words, GgufWriter* out) {
 }
 
 absl::StatusOr<std::optional<LessonWords>> ReadWords(const GgufReader& gguf, size_t vocabulary) {
-  if (!gguf.Has(kLessonsKey)) {
+  if (!gguf.Has(kLessonsKey) && !gguf.Has(kTokensKey) && !gguf.Has(kCountsKey)) {
     return std::nullopt;
   }
   const auto damaged = [] {

@@ -151,8 +151,8 @@ struct NodeConfig {
   // best (bench/RESULTS.md).
   struct ExperimentalSection {
     bool session_memory = false;  // sessions remember what feedback taught them, at once
-    // Denoising-guided retrieval: the rule by which a completion searches again for adapters while
-    // it is denoised. The rules are off, entropy, confidence_gap, hybrid and adaptive.
+    // Denoising-guided retrieval: how a completion chooses adapters again while it is written:
+    // words (measured, on), off, or by uncertainty: entropy, confidence_gap, hybrid and adaptive.
     std::string dgr = std::string(kDgrByWords);
     // Feedback changes a session's relations to the patterns that served it. These relations change
     // the similarities in its next searches by at most 5 %.

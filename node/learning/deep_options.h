@@ -29,8 +29,8 @@ bool UsesEwc(DeepGuard guard);
 
 struct DeepOptions {
   float min_rating = 0.7F;
-  // Rank 32 at this rate gains as much as rank 8 at twice the rate, or more, and costs general text
-  // as much or less (bench/results/retrieval-while-denoising.json).
+  // With up to 240 lessons, rank 32 at this rate gains as much as rank 8 at twice the rate or more,
+  // and costs general text about as much (bench/results/retrieval-while-denoising.json).
   int rank = 32;
   int steps = 480;        // largest number of steps
   int select_every = 20;  // steps between two checks whether to stop

@@ -121,7 +121,6 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
   ASSIGN_OR_RETURN(const bool held_back,
                    ReadExamples(services_.learning, judges.subspan(selection), options_.min_rating,
                                 {.examples = &held_back_, .revocable = &revocable_}));
-  FindWords();
   return taught && selected && held_back;
 }
 
@@ -130,19 +129,20 @@ absl::Status DeepRound::FindBeneath() {
   return absl::OkStatus();
 }
 
-// This version continues from the base version, whose words therefore count on.
-void DeepRound::FindWords() {
+// The words of a base version from which this version continues count on.
+inference::LessonWords DeepRound::Words() const {
   inference::LessonWordCounter counter;
   for (const inference::TrainingExample& example : taught_) {
     std::vector<inference::TokenId> tokens = example.prompt;
     tokens.insert(tokens.end(), example.completion.begin(), example.completion.end());
     counter.Add(tokens);
   }
-  words_ = counter.Finish();
-  if (base_ != nullptr && base_->words &&
-      base_->words->lessons <= limits::kMaxWordLessons - words_.lessons) {
-    AddWords(*base_->words, &words_);
+  inference::LessonWords words = counter.Finish();
+  if (training_->continues() && base_->words &&
+      base_->words->lessons <= limits::kMaxWordLessons - words.lessons) {
+    AddWords(*base_->words, &words);
   }
+  return words;
 }
 
 absl::Status DeepRound::BeginTraining() {
@@ -267,7 +267,7 @@ absl::StatusOr<DeepResult> DeepRound::EvaluateCandidate() {
                     .steps = step(),
                     .resumed_at = resumed_at_};
   auto trained = std::make_shared<inference::Talora>(*training_->Result());
-  trained->words = words_;
+  trained->words = Words();
   const serving::RangedPart adapter{.adapter = trained,
                                     .evidence = services_.catalog->EvidenceOf(*trained)};
   // Rounds of the cluster may have changed the global adapter while this one trained.

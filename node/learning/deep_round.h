@@ -103,7 +103,8 @@ class DeepRound {
   absl::Status ChooseLessons(Random& random);
   absl::StatusOr<bool> LoadLessons();
   absl::Status FindBeneath();
-  void FindWords();
+  // Returns the words of the lessons that the trained version has learned.
+  inference::LessonWords Words() const;
   absl::Status BeginTraining();
   absl::StatusOr<bool> Resume();
   absl::Status Save();
@@ -130,10 +131,8 @@ class DeepRound {
   // The other adapters of requests that choose nothing, when training began or was judged.
   std::vector<serving::RangedPart> beneath_;
   std::shared_ptr<const inference::Talora> base_;  // the served version, or null
-  // The words of the lessons taught and of those of the base version
-  inference::LessonWords words_;
-  std::optional<DeepMemory> memory_;        // the memory of base_
-  std::unique_ptr<DeepTraining> training_;  // null: too few lessons
+  std::optional<DeepMemory> memory_;               // the memory of base_
+  std::unique_ptr<DeepTraining> training_;         // null: too few lessons
   uint64_t resumed_at_ = 0;
   uint64_t saved_at_ = 0;
 };

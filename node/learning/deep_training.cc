@@ -116,6 +116,7 @@ absl::Status DeepTraining::AddChanges(const DeepTrainingInputs& inputs) {
             AdapterLabel(*inputs.base));
     return absl::OkStatus();
   }
+  continues_ = true;
   if (!UsesEwc(options_.guard)) {
     return absl::OkStatus();
   }

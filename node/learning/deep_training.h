@@ -54,6 +54,8 @@ class DeepTraining {
 
   inference::train::TrainingRun& run() { return *run_; }
   const inference::train::TrainingRun& run() const { return *run_; }
+  // Returns whether training began with the base version, and not at zero.
+  bool continues() const { return continues_; }
   // Returns the adapter with the current parameters.
   std::shared_ptr<const inference::Talora> Result() const;
   // Returns the EWC++ memory for the next round, once the run is done; nullopt without EWC++. If
@@ -73,6 +75,7 @@ class DeepTraining {
   std::string name_;
   uint32_t version_ = 0;
   std::optional<inference::train::EwcMemory> remembered_;
+  bool continues_ = false;  // begins with the base version
   std::unique_ptr<inference::train::ChangeSet<float>> changes_;
   std::unique_ptr<inference::train::Objective> objective_;
   std::vector<inference::train::TrainingSequence> selection_;

@@ -27,7 +27,8 @@ class WordGuidance::Guided final : public RequestExtension {
       words_.reset();
       return;
     }
-    cached_ = request.mode() != inference::DecodingMode::kDiffusion;
+    cached_ = request.mode() != inference::DecodingMode::kDiffusion ||
+              request.job().options.approximate_cache_steps > 0;
     factors_ = std::vector<float>(all_.from_catalog, 1.0F);
     Decide(request);
   }

@@ -267,6 +267,18 @@ TEST_F(DeepRoundTest, TheNextVersionHasTheWordsOfTheOneBefore) {
             first.lessons + second.lessons);
 }
 
+// A version of another rank starts from zero, so what the one before learned is not in it.
+TEST_F(DeepRoundTest, AVersionThatStartsFromZeroHasTheWordsOfItsOwnLessonsOnly) {
+  options_.steps = 2;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.steps = 12;
+  options_.rank = 3;
+  const DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(catalog_->Find(serving::kDeepAdapter, std::nullopt)->adapter->words->lessons,
+            second.lessons);
+}
+
 TEST_F(DeepRoundTest, WordsDecideWhereAVersionActs) {
   public_log_frequency_.assign(static_cast<size_t>(model_->config().vocabulary), -6.0F);
   catalog_ = MakeCatalog();
