@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "node/learning/deep_checkpoint.h"
 #include "node/learning/deep_memory.h"
-#include "node/serving/adapter_scope.h"
 #include "node/serving/extensions/request_router.h"
 #include "node/serving/router_files.h"
 #include "node/sharing/trust_records.h"
@@ -73,10 +72,8 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
     case 1:
       return Convert<v1::DeepMemory>(bytes, learning_from, learning_to);
     case 2:
-      return Convert<v1::AdapterReach>(bytes, serving_from, serving_to);
-    case 3:
       return Convert<v1::RouterTrainingState>(bytes, serving_from, serving_to);
-    case 4:
+    case 3:
       return ConvertRouter(bytes);
     default:
       ruvd::sharing::FromStored(Parse<v1::EquivocationProofs>(bytes)).IgnoreError();
@@ -86,7 +83,7 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr uint8_t kMessages = 6;
+  constexpr uint8_t kMessages = 5;
   if (size > 0) {
     ConvertOne(data[0] % kMessages, ruvd::AsText({data + 1, size - 1}));
   }
