@@ -246,11 +246,14 @@ inline constexpr size_t kChunkBytes = 64 << 10;
 // A core set of rank 32 for a 7B model with four banks takes 4 MB.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
 // Live items, and the memory that their payloads may take. This lets a newcomer fetch ten thousand
-// patterns, and the contributions of many rounds beside them.
+// patterns, the contributions of many rounds, and the experts of 16 nodes: one of rank 32 for a 29M
+// model takes 5 MB.
 inline constexpr size_t kMaxItems = 16'384;
-inline constexpr uint64_t kMaxPayloadMemory = 64 << 20;
+inline constexpr uint64_t kMaxPayloadMemory = 128 << 20;
 // Newest items kept of one origin: the patterns that a node learned lately
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
+// Only the newest expert of an origin is kept: a newer one continues it.
+inline constexpr size_t kMaxExpertsPerOrigin = 1;
 // For each kind of item of masked rounds: two rounds with kMaxMaskAttempts each
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
 // Contributions, and verdicts apart from them, live for two windows of rounds and three rounds more

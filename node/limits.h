@@ -89,6 +89,9 @@ inline constexpr size_t kMaxLoadedAdapters = 64;
 // 8B model takes 640 MiB), and the adapters that one request may choose.
 inline constexpr size_t kMaxCatalogAdapters = 1024;
 inline constexpr uint64_t kMaxCatalogFileBytes = 1ULL << 30;
+// Lessons that are named beside an adapter which a node learned, about 40 B each. With more, it is
+// not known of whom all are, and the adapter never leaves the node.
+inline constexpr size_t kMaxAdapterLessons = 16'384;
 inline constexpr size_t kMaxChosenAdapters = 8;
 // With a larger weight an adapter would only add noise.
 inline constexpr float kMaxAdapterWeight = 100.0F;

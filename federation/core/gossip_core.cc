@@ -38,6 +38,9 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (kind == ItemKind::kVerdict) {
     return privacy::ShareableKind::kContribution;  // there is no noised one
   }
+  if (kind == ItemKind::kExpert) {
+    return privacy::ShareableKind::kPattern;  // there is no noised one either
+  }
   return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
                                     : privacy::ShareableKind::kDpContribution;
 }
@@ -192,6 +195,9 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
   if (!privacy::TierAllows(record.tier, LeastShareable(ItemKind::kVerdict))) {
     state_->exchange.Withdraw(ItemKind::kVerdict);
   }
+  if (!privacy::TierAllows(record.tier, LeastShareable(ItemKind::kExpert))) {
+    state_->exchange.Withdraw(ItemKind::kExpert);
+  }
   if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
       (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
@@ -251,6 +257,13 @@ absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, I
   return state_->TakeActions();
 }
 
+absl::StatusOr<Actions> GossipCore::OfferExpert(const SharedExpert& expert, Instant now) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, LeastShareable(ItemKind::kExpert)));
+  RETURN_IF_ERROR(
+      state_->exchange.Offer(ItemKind::kExpert, 0, EncodeSharedExpert(expert), now).status());
+  return state_->TakeActions();
+}
+
 Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
   state_->exchange.Withdraw(ItemKind::kPattern, [&](const Item& item) {
     const auto offered = DecodeSharedPattern(AsBytes(*item.payload));
@@ -267,7 +280,8 @@ Actions GossipCore::WithdrawContributions() {
 
 Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   const std::set<Digest> named(ids.begin(), ids.end());
-  for (const ItemKind kind : {ItemKind::kPattern, ItemKind::kContribution, ItemKind::kVerdict}) {
+  for (const ItemKind kind :
+       {ItemKind::kPattern, ItemKind::kContribution, ItemKind::kVerdict, ItemKind::kExpert}) {
     state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
   }
   return state_->TakeActions();

@@ -23,6 +23,7 @@
 #include "federation/limits.h"
 #include "federation/link/link_channel.h"
 #include "federation/membership/record_set.h"
+#include "federation/patterns/shared_expert.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/consent/consent.h"
 #include "privacy/consent/withdrawal.h"
@@ -108,6 +109,9 @@ class GossipCore {
   absl::StatusOr<Actions> OfferPattern(
       const SharedPattern& pattern, Instant now,
       privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
+  // Offers an expert in the same way. It is plain, so only the tier `public` lets it leave. It
+  // takes the place of the former one.
+  absl::StatusOr<Actions> OfferExpert(const SharedExpert& expert, Instant now);
   // Stops sharing every version of an own pattern, or all own contributions and verdicts: peers
   // that ask get nothing, and keep what they already have until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);

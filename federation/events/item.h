@@ -29,10 +29,11 @@ enum class ItemKind : uint8_t {
   kContribution = 7,
   kCheckpoint = 8,
   kVerdict = 9,
+  kExpert = 10,  // an adapter that its sender learned
 };
 
 // Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_share", "contribution",
-// "checkpoint" or "verdict".
+// "checkpoint", "verdict" or "expert".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
@@ -49,7 +50,7 @@ struct Item {
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
   // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem, Contribution,
-  // GlobalState or Verdict; never null.
+  // GlobalState, Verdict or SharedExpert; never null.
   std::shared_ptr<const std::string> payload;
 };
 

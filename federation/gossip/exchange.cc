@@ -12,6 +12,7 @@
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/masked/messages.h"
+#include "federation/patterns/shared_expert.h"
 #include "federation/patterns/shared_pattern.h"
 #include "federation/reasons.h"
 
@@ -375,6 +376,10 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
   }
   if (kind == ItemKind::kWithdrawal) {
     return DecodeWithdrawal(payload, sender, key).status();
+  }
+  if (kind == ItemKind::kExpert) {
+    ASSIGN_OR_RETURN(const SharedExpert expert, DecodeSharedExpert(AsBytes(payload)));
+    return CheckSharedExpert(expert);
   }
   ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
   return CheckSharedPattern(pattern, rules_.patterns);

@@ -25,6 +25,8 @@ size_t CapOf(ItemKind kind, size_t mask_items) {
     case ItemKind::kContribution:
     case ItemKind::kVerdict:
       return limits::kMaxContributionsPerOrigin;
+    case ItemKind::kExpert:
+      return limits::kMaxExpertsPerOrigin;
     case ItemKind::kCheckpoint:
       break;
   }

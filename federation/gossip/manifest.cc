@@ -44,6 +44,8 @@ std::string_view ItemKindName(ItemKind kind) {
       return "contribution";
     case ItemKind::kCheckpoint:
       return "checkpoint";
+    case ItemKind::kExpert:
+      return "expert";
     case ItemKind::kVerdict:
       break;
   }
@@ -53,6 +55,7 @@ std::string_view ItemKindName(ItemKind kind) {
 privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
   switch (kind) {
     case ItemKind::kPattern:
+    case ItemKind::kExpert:
       return privacy::EnvelopePurpose::kPattern;
     case ItemKind::kWithdrawal:
       return privacy::EnvelopePurpose::kRevocation;
@@ -95,7 +98,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
   if (kind < static_cast<uint8_t>(ItemKind::kPattern) ||
-      kind > static_cast<uint8_t>(ItemKind::kVerdict)) {
+      kind > static_cast<uint8_t>(ItemKind::kExpert)) {
     return Malformed("is of an unknown kind");
   }
   manifest.kind = static_cast<ItemKind>(kind);

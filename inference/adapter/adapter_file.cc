@@ -35,12 +35,13 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FromGguf(const GgufReader& gguf, 
   return adapter;
 }
 
-GgufWriter WriterOf(const Adapter& adapter, const Model& model) {
+GgufWriter WriterOf(const Adapter& adapter, const Model& model,
+                    TensorType factors = TensorType::kF32) {
   GgufWriter out;
   adapter_file::WriteIdentity(adapter, kType, model, &out);
   const float alpha = adapter_file::AlphaOf(adapter);
   out.SetFloat32(adapter_file::kAlphaKey, alpha);
-  adapter_file::WriteTargets(adapter, "", alpha, &out);
+  adapter_file::WriteTargets(adapter, "", alpha, factors, &out);
   return out;
 }
 
@@ -65,9 +66,10 @@ absl::StatusOr<std::shared_ptr<const Adapter>> ParseAdapterFile(std::span<const 
 }
 
 absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const Model& model,
-                                                 const std::optional<LessonWords>& words) {
+                                                 const std::optional<LessonWords>& words,
+                                                 TensorType factors) {
   RETURN_IF_ERROR(CheckAdapter(adapter, model));
-  GgufWriter out = WriterOf(adapter, model);
+  GgufWriter out = WriterOf(adapter, model, factors);
   if (words) {
     WriteWords(*words, &out);
   }

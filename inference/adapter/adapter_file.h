@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/lesson_words.h"
+#include "inference/gguf/types.h"
 #include "inference/model/model.h"
 
 namespace ruvd::inference {
@@ -33,12 +34,12 @@ absl::StatusOr<std::shared_ptr<const Adapter>> ParseAdapterFile(std::span<const 
                                                                 const Model& model,
                                                                 const std::string& name);
 
-// Returns the file, with float32 tensors. llama.cpp knows only one alpha for all targets: if scale
-// * rank differs between targets, the difference is multiplied into B. The words, if any, are among
-// the keys.
+// Returns the file, with tensors of the type `factors`: kF32, or kF16 with half the bytes and
+// rounded values. llama.cpp knows only one alpha for all targets: if scale * rank differs between
+// targets, the difference is multiplied into B. The words, if any, are among the keys.
 absl::StatusOr<std::string> SerializeAdapterFile(
     const Adapter& adapter, const Model& model,
-    const std::optional<LessonWords>& words = std::nullopt);
+    const std::optional<LessonWords>& words = std::nullopt, TensorType factors = TensorType::kF32);
 
 // Writes the file, replacing an existing one atomically.
 absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const std::string& path);

@@ -3,6 +3,7 @@
 
 #include "inference/adapter/adapter_tensors.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -173,11 +174,20 @@ absl::StatusOr<double> ReadAlpha(const GgufReader& gguf) {
   return *value;
 }
 
-void AddMatrix(GgufWriter* out, const std::string& name, size_t row, size_t rows,
+void AddMatrix(GgufWriter* out, const std::string& name, TensorType type, size_t row, size_t rows,
                std::span<const float> values) {
   const std::array<uint64_t, 2> shape = {row, rows};
-  out->AddTensor(name, TensorType::kF32, shape,
-                 std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+  if (type == TensorType::kF32) {
+    out->AddTensor(name, type, shape,
+                   std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+    return;
+  }
+  RUVD_CHECK(type == TensorType::kF16);
+  std::vector<uint16_t> halves(values.size());
+  std::ranges::transform(values, halves.begin(), FloatToHalf);
+  out->AddTensor(
+      name, type, shape,
+      std::string(reinterpret_cast<const char*>(halves.data()), halves.size() * sizeof(uint16_t)));
 }
 
 }  // namespace
@@ -285,17 +295,19 @@ float AlphaOf(const Adapter& adapter) {
   return 1.0F;  // 0 would mean "no factor" instead of "no change"
 }
 
-void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, GgufWriter* out) {
+void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, TensorType type,
+                  GgufWriter* out) {
   for (const auto& [name, change] : adapter.targets) {
     const std::string base = std::string(prefix) + name;
     const auto rank = static_cast<size_t>(change.rank);
-    AddMatrix(out, base + std::string(kSuffixA), static_cast<size_t>(change.in), rank, change.a);
+    AddMatrix(out, base + std::string(kSuffixA), type, static_cast<size_t>(change.in), rank,
+              change.a);
     std::vector<float> b = change.b;
     const float factor = change.scale * static_cast<float>(change.rank) / alpha;
     for (float& value : b) {
       value *= factor;
     }
-    AddMatrix(out, base + std::string(kSuffixB), rank, static_cast<size_t>(change.out), b);
+    AddMatrix(out, base + std::string(kSuffixB), type, rank, static_cast<size_t>(change.out), b);
   }
 }
 

@@ -49,9 +49,10 @@ void WriteIdentity(const Adapter& adapter, std::string_view type, const Model& m
 // this alpha most targets need no correction.
 float AlphaOf(const Adapter& adapter);
 
-// Writes float32 tensors. llama.cpp knows only one alpha for all targets: where scale * rank
-// differs from it, the difference is multiplied into B.
-void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, GgufWriter* out);
+// Writes tensors of `type`, which is kF32 or kF16. llama.cpp knows only one alpha for all targets:
+// where scale * rank differs from it, the difference is multiplied into B.
+void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, TensorType type,
+                  GgufWriter* out);
 
 }  // namespace adapter_file
 

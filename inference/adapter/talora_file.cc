@@ -203,7 +203,7 @@ void WriteRouter(const BankRouter& router, GgufWriter* out) {
   AddValues(out, "router.keys", router.hidden(), router.banks(), router.keys());
 }
 
-GgufWriter WriterOf(const Talora& talora, const Model& model) {
+GgufWriter WriterOf(const Talora& talora, const Model& model, TensorType factors) {
   const Adapter& first = talora.trunk != nullptr ? *talora.trunk : *talora.residuals[0];
   const Adapter identity{.name = talora.name,
                          .version = talora.version,
@@ -221,10 +221,10 @@ GgufWriter WriterOf(const Talora& talora, const Model& model) {
   out.SetFloat32(kRateKey, talora.training.residual_rate);
   out.SetFloat32(kDecayKey, talora.training.residual_decay);
   if (talora.trunk != nullptr) {
-    adapter_file::WriteTargets(*talora.trunk, kTrunk, alpha, &out);
+    adapter_file::WriteTargets(*talora.trunk, kTrunk, alpha, factors, &out);
   }
   for (size_t k = 0; k < talora.residuals.size(); ++k) {
-    adapter_file::WriteTargets(*talora.residuals[k], BankPrefix(k), alpha, &out);
+    adapter_file::WriteTargets(*talora.residuals[k], BankPrefix(k), alpha, factors, &out);
   }
   if (talora.router) {
     WriteRouter(*talora.router, &out);
@@ -265,13 +265,14 @@ absl::StatusOr<std::shared_ptr<const Talora>> ParseTaloraFile(std::span<const ui
   return talora;
 }
 
-absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model) {
+absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model,
+                                                TensorType factors) {
   RETURN_IF_ERROR(CheckTalora(talora));
   RETURN_IF_ERROR(CheckTalora(talora, model));
   if (talora.residuals.empty()) {
-    return SerializeAdapterFile(PlainOf(talora), model, talora.words);
+    return SerializeAdapterFile(PlainOf(talora), model, talora.words, factors);
   }
-  GgufWriter out = WriterOf(talora, model);
+  GgufWriter out = WriterOf(talora, model, factors);
   if (talora.words) {
     WriteWords(*talora.words, &out);
   }

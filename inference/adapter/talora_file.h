@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/adapter/talora.h"
+#include "inference/gguf/types.h"
 #include "inference/model/model.h"
 
 namespace ruvd::inference {
@@ -35,8 +36,11 @@ absl::StatusOr<std::shared_ptr<const Talora>> ParseTaloraFile(std::span<const ui
                                                               const Model& model,
                                                               const std::string& name);
 
-// Returns the file. Without residuals its type is "lora". Errors are those of CheckTalora.
-absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model);
+// Returns the file, with trunk and residuals in tensors of the type `factors`: kF32, or kF16 with
+// half the bytes and rounded values. Without residuals its type is "lora". Errors are those of
+// CheckTalora.
+absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model,
+                                                TensorType factors = TensorType::kF32);
 
 // Writes the file, replacing an existing one atomically.
 absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std::string& path);

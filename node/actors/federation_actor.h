@@ -23,6 +23,7 @@
 #include "node/serving/adapter_catalog.h"
 #include "node/sharing/contribution_judge.h"
 #include "node/sharing/dp_centroids.h"
+#include "node/sharing/expert_trial.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
@@ -80,6 +81,8 @@ struct FederationActorOptions {
   float pattern_quality = 0;     // least quality that a peer's pattern must claim
   // Used only on `learning_pool`; null: peers' patterns stay on trial
   sharing::PatternTrial* trial = nullptr;
+  // Used only on `learning_pool`; null: experts are neither offered nor taken
+  sharing::ExpertTrial* expert_trial = nullptr;
   sharing::TrialCounters* trial_counters = nullptr;  // null: there are no metrics
   learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one

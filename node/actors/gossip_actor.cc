@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
+#include "node/actors/expert_sharing.h"
 #include "node/actors/pattern_trials.h"
 #include "node/actors/round_learning.h"
 #include "node/log/log.h"
@@ -48,12 +50,10 @@ class GossipActor final : public runtime::Actor<Message> {
                       options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
         trials_(options_, peer_patterns_),
+        experts_(options_, own_patterns_, Performer()),
         shared_items_(*options.consent) {
     if (options_.rounds) {
-      rounds_.emplace(options_, own_patterns_,
-                      [this](federation::Actions actions, Context& context) {
-                        Perform(std::move(actions), context);
-                      });
+      rounds_.emplace(options_, own_patterns_, Performer());
     }
   }
 
@@ -127,6 +127,7 @@ class GossipActor final : public runtime::Actor<Message> {
     trust_.LogIfRevocationListStale(*core_, Now());
     OfferCentroids(context);
     trials_.OnTick(*core_, context);
+    experts_.OnTick(*core_, context);
     if (rounds_) {
       rounds_->OnTick(*core_, consent_since_ms_, context);
     }
@@ -152,6 +153,7 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(LessonsWithdrawn&, Context& context) override {
+    experts_.OnLessonsWithdrawn(*core_, context);
     if (rounds_) {
       rounds_->OnSharingChanged();
       rounds_->OnLessonsWithdrawn(*core_, context);
@@ -160,6 +162,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
   absl::Status On(CompletionRated& message, Context&) override {
     trials_.OnRated(message.use);
+    experts_.OnRated(message.use);
     return absl::OkStatus();
   }
   absl::Status On(ViewRequest& message, Context& context) override {
@@ -172,6 +175,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     view.accepted = core_->counters().accepted_items;
     view.patterns = trials_.View(*core_);
+    view.experts = experts_.View(*core_);
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = shared_items_.bytes_sent(core_->counters().payload_bytes_sent);
@@ -201,6 +205,11 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
  private:
+  std::function<void(federation::Actions, Context&)> Performer() {
+    return [this](federation::Actions actions, Context& context) {
+      Perform(std::move(actions), context);
+    };
+  }
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }
 
   void ExcludeExpelled() {
@@ -209,6 +218,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
   void OnSharingChanged() {
+    experts_.OnSharingChanged();
     if (rounds_) {
       rounds_->OnSharingChanged();
     }
@@ -246,6 +256,7 @@ class GossipActor final : public runtime::Actor<Message> {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
     trials_.OnRestored(*core_);
+    experts_.OnRestored(*core_);
     if (rounds_) {
       rounds_->OnRestored(*core_, context);
     }
@@ -292,6 +303,7 @@ class GossipActor final : public runtime::Actor<Message> {
         Exclude(withdrawn->item);
       } else if (auto* dropped = std::get_if<federation::ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
+        experts_.OnGone(dropped->id);
         if (rounds_) {
           rounds_->OnDropped(*dropped);
         }
@@ -349,6 +361,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (accepted.own) {
       return;
     }
+    experts_.OnItem(accepted.item);
     if (accepted.item.kind == federation::ItemKind::kPattern) {
       LogFailure("a peer's pattern could not be stored",
                  peer_patterns_.Store(accepted.item, *core_));
@@ -402,6 +415,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
+    OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
@@ -437,6 +451,7 @@ class GossipActor final : public runtime::Actor<Message> {
                                   .allowed = allowed,
                                   .own = &own_patterns_,
                                   .centroids = options_.centroids,
+                                  .expert = experts_.own().ok() ? &*experts_.own() : nullptr,
                                   .now = Now()});
     if (preview.ok() && preview->refusal().empty() && rounds_) {
       rounds_->Preview(*core_, request.tier, *std::move(preview), request.reply, context);
@@ -463,6 +478,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::OwnPatterns own_patterns_;
   sharing::OwnWithdrawals withdrawals_;
   PatternTrials trials_;
+  ExpertSharing experts_;
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::LinkSinks sinks_;

@@ -193,6 +193,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
               if (const auto own = view->patterns.find(member.id); own != view->patterns.end()) {
                 *message->mutable_patterns() = own->second;
               }
+              if (const auto own = view->experts.find(member.id); own != view->experts.end()) {
+                *message->mutable_expert() = own->second;
+              }
             }
           }
           reactor->Finish(ToRpcStatus(view.status()));

@@ -134,6 +134,21 @@ std::string Patterns(const admin::v1::PeerPatternStatus& patterns) {
   return text;
 }
 
+// Describes what became of a member's expert.
+std::string Expert(const admin::v1::ExpertStatus& expert) {
+  std::string text = PrintableLine(expert.standing());
+  if (expert.version() != 0) {
+    text = fmt::format("@{} {}", expert.version(), text);
+  }
+  if (expert.texts() > 0) {
+    text += fmt::format(", {} texts", expert.texts());
+  }
+  if (expert.gain() != 0) {
+    text += fmt::format(", gain {:+.3f}", expert.gain());
+  }
+  return text;
+}
+
 absl::Status Members(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -151,10 +166,18 @@ absl::Status Members(CommandContext& context) {
                     member.rounds().empty() ? "-" : PrintableLine(member.rounds()),
                     self || member.rtt_ms() == 0 ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
                     self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
-                    member.has_patterns() ? Patterns(member.patterns()) : "-", member.node_id()});
+                    member.has_patterns() ? Patterns(member.patterns()) : "-",
+                    member.has_expert() ? Expert(member.expert()) : "-", member.node_id()});
   }
   context.out << FormatTable(
-      {"NAME", "STATE", "ADDRESS", "LINKED", "ROUNDS", "RTT", "HEARD", "PATTERNS", "ID"}, rows);
+      {"NAME", "STATE", "ADDRESS", "LINKED", "ROUNDS", "RTT", "HEARD", "PATTERNS", "EXPERT", "ID"},
+      rows);
+  for (const auto& member : response.members()) {
+    if (!member.expert().why().empty()) {
+      context.out << fmt::format("\n{}, expert: {}\n", PrintableLine(member.name()),
+                                 PrintableLine(member.expert().why()));
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -93,8 +93,11 @@ struct NodeConfig {
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // TLS of links: required or off; equal on all nodes
     bool relay = true;             // forwards sealed links of peers that cannot dial each other
-    int max_stale_hours = 168;     // largest age of the newest revocation list; 0: any age
-    int round_seconds = 600;       // length of a round in which the nodes learn together
+    // Offers this node's deep adapter to peers under the tier public, and serves theirs where words
+    // choose them
+    bool experts = true;
+    int max_stale_hours = 168;  // largest age of the newest revocation list; 0: any age
+    int round_seconds = 600;    // length of a round in which the nodes learn together
     // What a node gives to a round: delta (its change by local steps, for the tier public) or
     // gradient (clipped gradients, noised under dp and masked). All nodes of a cluster need equal
     // values of this, `rank`, `round_seconds` and `strategy`.

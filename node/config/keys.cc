@@ -168,6 +168,11 @@ const std::array kKeys = {
               "Forward links between peers that cannot dial each other. The traffic is sealed and "
               "limited to 8 MiB per second in total.",
               RUVD_FIELD(bool, federation.relay)},
+    ConfigKey{"federation", "experts",
+              "Offer the adapter that this node learned to peers, under the tier public and only "
+              "while the users of all its lessons agree, and serve the adapters of peers in "
+              "requests whose words choose them, once this node's own texts have gained by them.",
+              RUVD_FIELD(bool, federation.experts)},
     ConfigKey{
         "federation", "max_stale_hours",
         "Age in hours of the newest revocation list above which new links are refused, except from "

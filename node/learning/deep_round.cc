@@ -349,6 +349,23 @@ absl::StatusOr<bool> DeepRound::AnyLessonErased() const {
   return false;
 }
 
+// The lessons that decided when to stop count, too: the version would be another one without them.
+absl::StatusOr<std::vector<std::string>> DeepRound::LessonsInside() const {
+  const std::span<const std::string> judges = plan_.held_back;
+  std::set<std::string> inside(plan_.taught.begin(), plan_.taught.end());
+  const auto selection = judges.first(SelectionCount(judges.size()));
+  inside.insert(selection.begin(), selection.end());
+  if (training_->continues()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> before,
+                     services_.catalog->LessonsOf(serving::kDeepAdapter, plan_.base));
+    if (before.empty()) {
+      return before;  // not known, so not known of this version either
+    }
+    inside.insert(before.begin(), before.end());
+  }
+  return std::vector<std::string>(inside.begin(), inside.end());
+}
+
 absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& adapter,
                                 DeepResult* result) {
   ASSIGN_OR_RETURN(const bool erased, AnyLessonErased());
@@ -356,6 +373,7 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& 
     result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;
     return absl::OkStatus();
   }
+  ASSIGN_OR_RETURN(const std::vector<std::string> sources, LessonsInside());
   storage::LearningChange change{.loop = storage::LearningLoop::kDeep,
                                  .kind = storage::ChangeKind::kAdapterPublished,
                                  .responses = plan_.taught,
@@ -364,7 +382,7 @@ absl::Status DeepRound::Publish(const std::shared_ptr<const inference::Talora>& 
                                  .version = plan_.version,
                                  .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
-  const auto published = services_.catalog->Publish(adapter, 1.0F);
+  const auto published = services_.catalog->Publish(adapter, 1.0F, sources);
   if (!published.ok()) {
     UnlistChange(services_.learning, change);
     return published.status();

@@ -118,6 +118,9 @@ class DeepRound {
   absl::StatusOr<HeldBackScores> ScoreHeldBack(const serving::RangedPart& adapter);
   absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const serving::RangedPart& adapter);
   absl::StatusOr<bool> AnyLessonErased() const;
+  // Returns the names of all lessons that decided the version's values, those of the versions that
+  // it continues included; none if they are not known.
+  absl::StatusOr<std::vector<std::string>> LessonsInside() const;
   absl::Status Publish(const std::shared_ptr<const inference::Talora>& adapter, DeepResult* result);
   void Remember(const inference::Talora& adapter) const;
 

@@ -343,6 +343,10 @@ absl::Status NodeImpl::StartFederation() {
       sharing::PatternTrialOptions{.min_rating = config_.learning.min_rating,
                                    .similarity = RelatedSimilarity(),
                                    .general = general_passages_.measured});
+  if (config_.federation.experts) {
+    expert_trial_ = std::make_unique<sharing::ExpertTrial>(sharing::ExpertTrialOptions{
+        .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
+  }
   ASSIGN_OR_RETURN(federation::GossipConfig gossip, GossipConfigOf());
   actors::FederationActorOptions options{
       .gossip = gossip,
@@ -366,6 +370,7 @@ absl::Status NodeImpl::StartFederation() {
       .public_examples = static_cast<uint32_t>(config_.privacy.public_examples),
       .pattern_quality = limits::kMinPeerPatternQuality,
       .trial = pattern_trial_.get(),
+      .expert_trial = expert_trial_.get(),
       .trial_counters = &trial_counters_,
       .learning = ServicesOfLearning(),
       .throttle = throttle_.get(),

@@ -50,6 +50,7 @@
 #include "node/serving/request_trace.h"
 #include "node/sharing/contribution_judge.h"
 #include "node/sharing/dp_centroids.h"
+#include "node/sharing/expert_trial.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
@@ -180,6 +181,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<sharing::ContributionJudge> contribution_judge_;
   // Used on learning_pool_ only; null: the node does not federate
   std::unique_ptr<sharing::PatternTrial> pattern_trial_;
+  std::unique_ptr<sharing::ExpertTrial> expert_trial_;  // null: experts are off
   sharing::TrialCounters trial_counters_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;

@@ -19,13 +19,14 @@
 #include "inference/adapter/talora_file.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/serving/experts.h"
 #include "node/serving/served_adapters.h"
 
 namespace ruvd::serving {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOriginNames = {"config", "loaded", "imported", "learned",
-                                                          "rounds"};
+constexpr std::array<std::string_view, 6> kOriginNames = {"config",  "loaded", "imported",
+                                                          "learned", "rounds", "peer"};
 constexpr char kExtension[] = ".gguf";
 
 struct Entry {
@@ -65,8 +66,14 @@ absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
 }
 
 // The name alone marks what this node's deep loop learned, also when it is served and taken back,
-// and what the rounds of the cluster made, so other files may not use these names.
+// and what the rounds of the cluster or its peers made, so other files may not use these names.
 absl::Status CheckName(const inference::Talora& adapter) {
+  if (IsExpertName(adapter.name)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an adapter called '{}' must come from that peer; give this one another name with "
+                 "`ruvd adapter merge --name`",
+                 adapter.name);
+  }
   if (adapter.name == kDeepAdapter || adapter.name == kGlobalAdapter) {
     return Error(
         absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -261,20 +268,35 @@ absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadAgain(
+    const Key& key) const {
+  Source source;
+  {
+    const MutexLock lock(mutex_);
+    const auto known = sources_.find(key);
+    if (known == sources_.end()) {
+      return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                   "adapter {}@{} was unloaded meanwhile; list the adapters to see what is loaded",
+                   SanitizeForDisplay(key.first), key.second);
+    }
+    source = known->second;
+  }
+  if (source.origin == AdapterOrigin::kLearned) {
+    return ReadLearned(key);
+  }
+  if (source.origin == AdapterOrigin::kPeer) {
+    return source.reload();
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(source.path, limits::kMaxCatalogFileBytes));
+  // The name is passed on because a file without a name takes the name from its path.
+  return ParseTaloraFile(AsBytes(bytes), model_, key.first);
+}
+
 absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(
     std::shared_ptr<const inference::Talora> adapter, Source source) {
   const Key key(adapter->name, adapter->version);
   RETURN_IF_ERROR(CheckRoom(key));
-  // The name is passed on because a file without a name takes the name from its path.
-  const auto reload = [this, key, path = source.path,
-                       learned = source.origin == AdapterOrigin::kLearned]()
-      -> absl::StatusOr<std::shared_ptr<const inference::Talora>> {
-    if (learned) {
-      return ReadLearned(key);
-    }
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxCatalogFileBytes));
-    return ParseTaloraFile(AsBytes(bytes), model_, key.first);
-  };
+  const auto reload = [this, key] { return ReadAgain(key); };
   source.summary = SummaryOf(*adapter);
   source.evidence = EvidenceOf(*adapter);
   {
@@ -344,22 +366,22 @@ absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
 
 absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
                                                 std::optional<uint32_t> version) {
-  RETURN_IF_ERROR(CheckNotGlobal(name));
+  RETURN_IF_ERROR(CheckMayChange(name));
   const MutexLock one(changes_);
   ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
-  RETURN_IF_ERROR(registry_.Remove(name, found));
   const Key key(name, found);
-  Source source;
-  {
-    const MutexLock lock(mutex_);
-    source = std::move(sources_.at(key));
-    sources_.erase(key);
-  }
+  ASSIGN_OR_RETURN(const Source source, Remove(key));
   if (const absl::Status removed = RemoveKept(key, source); !removed.ok()) {
     LogWarning("adapter {}@{} cannot be deleted and will be loaded again at the next start: {}",
                SanitizeForDisplay(key.first), key.second, MessageOf(removed));
   }
   return found;
+}
+
+absl::StatusOr<AdapterCatalog::Source> AdapterCatalog::Remove(const Key& key) {
+  RETURN_IF_ERROR(registry_.Remove(key.first, key.second));
+  const MutexLock lock(mutex_);
+  return std::move(sources_.extract(key).mapped());
 }
 
 absl::Status AdapterCatalog::RemoveKept(const Key& key, const Source& source) {
@@ -376,7 +398,7 @@ absl::Status AdapterCatalog::RemoveKept(const Key& key, const Source& source) {
 absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
                                                        std::optional<uint32_t> version,
                                                        bool pinned) {
-  RETURN_IF_ERROR(CheckNotGlobal(name));
+  RETURN_IF_ERROR(CheckMayChange(name));
   ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
   RETURN_IF_ERROR(pinned ? registry_.Pin(name, found) : registry_.Unpin(name, found));
   return Find(name, found);
@@ -384,7 +406,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Rollback(std::string_view name,
                                                       std::optional<uint32_t> version) {
-  RETURN_IF_ERROR(CheckNotGlobal(name));
+  RETURN_IF_ERROR(CheckMayChange(name));
   if (version) {
     RETURN_IF_ERROR(registry_.Serve(name, *version));
     return Find(name, version);

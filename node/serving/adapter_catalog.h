@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,8 +46,9 @@ enum class AdapterOrigin : uint8_t {
   kLearned,   // made by this node; kept like an imported one, but served to requests that choose
               // nothing
   kRounds,    // made by the rounds of the cluster; see AdapterCatalog::SetGlobal
+  kPeer,      // an expert that a peer learned; see AdapterCatalog::SetExpert
 };
-// "config", "loaded", "imported", "learned" or "rounds"
+// "config", "loaded", "imported", "learned", "rounds" or "peer"
 std::string_view AdapterOriginName(AdapterOrigin origin);
 
 // What can be said about an adapter without reading its file again.
@@ -97,6 +99,7 @@ class AdapterCatalog {
  public:
   // `model` must outlive this object.
   AdapterCatalog(const inference::Model& model, AdapterCatalogOptions options);
+  const inference::Model& model() const { return model_; }
 
   // Loads the `entries` of inference.adapters. Each is FILE or FILE=WEIGHT; the weight (default 1)
   // applies to requests that choose nothing. Errors name the entry: CONFIG_INVALID for a weight out
@@ -118,10 +121,16 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
   // Adds what the node learned as a version that requests get if they choose nothing, with this
-  // weight, and keeps it. Returns FAILED_PRECONDITION if there is no state, ALREADY_EXISTS and
-  // RESOURCE_EXHAUSTED as Load does, and the errors of StateStore::Put.
+  // weight, and keeps it. `lessons` names the lessons that are in it, at most
+  // limits::kMaxAdapterLessons; without names it never leaves the node. Returns FAILED_PRECONDITION
+  // if there is no state, ALREADY_EXISTS and RESOURCE_EXHAUSTED as Load does, and the errors of
+  // StateStore::Put.
   absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const inference::Talora> adapter,
-                                       float weight);
+                                       float weight, std::span<const std::string> lessons = {});
+  // Returns the lessons that a learned version was published with; none if they are not known.
+  // Returns the errors of StateStore::Get.
+  absl::StatusOr<std::vector<std::string>> LessonsOf(const std::string& name,
+                                                     uint32_t version) const;
   // Loads what was published before, with weight 1; errors are handled as in LoadImported.
   void LoadLearned();
 
@@ -133,9 +142,19 @@ class AdapterCatalog {
   // pinned or rolled back.
   void SetGlobal(std::shared_ptr<const inference::Talora> adapter);
 
+  // Serves what a peer learned from the next request on, in requests that choose nothing and only
+  // where the words of its lessons choose it. It takes the place of what has its name, which must
+  // be NameOfExpert's. `reload` reads it again after it was evicted. Only RemoveExpert removes it.
+  // Returns FAILED_PRECONDITION for an adapter whose words are not known, and RESOURCE_EXHAUSTED as
+  // Load does.
+  using Loader = std::function<absl::StatusOr<std::shared_ptr<const inference::Talora>>()>;
+  absl::Status SetExpert(std::shared_ptr<const inference::Talora> adapter, Loader reload);
+  // Does nothing if no expert has this name.
+  void RemoveExpert(const std::string& name);
+
   // Returns a version; without `version`, the served one (in the calls below too). Returns
   // NOT_FOUND and the errors of VersionedRegistry. The calls below Find return FAILED_PRECONDITION
-  // for the global adapter.
+  // for the global adapter and for experts.
   absl::StatusOr<CatalogEntry> Find(std::string_view name, std::optional<uint32_t> version);
   // Returns the version that was unloaded. Deletes the file of an imported adapter, and a learned
   // one from the node's state.
@@ -166,6 +185,7 @@ class AdapterCatalog {
     float weight = 0;
     AdapterOrigin origin = AdapterOrigin::kConfig;
     std::string path;
+    Loader reload = nullptr;  // of an expert
     AdapterSummary summary = {};
     std::shared_ptr<const inference::WordEvidence> evidence = nullptr;
   };
@@ -180,6 +200,9 @@ class AdapterCatalog {
   absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadImported(
       const std::string& path) const;
   absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadLearned(const Key& key) const;
+  absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadAgain(const Key& key) const;
+  // Removes a version of the registry with its source, and returns that.
+  absl::StatusOr<Source> Remove(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status LoadLearnedValue(const std::string& name);
   // Deletes the file or the value of an adapter that is loaded again at every start.
   absl::Status RemoveKept(const Key& key, const Source& source);
@@ -191,8 +214,9 @@ class AdapterCatalog {
   std::optional<CatalogEntry> GlobalEntry() const;
   // Returns the global adapter for a request and counts the use; null without one.
   std::shared_ptr<const inference::Talora> UseGlobal();
-  // Returns FAILED_PRECONDITION if the name is that of the global adapter and there is one.
-  absl::Status CheckNotGlobal(std::string_view name) const;
+  // Returns FAILED_PRECONDITION if the name is that of the global adapter and there is one, or that
+  // of an expert.
+  absl::Status CheckMayChange(std::string_view name) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,
                                          std::optional<uint32_t> version) const;

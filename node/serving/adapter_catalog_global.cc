@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/serving/adapter_catalog.h"
+#include "node/serving/experts.h"
 #include "node/serving/served_adapters.h"
 
 namespace ruvd::serving {
@@ -47,7 +48,13 @@ std::shared_ptr<const inference::Talora> AdapterCatalog::UseGlobal() {
   return global_->adapter;
 }
 
-absl::Status AdapterCatalog::CheckNotGlobal(std::string_view name) const {
+absl::Status AdapterCatalog::CheckMayChange(std::string_view name) const {
+  if (IsExpertName(name)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "the adapter '{}' is an expert of a peer, so it cannot be unloaded, pinned or "
+                 "rolled back; set federation.experts to false to serve none",
+                 name);
+  }
   if (name != kGlobalAdapter || !GlobalEntry()) {
     return absl::OkStatus();
   }

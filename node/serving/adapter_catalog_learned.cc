@@ -11,6 +11,7 @@
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/adapter/talora_file.h"
+#include "node/limits.h"
 #include "node/log/log.h"
 #include "node/serving/adapter_catalog.h"
 #include "ruvd/storage/v1/state.pb.h"
@@ -63,7 +64,8 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> AdapterCatalog::ReadLea
 }
 
 absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
-    std::shared_ptr<const inference::Talora> adapter, float weight) {
+    std::shared_ptr<const inference::Talora> adapter, float weight,
+    std::span<const std::string> lessons) {
   if (options_.state == nullptr) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "this node has no store for what it learns; give it a data folder");
@@ -79,6 +81,9 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
   ASSIGN_OR_RETURN(const bool known, options_.state->Contains(name));
   storage::v1::LearnedAdapter stored;
   stored.set_file(std::move(file));
+  if (lessons.size() <= limits::kMaxAdapterLessons) {
+    stored.mutable_lessons()->Add(lessons.begin(), lessons.end());
+  }
   RETURN_IF_ERROR(options_.state->Put(name, stored));
   auto added = Add(std::move(adapter), {.weight = weight, .origin = AdapterOrigin::kLearned});
   if (!added.ok() && !known) {
@@ -88,6 +93,17 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(
     }
   }
   return added;
+}
+
+absl::StatusOr<std::vector<std::string>> AdapterCatalog::LessonsOf(const std::string& name,
+                                                                   uint32_t version) const {
+  if (options_.state == nullptr) {
+    return std::vector<std::string>();
+  }
+  ASSIGN_OR_RETURN(const auto stored,
+                   options_.state->Get(storage::state::LearnedAdapter(name, version)));
+  return stored ? std::vector<std::string>(stored->lessons().begin(), stored->lessons().end())
+                : std::vector<std::string>();
 }
 
 absl::Status AdapterCatalog::RemoveLearned(const Key& key) {

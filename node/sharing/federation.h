@@ -41,6 +41,7 @@ struct FederationView {
   std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
   std::map<privacy::NodeId, admin::v1::PeerPatternStatus> patterns;  // by the peer that offers them
+  std::map<privacy::NodeId, admin::v1::ExpertStatus> experts;        // of this node and its peers
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life

@@ -4,7 +4,6 @@
 #include "node/sharing/global_gate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "node/learning/paired_losses.h"
 #include "node/serving/served_adapters.h"
 #include "node/sharing/judging_texts.h"
+#include "node/sharing/trial_gain.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -50,11 +50,6 @@ class BesideGlobal {
   const learning::LearningServices& services_;
   std::map<std::shared_ptr<const inference::Talora>, Digest> ids_;  // hashed once for all texts
 };
-
-bool Harms(const learning::PairedGain& gain, double standard_errors) {
-  return !std::isfinite(gain.mean) ||
-         (gain.mean < 0 && -gain.mean > standard_errors * gain.standard_error);
-}
 
 }  // namespace
 

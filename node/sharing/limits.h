@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace ruvd::limits {
 
@@ -27,5 +28,16 @@ inline constexpr std::chrono::minutes kTrialRetry{1};
 // Rated completions of one pattern that count, the newest. A pattern that users dislike is dropped
 // after far fewer.
 inline constexpr size_t kMaxRatedUses = 256;
+
+// Experts of peers that serve. Each takes the memory of an adapter of all linear layers.
+inline constexpr size_t kMaxServingExperts = 16;
+// How often an expert on trial looks for new texts that could judge it, and this node for changes
+// of what it offers as its own
+inline constexpr int64_t kExpertLookMillis = 30'000;
+// The newest prompts that may judge an expert, and how many tokens of each: a shorter one has too
+// few words, and of a longer one the end is enough.
+inline constexpr size_t kMaxTrialPrompts = 256;
+inline constexpr size_t kMinTrialTextTokens = 16;
+inline constexpr size_t kMaxTrialTextTokens = 128;
 
 }  // namespace ruvd::limits

@@ -88,6 +88,11 @@ bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::Consen
     return ruvd::privacy::TierAllows(tier, kind) && sources != nullptr &&
            MayShare(sources->contributors, tier, now);
   }
+  if (item.kind == federation::ItemKind::kExpert) {
+    const storage::ReleaseSources* const sources = releases_.Find(item.id);
+    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kPattern) &&
+           sources != nullptr && MayShare(sources->contributors, tier, now);
+  }
   if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&
            MayShare(sources->contributors, tier, now);

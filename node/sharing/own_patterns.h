@@ -66,9 +66,9 @@ class OwnPatterns {
 
   // Returns the own patterns that peers can get.
   std::set<storage::PatternId> OfferedIds(const federation::GossipCore& core) const;
-  // Records whose lessons are in a contribution or verdict that was just offered, before `offered`
-  // is performed: if they withdraw their consent, it is withdrawn. If that fails, returns actions
-  // that take the item back.
+  // Records whose lessons are in a contribution, verdict or expert that was just offered, before
+  // `offered` is performed: if they withdraw their consent, it is withdrawn. If that fails, returns
+  // actions that take the item back.
   federation::Actions RecordContribution(federation::Actions offered,
                                          std::vector<privacy::Contributor> contributors,
                                          federation::GossipCore& core);

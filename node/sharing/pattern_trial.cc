@@ -4,9 +4,7 @@
 #include "node/sharing/pattern_trial.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "base/status.h"
@@ -16,19 +14,13 @@
 #include "node/log/log.h"
 #include "node/serving/bank_range.h"
 #include "node/serving/pattern_payload.h"
-#include "node/serving/served_adapters.h"
 #include "node/sharing/judging_texts.h"
 #include "node/sharing/limits.h"
+#include "node/sharing/trial_gain.h"
 #include "storage/similarity/cosine.h"
 
 namespace ruvd::sharing {
 namespace {
-
-// Each lesson is scored under this many maskings, of this many draws of t each.
-constexpr int kTrialMaskings = 4;
-constexpr int kTrialDraws = 2;
-// With fewer lessons the standard error is that of the maskings.
-constexpr size_t kIndependentLessons = 5;
 
 // Returns the adapter as it is served if its pattern alone is near: for its bank, or for all t if
 // its bank is the first that a request searches.
@@ -47,36 +39,14 @@ absl::StatusOr<serving::RangedPart> PartOf(const storage::Pattern& pattern,
       .adapter = inference::StaticTalora(adapter), .t_min = range.t_min, .t_max = range.t_max};
 }
 
-// Returns the loss under one masking.
-absl::StatusOr<double> LossOf(const learning::LearningServices& services,
-                              const std::vector<serving::RangedPart>& parts,
-                              const inference::ScoredDocument& text, uint64_t seed) {
-  absl::Status yielded;
-  const auto stop = [&] {
-    yielded = learning::YieldBetweenPieces(services);
-    return !yielded.ok();
-  };
-  const auto table =
-      inference::EvaluateNelbo(*services.transformer, std::span(&text, 1), serving::MixesOf(parts),
-                               {.draws = kTrialDraws, .seed = seed, .cancelled = stop});
-  RETURN_IF_ERROR(yielded);
-  RETURN_IF_ERROR(table.status());
-  return table->nats.front();
-}
-
-bool Harms(const learning::PairedGain& gain, double standard_errors) {
-  return !std::isfinite(gain.mean) ||
-         (gain.mean < 0 && -gain.mean > standard_errors * gain.standard_error);
-}
-
 }  // namespace
 
-absl::StatusOr<std::vector<PatternTrial::NearLesson>> PatternTrial::LessonsNear(
+absl::StatusOr<std::vector<JudgingText>> PatternTrial::LessonsNear(
     const learning::LearningServices& services, std::span<const float> centroid) {
   ASSIGN_OR_RETURN(std::vector<inference::ScoredDocument> texts,
                    ChooseEvaluationLessons(services, options_.min_rating));
   const std::map<Digest, std::vector<float>> former = std::exchange(embeddings_, {});
-  std::vector<NearLesson> near;
+  std::vector<JudgingText> near;
   for (JudgingText& text : WithIds(std::move(texts))) {
     const auto known = former.find(text.id);
     std::vector<float> embedding;
@@ -92,46 +62,13 @@ absl::StatusOr<std::vector<PatternTrial::NearLesson>> PatternTrial::LessonsNear(
         storage::CosineSimilarity(kept, centroid).value_or(0) < options_.similarity) {
       continue;
     }
-    NearLesson lesson{.text = std::move(text.text), .beneath = {}, .id = text.id};
-    if (services.catalog != nullptr) {
-      ASSIGN_OR_RETURN(lesson.beneath, services.catalog->Choose({}));
-    }
-    near.push_back(std::move(lesson));
+    near.push_back(std::move(text));
   }
   return near;
 }
 
-absl::StatusOr<learning::PairedGain> PatternTrial::GainOnLessons(
-    const learning::LearningServices& services, const serving::RangedPart& part,
-    std::span<const NearLesson> lessons) const {
-  std::vector<double> before;
-  std::vector<double> after;
-  for (const NearLesson& lesson : lessons) {
-    std::vector<serving::RangedPart> with = lesson.beneath;
-    with.push_back(part);
-    uint64_t seed = 0;
-    std::memcpy(&seed, lesson.id.data(), sizeof(seed));
-    double without_it = 0;
-    double with_it = 0;
-    for (int masking = 0; masking < kTrialMaskings; ++masking, ++seed) {
-      ASSIGN_OR_RETURN(const double plain, LossOf(services, lesson.beneath, lesson.text, seed));
-      ASSIGN_OR_RETURN(const double adapted, LossOf(services, with, lesson.text, seed));
-      without_it += plain / kTrialMaskings;
-      with_it += adapted / kTrialMaskings;
-      if (lessons.size() < kIndependentLessons) {
-        before.push_back(plain);
-        after.push_back(adapted);
-      }
-    }
-    if (lessons.size() >= kIndependentLessons) {
-      before.push_back(without_it);
-      after.push_back(with_it);
-    }
-  }
-  return learning::GainOf(before, after);
-}
-
 absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& services,
+                                              const std::vector<serving::RangedPart>& beneath,
                                               const serving::RangedPart& part,
                                               std::span<const float> centroid,
                                               TrialVerdict* verdict) {
@@ -140,10 +77,6 @@ absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& 
     yielded = learning::YieldBetweenPieces(services);
     return !yielded.ok();
   };
-  std::vector<serving::RangedPart> beneath;
-  if (services.catalog != nullptr) {
-    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}));
-  }
   const auto check = [&](const learning::GeneralTextGate::Applies& applies) {
     return general_.Check(*services.transformer, {.adapter = part.adapter}, stop, beneath, applies);
   };
@@ -180,10 +113,16 @@ absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningService
                MessageOf(part.status()));
     return verdict;
   }
-  ASSIGN_OR_RETURN(const std::vector<NearLesson> lessons, LessonsNear(services, pattern.embedding));
+  ASSIGN_OR_RETURN(const std::vector<JudgingText> lessons,
+                   LessonsNear(services, pattern.embedding));
+  std::vector<serving::RangedPart> beneath;
+  if (services.catalog != nullptr) {
+    ASSIGN_OR_RETURN(beneath, services.catalog->Choose({}));
+  }
   verdict.lessons = lessons.size();
   if (!lessons.empty()) {
-    ASSIGN_OR_RETURN(const learning::PairedGain gain, GainOnLessons(services, *part, lessons));
+    ASSIGN_OR_RETURN(const learning::PairedGain gain,
+                     GainOfPart(services, beneath, *part, lessons));
     verdict.gain = gain.mean;
     verdict.standard_error = gain.standard_error;
     if (Harms(gain, options_.standard_errors)) {
@@ -191,7 +130,7 @@ absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningService
       return verdict;
     }
   }
-  RETURN_IF_ERROR(JudgeByGeneralText(services, *part, pattern.embedding, &verdict));
+  RETURN_IF_ERROR(JudgeByGeneralText(services, beneath, *part, pattern.embedding, &verdict));
   return verdict;
 }
 

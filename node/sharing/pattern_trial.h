@@ -16,8 +16,8 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "node/learning/general_text_gate.h"
 #include "node/learning/learning_services.h"
-#include "node/learning/paired_losses.h"
 #include "node/serving/adapter_catalog.h"
+#include "node/sharing/judging_texts.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd::sharing {
@@ -57,9 +57,8 @@ struct TrialVerdict {
 // that requests get without choosing. It is refused if this node's evaluation lessons
 // (IsEvaluationLesson) near its centroid lose more than two standard errors, if the passages of
 // general text near the centroid, which would get the adapter, lose more than GeneralTextGate
-// allows, or if general text anywhere loses nearly a third. With and without the adapter, texts
-// have equal masks. With fewer than five lessons near it the standard error is that of the
-// maskings, so that even one lesson can refuse. Only one thread may use an object at a time.
+// allows, or if general text anywhere loses nearly a third. Lessons are scored as
+// GainOfPart says. Only one thread may use an object at a time.
 class PatternTrial {
  public:
   explicit PatternTrial(PatternTrialOptions options)
@@ -72,18 +71,10 @@ class PatternTrial {
                                      const storage::Pattern& pattern);
 
  private:
-  // A lesson, and the adapters that its request gets without the pattern.
-  struct NearLesson {
-    inference::ScoredDocument text;
-    std::vector<serving::RangedPart> beneath;
-    Digest id{};
-  };
-  absl::StatusOr<std::vector<NearLesson>> LessonsNear(const learning::LearningServices& services,
-                                                      std::span<const float> centroid);
-  absl::StatusOr<learning::PairedGain> GainOnLessons(const learning::LearningServices& services,
-                                                     const serving::RangedPart& part,
-                                                     std::span<const NearLesson> lessons) const;
+  absl::StatusOr<std::vector<JudgingText>> LessonsNear(const learning::LearningServices& services,
+                                                       std::span<const float> centroid);
   absl::Status JudgeByGeneralText(const learning::LearningServices& services,
+                                  const std::vector<serving::RangedPart>& beneath,
                                   const serving::RangedPart& part, std::span<const float> centroid,
                                   TrialVerdict* verdict);
 

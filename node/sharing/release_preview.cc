@@ -15,6 +15,7 @@
 #include "federation/learner/local_round.h"
 #include "federation/learner/plan.h"
 #include "federation/masked/messages.h"
+#include "federation/patterns/shared_expert.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
 #include "node/sharing/refusal.h"
@@ -137,6 +138,9 @@ absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewI
     RETURN_IF_ERROR(PreviewCentroids(question, preview.mutable_centroids()));
   }
   if (question.tier == privacy::ConsentTier::kPublic && question.allowed.ok()) {
+    if (question.expert != nullptr) {
+      preview.add_payloads(federation::EncodeSharedExpert(question.expert->expert));
+    }
     RETURN_IF_ERROR(AddPatterns(question, &preview));
   }
   return preview;

@@ -19,7 +19,7 @@ constexpr Duration kStoreEvery = std::chrono::minutes(1);
 bool HoldsLessons(const federation::Item& item) {
   return item.kind == federation::ItemKind::kPattern ||
          item.kind == federation::ItemKind::kContribution ||
-         item.kind == federation::ItemKind::kVerdict;
+         item.kind == federation::ItemKind::kExpert || item.kind == federation::ItemKind::kVerdict;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "inference/adapter/merge.h"
 #include "inference/adapter/refactor.h"
 #include "inference/adapter/talora_file.h"
+#include "inference/gguf/half.h"
 #include "inference/limits.h"
 #include "tests/inference/talora_fixture.h"
 
@@ -358,6 +359,28 @@ TEST(TaloraFileTest, DamagedWordsAreRefused) {
             reasons::kAdapterInvalid);
   EXPECT_EQ(refused({.lessons = 1, .counts = {{.token = 3, .lessons = 1U << 31}}}),
             reasons::kAdapterInvalid);
+}
+
+// An adapter that is sent to peers is written with half the bytes.
+TEST(TaloraFileTest, FactorsMayBeWrittenInHalfPrecision) {
+  const test::TextModel model;
+  for (const bool banks : {false, true}) {
+    Talora talora = RandomTalora(model, BankStrategy::kDiscrete);
+    if (!banks) {
+      talora = *StaticTalora(talora.trunk);
+    }
+    const std::string whole = SerializeTaloraFile(talora, model).value();
+    const std::string half = SerializeTaloraFile(talora, model, TensorType::kF16).value();
+    EXPECT_LT(half.size(), whole.size());
+    const auto parsed = ParseTaloraFile(AsBytes(half), model, "x").value();
+    for (const auto& [name, change] : parsed->trunk->targets) {
+      const LowRank& exact = talora.trunk->targets.at(name);
+      for (size_t i = 0; i < change.a.size(); ++i) {
+        EXPECT_EQ(change.a[i], HalfToFloat(FloatToHalf(exact.a[i])));
+      }
+    }
+    EXPECT_EQ(SerializeTaloraFile(*parsed, model, TensorType::kF16).value(), half);
+  }
 }
 
 TEST(TaloraFileTest, StaticOnesArePlainFiles) {

@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/expert_sharing.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "federation/patterns/shared_expert.h"
+#include "node/actors/throttled_learning.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/serving/served_adapters.h"
+#include "node/sharing/expert_trial.h"
+#include "node/sharing/limits.h"
+#include "node/sharing/shared_items.h"
+
+namespace ruvd::actors {
+namespace {
+
+void LogFailure(std::string_view what, const absl::Status& status) {
+  if (!status.ok()) {
+    LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
+  }
+}
+
+void LogVerdict(const sharing::PeerExperts::Trial& trial, const sharing::ExpertVerdict& verdict) {
+  if (!verdict.why.empty()) {
+    LogWarning("the expert of {} cannot be used: {}", ToHex(trial.origin).substr(0, 16),
+               verdict.why);
+  } else if (verdict.scored) {
+    LogInfo(
+        "expert of {}: {}; gain {:+.4f} on {} texts that choose it (standard error {:.4f}), "
+        "general "
+        "text {:.4f} to {:.4f}",
+        ToHex(trial.origin).substr(0, 16), sharing::ExpertStandingName(verdict.standing),
+        verdict.gain, verdict.texts, verdict.standard_error, verdict.general_before,
+        verdict.general_after);
+  }
+}
+
+// Returns this node's own item that peers can get; nullopt: none.
+std::optional<federation::Item> OfferedItem(const federation::GossipCore& core,
+                                            const privacy::NodeId& self) {
+  for (federation::Item& item : core.Items()) {
+    if (item.kind == federation::ItemKind::kExpert && item.origin == self) {
+      return std::move(item);
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsOffered(const std::optional<federation::Item>& offered,
+               const federation::SharedExpert& expert, int64_t now_ms) {
+  if (!offered || offered->expires_ms <= now_ms + limits::kOfferAgainMillis) {
+    return false;
+  }
+  const auto known = federation::DecodeSharedExpert(AsBytes(*offered->payload));
+  return known.ok() && known->version == expert.version && known->file == expert.file;
+}
+
+absl::Status NotLooked() {
+  return Error(absl::StatusCode::kUnavailable, reasons::kCancelled,
+               "this node has not looked yet what it could offer; ask again in a moment");
+}
+
+}  // namespace
+
+ExpertSharing::ExpertSharing(const FederationActorOptions& options, sharing::OwnPatterns& own,
+                             Perform perform)
+    : options_(options), own_patterns_(own), perform_(std::move(perform)), made_(NotLooked()) {
+  if (options.expert_trial != nullptr) {
+    peers_.emplace(*options.learning.catalog, options.key->id());
+  }
+}
+
+void ExpertSharing::OnItem(const federation::Item& item) {
+  if (peers_) {
+    peers_->Store(item);
+  }
+}
+
+void ExpertSharing::OnGone(const Digest& item) {
+  if (peers_) {
+    peers_->Remove(item);
+  }
+}
+
+void ExpertSharing::OnRated(const sharing::RatedUse& use) {
+  if (peers_) {
+    peers_->OnRated(use);
+  }
+}
+
+void ExpertSharing::OnRestored(const federation::GossipCore& core) {
+  if (!peers_) {
+    return;
+  }
+  std::vector<federation::Item> experts = core.Items();
+  std::erase_if(experts, [](const federation::Item& item) {
+    return item.kind != federation::ItemKind::kExpert;
+  });
+  // Ratings come first, so that an expert that users disliked does not serve again.
+  if (!experts.empty() && options_.learning.trajectories != nullptr) {
+    LogFailure("the ratings of peers' experts could not be read",
+               options_.learning.trajectories->ForEachSince(
+                   0, [this](const storage::Trajectory& trajectory) {
+                     if (const auto use = sharing::RatedUseOf(trajectory)) {
+                       peers_->OnRated(*use);
+                     }
+                     return true;
+                   }));
+  }
+  for (const federation::Item& item : experts) {
+    peers_->Store(item);
+  }
+}
+
+void ExpertSharing::OnTick(federation::GossipCore& core, Context& context) {
+  if (!peers_) {
+    if (std::exchange(changed_, false)) {
+      TakeBack(core, context);  // it was offered before the operator turned experts off
+    }
+    return;
+  }
+  if (!looking_ && MustLook(core)) {
+    Look(core, context);
+  }
+  if (!judging_) {
+    Judge(context);
+  }
+}
+
+bool ExpertSharing::MustLook(const federation::GossipCore& core) const {
+  return changed_ || tier_ != core.consent() ||
+         version_ != serving::ServedDeepVersion(*options_.learning.catalog) ||
+         options_.clock->WallMillis() >= next_look_ms_;
+}
+
+// Work on the pool refers to nothing in this actor, because it outlives the actor after a forced
+// stop.
+void ExpertSharing::Look(federation::GossipCore& core, Context& context) {
+  changed_ = false;
+  tier_ = core.consent();
+  version_ = serving::ServedDeepVersion(*options_.learning.catalog);
+  next_look_ms_ =
+      options_.clock->WallMillis() + std::chrono::milliseconds(limits::kOwnPatternsLook).count();
+  if (version_ == 0 && !made_.ok() && absl::IsNotFound(made_.status())) {
+    return;  // as before
+  }
+  auto made = std::make_shared<absl::StatusOr<sharing::OwnExpert>>(absl::CancelledError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      [services = options_.learning, throttle = options_.throttle,
+       min_rating = options_.expert_trial->min_rating(), made]() mutable {
+        const ThrottledLearning throttled(throttle, &services);
+        *made = sharing::MakeOwnExpert(services, min_rating);
+      },
+      [this, &core, made](Context& own) {
+        looking_ = false;
+        EndLook(core, std::move(*made), own);
+        return absl::OkStatus();
+      });
+  looking_ = started.ok();
+  LogFailure("it could not be looked what this node may offer as its expert", started);
+}
+
+void ExpertSharing::EndLook(federation::GossipCore& core, absl::StatusOr<sharing::OwnExpert> made,
+                            Context& context) {
+  if (!made.ok() && absl::IsCancelled(made.status())) {
+    next_look_ms_ = options_.clock->WallMillis() + limits::kExpertLookMillis;
+    return;
+  }
+  if (changed_) {
+    return;  // a consent or a lesson was withdrawn meanwhile; the next tick looks again
+  }
+  if (!made.ok() && !absl::IsNotFound(made.status()) && made.status() != made_.status()) {
+    LogInfo("this node offers no expert: {} [{}]", MessageOf(made.status()),
+            ReasonOf(made.status()));
+  }
+  made_ = std::move(made);
+  if (made_.ok()) {
+    Offer(core, context);
+  } else {
+    TakeBack(core, context);
+  }
+}
+
+void ExpertSharing::Offer(federation::GossipCore& core, Context& context) {
+  const federation::Instant now = federation::Instant::Of(*options_.clock);
+  if (core.consent() != privacy::ConsentTier::kPublic ||
+      !sharing::CheckMayContribute(core.certificate()).ok() ||
+      IsOffered(OfferedItem(core, options_.key->id()), made_->expert, now.wall_ms)) {
+    return;
+  }
+  absl::StatusOr<federation::Actions> offered = core.OfferExpert(made_->expert, now);
+  LogFailure("this node's expert could not be offered", offered.status());
+  if (offered.ok()) {
+    LogInfo("deep@{} of {} lessons is offered to peers as this node's expert",
+            made_->expert.version, made_->expert.lessons);
+    perform_(own_patterns_.RecordContribution(*std::move(offered), made_->contributors, core),
+             context);
+  }
+}
+
+void ExpertSharing::TakeBack(federation::GossipCore& core, Context& context) {
+  if (const auto offered = OfferedItem(core, options_.key->id())) {
+    LogInfo("this node's expert is no longer offered to peers");
+    perform_(core.WithdrawItems({{offered->id}}), context);
+  }
+}
+
+void ExpertSharing::OnLessonsWithdrawn(federation::GossipCore& core, Context& context) {
+  changed_ = true;
+  TakeBack(core, context);
+}
+
+void ExpertSharing::Judge(Context& context) {
+  const auto trial = peers_->NextTrial(options_.clock->WallMillis());
+  if (!trial) {
+    return;
+  }
+  auto verdict =
+      std::make_shared<absl::StatusOr<sharing::ExpertVerdict>>(absl::CancelledError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      [judge = options_.expert_trial, services = options_.learning, throttle = options_.throttle,
+       trial, verdict]() mutable {
+        const ThrottledLearning throttled(throttle, &services);
+        *verdict = judge->Judge(services, trial->origin, *trial->payload, trial->former_texts);
+      },
+      [this, trial, verdict](Context&) {
+        judging_ = false;
+        const int64_t now_ms = options_.clock->WallMillis();
+        if (verdict->ok()) {
+          LogVerdict(*trial, **verdict);
+          peers_->EndTrial(*trial, **verdict, now_ms);
+          return absl::OkStatus();
+        }
+        if (!absl::IsCancelled(verdict->status())) {
+          LogFailure("a peer's expert could not be judged", verdict->status());
+        }
+        peers_->Postpone(*trial, now_ms);
+        return absl::OkStatus();
+      });
+  judging_ = started.ok();
+  LogFailure("the trial of a peer's expert was not begun", started);
+}
+
+std::map<privacy::NodeId, admin::v1::ExpertStatus> ExpertSharing::View(
+    const federation::GossipCore& core) const {
+  std::map<privacy::NodeId, admin::v1::ExpertStatus> view;
+  if (!peers_) {
+    return view;
+  }
+  for (const auto& [origin, expert] : peers_->View()) {
+    admin::v1::ExpertStatus& status = view[origin];
+    status.set_version(expert.version);
+    status.set_lessons(expert.lessons);
+    status.set_standing(std::string(sharing::ExpertStandingName(expert.standing)));
+    status.set_why(expert.why);
+    status.set_texts(expert.texts);
+    status.set_gain(expert.gain);
+  }
+  const auto offered = OfferedItem(core, options_.key->id());
+  const auto own = offered ? federation::DecodeSharedExpert(AsBytes(*offered->payload))
+                           : absl::StatusOr<federation::SharedExpert>(absl::NotFoundError(""));
+  admin::v1::ExpertStatus& self = view[options_.key->id()];
+  if (own.ok()) {
+    self.set_version(own->version);
+    self.set_lessons(own->lessons);
+    self.set_standing("offered");
+  } else if (!made_.ok()) {
+    self.set_standing("none");
+    self.set_why(MessageOf(made_.status()));
+  } else {
+    self.set_standing("none");
+    self.set_why("nothing leaves before `ruvd consent grant --tier public`");
+  }
+  return view;
+}
+
+}  // namespace ruvd::actors
