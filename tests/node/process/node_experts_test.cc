@@ -6,18 +6,16 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "federation/patterns/shared_expert.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/talora_file.h"
 #include "node/client/client.h"
-#include "node/serving/experts.h"
 #include "ruvd/learning/v1/learning.pb.h"
-#include "tests/inference/random_adapter.h"
+#include "tests/inference/text_model.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
@@ -51,10 +49,11 @@ class NodeExpertsTest : public FederatedNodeTest {
   }
   // The first node learns a deep adapter of texts that may leave.
   void LearnOnTheFirstNode(const std::string& user = "") {
+    std::string text;
     for (const std::string topic : {"boiler", "pump", "valve", "fan"}) {
-      AddTextOf(node_->api_address(), topic + ".md", TextAbout(topic),
-                pattern::v1::SHARING_TIER_PUBLIC, user);
+      text += TextAbout(topic) + "\n\n";
     }
+    AddTextOf(node_->api_address(), "rounds.md", text, pattern::v1::SHARING_TIER_PUBLIC, user);
     const auto result = client::NodeClient(node_->api_address())
                             .Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest());
     ASSERT_TRUE(result.ok()) << result.status();
@@ -73,13 +72,14 @@ class NodeExpertsTest : public FederatedNodeTest {
       ASSERT_TRUE(reader->Finish().ok());
     }
   }
-  static admin::v1::ExpertStatus ExpertOf(const Node& seen_by, const Digest& member) {
+  // Returns what a node knows of the expert of the member with this id.
+  static admin::v1::ExpertStatus ExpertOf(const Node& seen_by, const std::string& member) {
     const auto response =
         client::NodeClient(seen_by.api_address())
             .Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest());
     EXPECT_TRUE(response.ok()) << response.status();
     for (const admin::v1::Member& one : response->members()) {
-      if (one.node_id() == ToHex(member)) {
+      if (one.node_id() == member) {
         return one.expert();
       }
     }
@@ -90,13 +90,30 @@ class NodeExpertsTest : public FederatedNodeTest {
     inference::v1::ScoreRequest request;
     request.set_prompt(Question(77));
     request.set_completion(" the book.");
-    request.set_with_adapters(true);
+    request.set_samples(16);
+    request.set_seed(99);
+    request.set_without_memory(true);
     const auto response =
         client::NodeClient(node.api_address()).Call<inference::v1::ScoreResponse>(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response->nats_per_token();
   }
-  static Digest IdOf(const Node& node) { return *DigestFrom(FromHex(node.id()).value()); }
+  // Returns an expert that is noise and claims that its lessons have the words of the questions.
+  federation::SharedExpert Poisoned() const {
+    const auto model = inference::LoadModelPackage(config_.model.path).value().model;
+    const std::string target = "blk.2.ffn_down.weight";
+    auto talora = std::make_shared<inference::Talora>(*inference::StaticTalora(
+        test::RandomAdapter(*model, {{target, inference::FindMatrix(*model, target)}}, 7)));
+    inference::LessonWordCounter words;
+    for (int house = 0; house < 400; ++house) {
+      words.Add(model->tokenizer().EncodePrompt(Question(house) + " the book."));
+    }
+    talora->words = words.Finish();
+    return {.version = 1,
+            .lessons = 400,
+            .created_ms = RecordingPeer::Now().wall_ms,
+            .file = inference::SerializeTaloraFile(*talora, *model).value()};
+  }
 };
 
 TEST_F(NodeExpertsTest, AnExpertServesAVisitorAndLeavesWithTheConsent) {
@@ -107,7 +124,7 @@ TEST_F(NodeExpertsTest, AnExpertServesAVisitorAndLeavesWithTheConsent) {
   });
   ASSERT_NE(other, nullptr);
   ASSERT_NO_FATAL_FAILURE(Visit(*other, 6));
-  const Digest first = IdOf(*node_);
+  const std::string first = node_->id();
   EXPECT_THAT(ExpertOf(*node_, first).why(), HasSubstr("consent grant"));
   const double before = LossAt(*other);
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
@@ -124,11 +141,39 @@ TEST_F(NodeExpertsTest, AnExpertStaysHereWhileSomeoneInItDoesNotAgree) {
   Start();
   ASSERT_NO_FATAL_FAILURE(LearnOnTheFirstNode("ada"));
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
-  const Digest first = IdOf(*node_);
+  const std::string first = node_->id();
   ASSERT_TRUE(WaitUntil([&] {
     return ExpertOf(*node_, first).why().find("may not leave") != std::string::npos;
   })) << ExpertOf(*node_, first).ShortDebugString();
   EXPECT_EQ(ExpertOf(*node_, first).standing(), "none");
+}
+
+// The liar's words are those of this node's visitors, so that all of them would get its noise.
+TEST_F(NodeExpertsTest, ALiarsExpertCostsNothing) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(Visit(*node_, 6));
+  const double before = LossAt(*node_);
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
+  RecordingPeer peer(ConfigOfPeer(config_, CertificateFor(key, "peer")), key);
+  const federation::Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(
+      peer.core()
+          .SetConsent(privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now.wall_ms, key),
+                      now)
+          .ok());
+  const std::string id = ToHex(key.id());
+  bool offered = false;
+  const bool judged = peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
+    if (!offered && peer.core().active_links() == 1) {
+      offered = true;
+      auto actions = peer.core().OfferExpert(Poisoned(), RecordingPeer::Now());
+      EXPECT_TRUE(actions.ok()) << actions.status();
+      peer.Perform(*std::move(actions));
+    }
+    return offered && ExpertOf(*node_, id).standing() == "texts_worse";
+  });
+  EXPECT_TRUE(judged) << ExpertOf(*node_, id).ShortDebugString();
+  EXPECT_EQ(LossAt(*node_), before);
 }
 
 }  // namespace

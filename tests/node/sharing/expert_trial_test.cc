@@ -28,6 +28,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kOther[] = "Once upon a time a princess danced with her kind friends";
+constexpr char kMore[] = " times in the garden behind the old castle.";
 
 class ExpertTrialTest : public JudgingTest {
  protected:
@@ -96,12 +97,12 @@ class ExpertTrialTest : public JudgingTest {
     EXPECT_TRUE(verdict.ok()) << verdict.status();
     return verdict.value_or(ExpertVerdict());
   }
-  // Stores prompts of users who gave no feedback.
-  void AddPrompts(size_t count, const std::string& text) {
+  // Stores prompts "BEGIN NUMBER END" of users who gave no feedback.
+  void AddPrompts(size_t count, const std::string& begin, const std::string& end) {
     for (size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(trajectories_
-                      ->Put({.response_id = fmt::format("prompt {} {}", text.substr(0, 8), i),
-                             .prompt = fmt::format("{} {}. {}", text, i, text),
+                      ->Put({.response_id = fmt::format("prompt {} {}", begin, i),
+                             .prompt = fmt::format("{} {}{}", begin, i, end),
                              .completion = "x",
                              .created_ms = clock_.WallMillis()})
                       .ok());
@@ -145,11 +146,11 @@ TEST_F(ExpertTrialTest, WithoutTextsThatChooseItItStaysOnTrial) {
 }
 
 TEST_F(ExpertTrialTest, PromptsOfUsersJudgeWithoutAnyFeedback) {
-  AddPrompts(6, std::string("The lighthouse keeper of house 7") + kJudged);
-  AddPrompts(6, kOther);
-  const ExpertVerdict helps = Judge(Expert(OwnWords()));
-  EXPECT_EQ(helps.texts, 6U);
-  EXPECT_EQ(helps.standing, ExpertStanding::kServing) << helps.gain << " " << helps.general_after;
+  AddPrompts(16, "The lighthouse keeper of house", kJudged);
+  AddPrompts(6, kOther, kMore);
+  const ExpertVerdict helps = Judge(Expert(OwnWords(), 0.4F));
+  EXPECT_EQ(helps.texts, 16U);
+  EXPECT_EQ(helps.standing, ExpertStanding::kServing) << helps.gain << " " << helps.standard_error;
   EXPECT_EQ(Judge(Expert(OwnWords(), -1)).standing, ExpertStanding::kTextsWorse);
 }
 
@@ -162,7 +163,7 @@ TEST_F(ExpertTrialTest, ItIsJudgedAgainOnlyByMoreTexts) {
 // Noise that claims the words of this node's lessons, or all words.
 TEST_F(ExpertTrialTest, ALiarsExpertNeverServes) {
   AddJudges(8);
-  AddPrompts(8, kOther);
+  AddPrompts(8, kOther, kMore);
   inference::LessonWords all{.lessons = 400, .counts = {}};
   for (inference::TokenId token = 0;
        token < static_cast<inference::TokenId>(model_->config().vocabulary); ++token) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "federation/patterns/shared_expert.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/talora_file.h"
 #include "node/serving/experts.h"
 #include "node/sharing/limits.h"
@@ -34,7 +35,8 @@ privacy::NodeId Node(uint8_t n) {
 class PeerExpertsTest : public testing::Test {
  protected:
   PeerExpertsTest()
-      : catalog_(*model_, {.public_log_frequency = std::vector<float>(
+      : catalog_(*model_, {.folder = testing::TempDir() + "peer_experts_imported",
+                           .public_log_frequency = std::vector<float>(
                                static_cast<size_t>(model_->config().vocabulary), -6.0F)}),
         experts_(std::make_unique<PeerExperts>(catalog_, Node(9))) {}
 
