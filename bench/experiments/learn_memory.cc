@@ -13,7 +13,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 
@@ -25,12 +24,14 @@
 #include "bench/experiments/flags.h"
 #include "bench/experiments/memory_report.h"
 #include "bench/experiments/paired.h"
+#include "bench/experiments/scored_text.h"
 #include "bench/experiments/session_scores.h"
 #include "inference/adapter/lesson_words.h"
 #include "inference/adapter/talora_file.h"
 #include "inference/backend/backend.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/memory/learning/learn_parameters.h"
+#include "inference/package/model_package.h"
 #include "inference/retrieval/word_evidence.h"
 
 namespace ruvd::bench {
@@ -54,11 +55,11 @@ constexpr char kDescription[] =
     "context: each request is predicted, then learned, with and without the largest memory.\n"
     "--adapters also reads DOMAIN.gguf of a folder, adapters that learned the domain's lessons\n"
     "(expert_arms.py): each alone, always on or where the words of its lessons say so, and with\n"
-    "the largest memory, read by the bare model or again with the adapter (masked only).";
+    "the largest memory, read by the bare model or again with the adapter (masked only).\n"
+    "--experts measures them alone: what a visitor gains whose words choose among all of them.";
 
 using inference::ObservedKind;
 using inference::TokenId;
-using Documents = std::vector<std::vector<TokenId>>;
 
 struct Arguments : CommonArguments {
   std::vector<size_t> tokens = {10'000, 100'000, 300'000};
@@ -68,72 +69,19 @@ struct Arguments : CommonArguments {
   bool session = false;
   size_t sessions = 40;  // of each domain at most
   std::string adapters;  // a folder; "": none
-};
-
-// A domain or general text, cut for scoring.
-struct ScoredText {
-  Documents pieces;
-  std::vector<size_t> documents;  // of the pieces
-  std::vector<bool> shared;       // whether the largest memory has a stretch of the piece
+  bool experts = false;  // measure the adapters of all domains in place of memories
 };
 
 using Arms = std::map<std::string, ReadMemory>;
 
 // A context that leaves the request its room in the window of the shipped models.
 constexpr SessionShape kSessions{.requests = 20, .tokens = 64, .context = 447};
-constexpr size_t kSharedTokens = 12;  // of a stretch that is no accident
-
 constexpr size_t kTrainBytes = 12'000;  // of a document that may be remembered
 constexpr size_t kValidBytes = 60'000;  // of a document that is scored
 
-absl::StatusOr<Documents> ReadTokens(const std::string& path, const inference::Tokenizer& tokenizer,
-                                     size_t most_bytes) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> texts, inference::ReadTextDocuments(path));
-  Documents documents;
-  for (const std::string& text : texts) {
-    documents.push_back(tokenizer.Encode(text.substr(0, most_bytes)));
-  }
-  return documents;
-}
-
-ScoredText CutForScoring(const Documents& documents,
-                         const inference::MemoryLearningOptions& options, size_t most) {
-  ScoredText text;
-  for (size_t i = 0; i < documents.size(); ++i) {
-    const size_t each = most / documents.size() + 1;
-    Documents own = inference::SpreadPieces(std::span(&documents[i], 1), options, each);
-    for (std::vector<TokenId>& piece : own) {
-      if (text.pieces.size() < most) {
-        text.pieces.push_back(std::move(piece));
-        text.documents.push_back(i);
-      }
-    }
-  }
-  return text;
-}
-
-// Marks the pieces that have a stretch of tokens with the remembered ones in common.
-void MarkShared(std::span<const inference::ObservedPiece> remembered, ScoredText* text) {
-  using Stretch = std::basic_string_view<TokenId>;
-  std::set<Stretch> known;
-  const auto stretches = [](const std::vector<TokenId>& tokens, const auto& take) {
-    for (size_t i = 0; i + kSharedTokens <= tokens.size(); ++i) {
-      take(Stretch(tokens.data() + i, kSharedTokens));
-    }
-  };
-  for (const inference::ObservedPiece& piece : remembered) {
-    stretches(piece.tokens, [&](Stretch one) { known.insert(one); });
-  }
-  for (const std::vector<TokenId>& piece : text->pieces) {
-    bool shared = false;
-    stretches(piece, [&](Stretch one) { shared = shared || known.contains(one); });
-    text->shared.push_back(shared);
-  }
-}
-
 // Scores a text with the frozen model, with each memory and with the adapter's arms, if any.
 absl::Status ScoreText(inference::Transformer& transformer, const ScoredText& text,
-                       const Arms& arms, const DomainAdapter* adapter, bool causal,
+                       const Arms& arms, const DomainAdapters* adapter, bool causal,
                        const Arguments& arguments, const inference::MemoryLearningOptions& options,
                        Losses* losses) {
   AdaptedTransformer adapted(transformer);
@@ -186,6 +134,11 @@ class Experiment {
   }
 
   absl::Status Prepare() {
+    if (arguments_.experts) {
+      ASSIGN_OR_RETURN(const inference::ModelPackage package,
+                       inference::LoadModelPackage(arguments_.model));
+      shipped_ = package.memory;
+    }
     const inference::Tokenizer& tokenizer = transformer_.model().tokenizer();
     ASSIGN_OR_RETURN(names_, DomainsIn(arguments_.corpus));
     for (const std::string& name : names_) {
@@ -242,7 +195,11 @@ class Experiment {
         }
       }
       learned_.clear();
-      RETURN_IF_ERROR(Learn(held, others));
+      if (arguments_.experts) {
+        learned_["memory"] = shipped_;
+      } else {
+        RETURN_IF_ERROR(Learn(held, others));
+      }
       for (const std::string& way : Ways()) {
         ASSIGN_OR_RETURN(DomainRun run,
                          way == "sessions" ? RunSessionsOf(held) : RunDomain(held, way == "ar"));
@@ -313,6 +270,9 @@ class Experiment {
                                tokens / (options_.piece - options_.given), causal))};
     };
     for (const auto& [reading, unused] : learned_) {
+      if (arguments_.experts) {
+        break;
+      }
       if (causal && reading != "memory") {
         continue;
       }
@@ -320,14 +280,17 @@ class Experiment {
         add(fmt::format("{}, {:>6} tokens", reading, tokens), reading, held, tokens);
       }
     }
-    add("memory of another domain", "memory", (held + 1) % kinds_.size(), arguments_.tokens.back());
+    if (!arguments_.experts) {
+      add("memory of another domain", "memory", (held + 1) % kinds_.size(),
+          arguments_.tokens.back());
+    }
     DomainRun run{
         .name = names_[held], .documents = texts_[held].documents, .shared = texts_[held].shared};
-    std::optional<DomainAdapter> adapter;
+    std::optional<DomainAdapters> adapters;
     if (!causal && !arguments_.adapters.empty()) {
-      ASSIGN_OR_RETURN(adapter, AdapterOf(held));
+      ASSIGN_OR_RETURN(adapters, AdaptersFor(held));
     }
-    const DomainAdapter* const own = adapter ? &*adapter : nullptr;
+    const DomainAdapters* const own = adapters ? &*adapters : nullptr;
     RETURN_IF_ERROR(
         ScoreText(transformer_, texts_[held], arms, own, causal, arguments_, options_, &run.own));
     RETURN_IF_ERROR(ScoreText(transformer_, general_text_, arms, own, causal, arguments_, options_,
@@ -335,25 +298,42 @@ class Experiment {
     return run;
   }
 
-  // Reads the adapter of a domain and makes its arms.
-  absl::StatusOr<DomainAdapter> AdapterOf(size_t held) {
-    const std::string path = fmt::format("{}/{}.gguf", arguments_.adapters, names_[held]);
-    DomainAdapter domain;
-    ASSIGN_OR_RETURN(domain.adapter, inference::LoadTaloraFile(path, transformer_.model()));
-    inference::LessonWordCounter words;
-    for (const inference::ObservedPiece& piece : kinds_[held].remembered) {
-      words.Add(piece.tokens);
+  // Reads the adapters and makes their arms for a domain.
+  absl::StatusOr<DomainAdapters> AdaptersFor(size_t held) {
+    DomainAdapters domain{.own = held};
+    for (size_t i = 0; i < names_.size(); ++i) {
+      LearnedAdapter& one = domain.adapters.emplace_back();
+      ASSIGN_OR_RETURN(one.adapter, inference::LoadTaloraFile(
+                                        fmt::format("{}/{}.gguf", arguments_.adapters, names_[i]),
+                                        transformer_.model()));
+      inference::LessonWordCounter words;
+      for (const inference::ObservedPiece& piece : kinds_[i].remembered) {
+        words.Add(piece.tokens);
+      }
+      one.evidence = std::make_shared<inference::WordEvidence>(
+          words.Finish(), learned_.at("memory")->public_log_frequency);
     }
+    if (arguments_.experts) {
+      domain.arms = {{"owner, always", {.acting = Acting::kOwn}},
+                     {"owner, by words", {.acting = Acting::kOwnByWords}},
+                     {"visitor, experts by words", {.acting = Acting::kByWords}},
+                     {"visitor, experts of other domains", {.acting = Acting::kOthers}},
+                     {"visitor, mean of the experts", {.acting = Acting::kMean}}};
+      return domain;
+    }
+    RETURN_IF_ERROR(AddArmsWithMemory(held, &domain));
+    return domain;
+  }
+
+  absl::Status AddArmsWithMemory(size_t held, DomainAdapters* domain) {
     const auto& parameters = learned_.at("memory");
-    domain.evidence =
-        std::make_shared<inference::WordEvidence>(words.Finish(), parameters->public_log_frequency);
     const auto memory_of = [&](std::span<const inference::ObservedPiece> pieces) {
       return ReadMemory{.parameters = parameters,
                         .memory = std::make_shared<inference::TokenMemory>(
                             RunsOf(*parameters, pieces, pieces.size(), false))};
     };
     AdaptedTransformer adapted(transformer_);
-    adapted.SetMix({.parts = {{.adapter = domain.adapter->trunk}}});
+    adapted.SetMix({.parts = {{.adapter = domain->adapters[held].adapter->trunk}}});
     std::vector<inference::ObservedPiece> again;
     for (const inference::ObservedPiece& piece : kinds_[held].remembered) {
       Random random(again.size() + 1);
@@ -364,14 +344,15 @@ class Experiment {
     }
     const ReadMemory bare = memory_of(kinds_[held].remembered);
     const ReadMemory read_again = memory_of(again);
-    domain.arms = {
+    constexpr Acting kWords = Acting::kOwnByWords;
+    domain->arms = {
         {"adapter", {}},
-        {"adapter by words", {.by_words = true}},
+        {"adapter by words", {.acting = kWords}},
         {"adapter and memory", {.memory = bare}},
         {"adapter and memory read again", {.memory = read_again}},
-        {"adapter by words and memory", {.by_words = true, .memory = bare}},
-        {"adapter by words and memory read again", {.by_words = true, .memory = read_again}}};
-    return domain;
+        {"adapter by words and memory", {.acting = kWords, .memory = bare}},
+        {"adapter by words and memory read again", {.acting = kWords, .memory = read_again}}};
+    return absl::OkStatus();
   }
 
   // Runs sessions beside the largest memory of their domain, and of general text beside the same.
@@ -424,6 +405,7 @@ class Experiment {
   std::vector<std::vector<Session>> sessions_;  // of each domain
   std::vector<Session> general_sessions_;
   std::vector<TokenId> frequent_;
+  std::shared_ptr<const inference::MemoryParameters> shipped_;  // only for experts
 };
 
 absl::Status Run(const Arguments& arguments) {
@@ -461,6 +443,9 @@ int main(int argc, char** argv) {
   app.add_flag("--session", arguments.session, "run documents as sessions, too (masked)");
   app.add_option("--sessions", arguments.sessions, "at most so many of each domain");
   app.add_option("--adapters", arguments.adapters, "folder with DOMAIN.gguf");
+  app.add_flag("--experts", arguments.experts,
+               "what the adapters of all domains give a visitor, without memories")
+      ->needs("--adapters");
   app.add_flag("!--no-baselines", arguments.baselines, "no n-gram and unigram caches");
   app.add_flag("!--no-ar", arguments.causal, "no reading from left to right");
   return ruvd::bench::RunPrepared(

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -85,6 +86,19 @@ class NodeExpertsTest : public FederatedNodeTest {
     }
     return {};
   }
+  // Returns how many experts `ruvd privacy preview --tier public` shows.
+  size_t ExpertsOfPreview() {
+    admin::v1::PreviewReleaseRequest request;
+    request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+    const auto preview =
+        client::NodeClient(node_->api_address()).Call<admin::v1::PreviewReleaseResponse>(request);
+    EXPECT_TRUE(preview.ok()) << preview.status();
+    return static_cast<size_t>(
+        std::ranges::count_if(preview->payloads(), [](const std::string& payload) {
+          const auto expert = federation::DecodeSharedExpert(AsBytes(payload));
+          return expert.ok() && federation::CheckSharedExpert(*expert).ok();
+        }));
+  }
   // Returns the loss of what the owner's texts say, as a node serves it.
   static double LossAt(const Node& node) {
     inference::v1::ScoreRequest request;
@@ -125,7 +139,9 @@ TEST_F(NodeExpertsTest, AnExpertServesAVisitorAndLeavesWithTheConsent) {
   ASSERT_NE(other, nullptr);
   ASSERT_NO_FATAL_FAILURE(Visit(*other, 6));
   const std::string first = node_->id();
-  EXPECT_THAT(ExpertOf(*node_, first).why(), HasSubstr("consent grant"));
+  ASSERT_TRUE(WaitUntil(
+      [&] { return ExpertOf(*node_, first).why().find("consent grant") != std::string::npos; }));
+  EXPECT_EQ(ExpertsOfPreview(), 1U);
   const double before = LossAt(*other);
   Grant(pattern::v1::SHARING_TIER_PUBLIC);
   ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*other, first).standing() == "serving"; }))
@@ -137,6 +153,36 @@ TEST_F(NodeExpertsTest, AnExpertServesAVisitorAndLeavesWithTheConsent) {
   EXPECT_EQ(LossAt(*other), before);
 }
 
+// A visitor's node that starts again has the expert among its items, and judges it again.
+TEST_F(NodeExpertsTest, AVisitorsNodeJudgesAgainAfterARestart) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(LearnOnTheFirstNode());
+  const auto with_no_learning = [](config::NodeConfig& config) { config.learning.enabled = false; };
+  auto other = StartMember("other", with_no_learning);
+  ASSERT_NE(other, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Visit(*other, 6));
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  const std::string first = node_->id();
+  const auto serves = [&] { return ExpertOf(*other, first).standing() == "serving"; };
+  ASSERT_TRUE(WaitUntil(serves));
+  const double with_it = LossAt(*other);
+  ASSERT_TRUE(other->Drain(kDrain).ok());
+  other = nullptr;
+  other = StartMember("other", with_no_learning);
+  ASSERT_NE(other, nullptr);
+  ASSERT_TRUE(WaitUntil(serves));
+  EXPECT_EQ(LossAt(*other), with_it);
+  ASSERT_TRUE(other->Drain(kDrain).ok());
+  other = nullptr;
+  other = StartMember("other", [](config::NodeConfig& config) {
+    config.learning.enabled = false;
+    config.federation.experts = false;
+  });
+  ASSERT_NE(other, nullptr);
+  EXPECT_TRUE(ExpertOf(*other, first).standing().empty()) << "the operator wants none";
+  EXPECT_GT(LossAt(*other), with_it + 0.1);
+}
+
 TEST_F(NodeExpertsTest, AnExpertStaysHereWhileSomeoneInItDoesNotAgree) {
   Start();
   ASSERT_NO_FATAL_FAILURE(LearnOnTheFirstNode("ada"));
@@ -146,6 +192,26 @@ TEST_F(NodeExpertsTest, AnExpertStaysHereWhileSomeoneInItDoesNotAgree) {
     return ExpertOf(*node_, first).why().find("may not leave") != std::string::npos;
   })) << ExpertOf(*node_, first).ShortDebugString();
   EXPECT_EQ(ExpertOf(*node_, first).standing(), "none");
+  EXPECT_EQ(ExpertsOfPreview(), 0U);
+  admin::v1::SetUserConsentRequest agree;
+  agree.set_user_id("ada");
+  agree.set_training(true);
+  agree.set_sharing(true);
+  agree.set_widest(pattern::v1::SHARING_TIER_PUBLIC);
+  agree.set_days(30);
+  ASSERT_TRUE(
+      client::NodeClient(node_->api_address()).Call<admin::v1::SetUserConsentResponse>(agree).ok());
+  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*node_, first).standing() == "offered"; }))
+      << ExpertOf(*node_, first).ShortDebugString();
+  Restart();
+  EXPECT_EQ(ExpertOf(*node_, first).standing(), "offered") << "it is stored";
+  learning::v1::WithdrawLessonsRequest withdraw;
+  withdraw.set_user_id("ada");
+  ASSERT_TRUE(client::NodeClient(node_->api_address())
+                  .Call<learning::v1::WithdrawLessonsResponse>(withdraw)
+                  .ok());
+  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*node_, first).standing() == "none"; }))
+      << "her words are gone";
 }
 
 // The liar's words are those of this node's visitors, so that all of them would get its noise.
