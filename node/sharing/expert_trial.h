@@ -43,8 +43,7 @@ absl::StatusOr<std::shared_ptr<const inference::Talora>> ReadExpertPayload(
 
 struct ExpertTrialOptions {
   float min_rating = 0.7F;  // lowest rating of a lesson that judges
-  // Least number of this node's texts that choose the expert. With fewer nobody knows whether it
-  // helps.
+  // Least number of this node's texts that choose the expert: fewer do not show whether it helps.
   size_t least_texts = 4;
   // Texts may lose up to so many standard errors before the expert is refused; to serve, it must
   // gain more than one.
