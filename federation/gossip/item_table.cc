@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "base/status.h"
 #include "federation/limits.h"
@@ -79,19 +80,22 @@ std::map<Digest, Item>::iterator ItemTable::Excess(const privacy::NodeId& origin
       return items_.find(ages->second.begin()->second);
     }
   }
-  if (items_.size() <= limits::kMaxItems && payload_bytes_ <= limits::kMaxPayloadMemory) {
+  const bool short_of_memory = payload_bytes_ > limits::kMaxPayloadMemory;
+  if (items_.size() <= limits::kMaxItems && !short_of_memory) {
     return items_.end();
   }
   const auto greedy = std::max_element(
       origins_.begin(), origins_.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
   // Withdrawals are small and old, and each origin has few; without them, the withdrawn items would
-  // return.
-  const auto oldest = std::min_element(
-      greedy->second.ages.begin(), greedy->second.ages.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.first == ItemKind::kWithdrawal, *a.second.begin()) <
-               std::pair(b.first == ItemKind::kWithdrawal, *b.second.begin());
-      });
+  // return. An expert takes the memory of a thousand patterns, so it goes before them.
+  const auto order = [short_of_memory](const auto& entry) {
+    const bool first = short_of_memory && entry.first == ItemKind::kExpert;
+    return std::tuple(!first, entry.first == ItemKind::kWithdrawal, *entry.second.begin());
+  };
+  const auto oldest =
+      std::min_element(greedy->second.ages.begin(), greedy->second.ages.end(),
+                       [&order](const auto& a, const auto& b) { return order(a) < order(b); });
   return items_.find(oldest->second.begin()->second);
 }
 

@@ -3,6 +3,7 @@
 
 #include "node/actors/expert_sharing.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -57,9 +58,15 @@ std::optional<federation::Item> OfferedItem(const federation::GossipCore& core,
   return std::nullopt;
 }
 
+// Returns whether peers can get this expert for as long as if it were offered now.
 bool IsOffered(const std::optional<federation::Item>& offered,
-               const federation::SharedExpert& expert, int64_t now_ms) {
-  if (!offered || offered->expires_ms <= now_ms + limits::kOfferAgainMillis) {
+               const federation::SharedExpert& expert, const federation::GossipCore& core,
+               int64_t now_ms) {
+  // An item expires with the certificate at the latest.
+  const int64_t would_end_ms =
+      std::min(now_ms + limits::kItemLifeMillis, core.certificate().not_after_ms);
+  if (!offered || (offered->expires_ms <= now_ms + limits::kOfferAgainMillis &&
+                   offered->expires_ms < would_end_ms)) {
     return false;
   }
   const auto known = federation::DecodeSharedExpert(AsBytes(*offered->payload));
@@ -104,8 +111,8 @@ void ExpertSharing::OnRestored(const federation::GossipCore& core) {
     return;
   }
   std::vector<federation::Item> experts = core.Items();
-  std::erase_if(experts, [](const federation::Item& item) {
-    return item.kind != federation::ItemKind::kExpert;
+  std::erase_if(experts, [this](const federation::Item& item) {
+    return item.kind != federation::ItemKind::kExpert || item.origin == options_.key->id();
   });
   // Ratings come first, so that an expert that users disliked does not serve again.
   if (!experts.empty() && options_.learning.trajectories != nullptr) {
@@ -138,10 +145,27 @@ void ExpertSharing::OnTick(federation::GossipCore& core, Context& context) {
   }
 }
 
+bool ExpertSharing::IsUnknown() const {
+  return peers_ && absl::IsUnavailable(made_.status()) &&
+         serving::ServedDeepVersion(*options_.learning.catalog) != 0;
+}
+
 bool ExpertSharing::MustLook(const federation::GossipCore& core) const {
   return changed_ || tier_ != core.consent() ||
          version_ != serving::ServedDeepVersion(*options_.learning.catalog) ||
-         options_.clock->WallMillis() >= next_look_ms_;
+         options_.clock->Now() >= next_look_;
+}
+
+// The wall clock may go back by days.
+int64_t ExpertSharing::MonotonicMillis() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             options_.clock->Now().time_since_epoch())
+      .count();
+}
+
+void ExpertSharing::OnSharingChanged() {
+  changed_ = true;
+  made_ = NotLooked();
 }
 
 // Work on the pool refers to nothing in this actor, because it outlives the actor after a forced
@@ -149,9 +173,11 @@ bool ExpertSharing::MustLook(const federation::GossipCore& core) const {
 void ExpertSharing::Look(federation::GossipCore& core, Context& context) {
   changed_ = false;
   tier_ = core.consent();
-  version_ = serving::ServedDeepVersion(*options_.learning.catalog);
-  next_look_ms_ =
-      options_.clock->WallMillis() + std::chrono::milliseconds(limits::kOwnPatternsLook).count();
+  const uint32_t served = serving::ServedDeepVersion(*options_.learning.catalog);
+  if (served < std::exchange(version_, served)) {
+    TakeBack(core, context);  // what was undone must not wait for the look
+  }
+  next_look_ = options_.clock->Now() + limits::kOwnPatternsLook;
   if (version_ == 0 && !made_.ok() && absl::IsNotFound(made_.status())) {
     return;  // as before
   }
@@ -169,13 +195,14 @@ void ExpertSharing::Look(federation::GossipCore& core, Context& context) {
         return absl::OkStatus();
       });
   looking_ = started.ok();
+  changed_ = !started.ok();
   LogFailure("it could not be looked what this node may offer as its expert", started);
 }
 
 void ExpertSharing::EndLook(federation::GossipCore& core, absl::StatusOr<sharing::OwnExpert> made,
                             Context& context) {
   if (!made.ok() && absl::IsCancelled(made.status())) {
-    next_look_ms_ = options_.clock->WallMillis() + limits::kExpertLookMillis;
+    next_look_ = options_.clock->Now() + std::chrono::milliseconds(limits::kExpertLookMillis);
     return;
   }
   if (changed_) {
@@ -193,20 +220,30 @@ void ExpertSharing::EndLook(federation::GossipCore& core, absl::StatusOr<sharing
   }
 }
 
+// Consents may have changed since the look read them, before this actor hears of it.
+bool ExpertSharing::MayOffer(const federation::GossipCore& core, federation::Instant now) const {
+  return core.consent() == privacy::ConsentTier::kPublic &&
+         sharing::CheckMayContribute(core.certificate()).ok() &&
+         own_patterns_.MayShare(made_->contributors, core.consent(), now) &&
+         made_->expert.version == serving::ServedDeepVersion(*options_.learning.catalog);
+}
+
 void ExpertSharing::Offer(federation::GossipCore& core, Context& context) {
   const federation::Instant now = federation::Instant::Of(*options_.clock);
-  if (core.consent() != privacy::ConsentTier::kPublic ||
-      !sharing::CheckMayContribute(core.certificate()).ok() ||
-      IsOffered(OfferedItem(core, options_.key->id()), made_->expert, now.wall_ms)) {
+  if (!MayOffer(core, now) ||
+      IsOffered(OfferedItem(core, options_.key->id()), made_->expert, core, now.wall_ms)) {
     return;
   }
   absl::StatusOr<federation::Actions> offered = core.OfferExpert(made_->expert, now);
   LogFailure("this node's expert could not be offered", offered.status());
-  if (offered.ok()) {
+  if (!offered.ok()) {
+    return;
+  }
+  perform_(own_patterns_.RecordContribution(*std::move(offered), made_->contributors, core),
+           context);
+  if (OfferedItem(core, options_.key->id())) {
     LogInfo("deep@{} of {} lessons is offered to peers as this node's expert",
             made_->expert.version, made_->expert.lessons);
-    perform_(own_patterns_.RecordContribution(*std::move(offered), made_->contributors, core),
-             context);
   }
 }
 
@@ -218,12 +255,12 @@ void ExpertSharing::TakeBack(federation::GossipCore& core, Context& context) {
 }
 
 void ExpertSharing::OnLessonsWithdrawn(federation::GossipCore& core, Context& context) {
-  changed_ = true;
+  OnSharingChanged();
   TakeBack(core, context);
 }
 
 void ExpertSharing::Judge(Context& context) {
-  const auto trial = peers_->NextTrial(options_.clock->WallMillis());
+  const auto trial = peers_->NextTrial(MonotonicMillis());
   if (!trial) {
     return;
   }
@@ -238,7 +275,7 @@ void ExpertSharing::Judge(Context& context) {
       },
       [this, trial, verdict](Context&) {
         judging_ = false;
-        const int64_t now_ms = options_.clock->WallMillis();
+        const int64_t now_ms = MonotonicMillis();
         if (verdict->ok()) {
           LogVerdict(*trial, **verdict);
           peers_->EndTrial(*trial, **verdict, now_ms);
@@ -277,12 +314,16 @@ std::map<privacy::NodeId, admin::v1::ExpertStatus> ExpertSharing::View(
     self.set_version(own->version);
     self.set_lessons(own->lessons);
     self.set_standing("offered");
-  } else if (!made_.ok()) {
-    self.set_standing("none");
+    return view;
+  }
+  self.set_standing("none");
+  const absl::Status may_contribute = sharing::CheckMayContribute(core.certificate());
+  if (!made_.ok()) {
     self.set_why(MessageOf(made_.status()));
-  } else {
-    self.set_standing("none");
+  } else if (core.consent() != privacy::ConsentTier::kPublic) {
     self.set_why("nothing leaves before `ruvd consent grant --tier public`");
+  } else if (!may_contribute.ok()) {
+    self.set_why(MessageOf(may_contribute));
   }
   return view;
 }

@@ -3,15 +3,18 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "federation/core/gossip_core.h"
 #include "federation/events/actions.h"
 #include "federation/events/item.h"
+#include "federation/instant.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/gossip_actor.h"
 #include "node/runtime/actor.h"
@@ -48,17 +51,22 @@ class ExpertSharing {
   void OnTick(federation::GossipCore& core, Context& context);
   void OnRated(const sharing::RatedUse& use);
   // Consents changed: what this node offers is looked at again.
-  void OnSharingChanged() { changed_ = true; }
+  void OnSharingChanged();
   // Lessons were withdrawn or erased, perhaps some of this node's expert: takes it back until it is
   // known.
   void OnLessonsWithdrawn(federation::GossipCore& core, Context& context);
 
-  // Returns what this node would offer now; an error says why it would offer nothing.
+  // Returns what this node would offer now; an error says why it would offer nothing, and is
+  // UNAVAILABLE before this node has looked.
   const absl::StatusOr<sharing::OwnExpert>& own() const { return made_; }
+  // Returns whether this node has a deep adapter and has not looked yet whether it may leave.
+  bool IsUnknown() const;
   // Returns the experts of this node and its peers for the operator, by node.
   std::map<privacy::NodeId, admin::v1::ExpertStatus> View(const federation::GossipCore& core) const;
 
  private:
+  bool MayOffer(const federation::GossipCore& core, federation::Instant now) const;
+  int64_t MonotonicMillis() const;
   bool MustLook(const federation::GossipCore& core) const;
   void Look(federation::GossipCore& core, Context& context);
   void EndLook(federation::GossipCore& core, absl::StatusOr<sharing::OwnExpert> made,
@@ -77,7 +85,7 @@ class ExpertSharing {
   bool judging_ = false;  // likewise
   uint32_t version_ = 0;  // of the deep adapter at the last look
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPrivate;  // likewise
-  int64_t next_look_ms_ = 0;
+  TimePoint next_look_{};
 };
 
 }  // namespace ruvd::actors

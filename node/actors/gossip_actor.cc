@@ -444,6 +444,10 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   void Preview(const PreviewRequest& request, Context& context) {
+    if (request.tier == privacy::ConsentTier::kPublic && experts_.IsUnknown()) {
+      request.reply.Send(experts_.own().status());
+      return;
+    }
     absl::Status allowed = CheckTier(request.tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
     absl::StatusOr<admin::v1::PreviewReleaseResponse> preview =

@@ -91,6 +91,7 @@ void WriteAdapter(const serving::CatalogEntry& entry, adapter::v1::Adapter* mess
   message->set_weight(entry.weight);
   message->set_source(std::string(serving::AdapterOriginName(entry.origin)));
   message->set_path(entry.path);
+  message->set_by_words(entry.evidence != nullptr);
   const serving::AdapterSummary& summary = entry.summary;
   message->set_kind(std::string(inference::KindName(summary.kind)));
   message->set_frame_id(inference::UsesFrame(summary.kind) ? ToHex(summary.frame_id) : "");

@@ -53,6 +53,11 @@ std::string KindOf(const Adapter& adapter) {
              : adapter.kind();
 }
 
+// Returns the weight in requests that choose nothing, and whether words decide there.
+std::string Weight(const Adapter& adapter) {
+  return fmt::format("{:g}{}", adapter.weight(), adapter.by_words() ? " by words" : "");
+}
+
 // Prints an adapter after a change: one line, or the message as JSON.
 absl::Status Say(CommandContext& context, const char* what, const Adapter& adapter) {
   context.out << (context.json ? ToJsonLine(adapter)
@@ -72,9 +77,8 @@ absl::Status List(CommandContext& context, const std::string& name) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const Adapter& adapter : response.adapters()) {
-    rows.push_back({Label(adapter), KindOf(adapter), fmt::format("{:g}", adapter.weight()),
-                    Flags(adapter), MiB(adapter.bytes()), fmt::format("{}", adapter.uses()),
-                    adapter.source()});
+    rows.push_back({Label(adapter), KindOf(adapter), Weight(adapter), Flags(adapter),
+                    MiB(adapter.bytes()), fmt::format("{}", adapter.uses()), adapter.source()});
   }
   context.out << FormatTable({"ADAPTER", "KIND", "WEIGHT", "STATE", "SIZE", "USES", "SOURCE"}, rows)
               << fmt::format("in memory: {} of {}\n", MiB(response.hot_bytes()),
@@ -100,7 +104,7 @@ absl::Status Show(CommandContext& context, const std::string& text) {
       {"targets", fmt::format("{}", adapter.targets())},
       {"size", MiB(adapter.bytes())},
       {"state", Flags(adapter)},
-      {"weight", fmt::format("{:g}", adapter.weight())},
+      {"weight", Weight(adapter)},
       {"uses", fmt::format("{}", adapter.uses())},
       {"source", adapter.source()},
       {"file", adapter.path()}};

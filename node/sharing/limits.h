@@ -31,9 +31,9 @@ inline constexpr size_t kMaxRatedUses = 256;
 
 // Experts of peers that serve. Each takes the memory of an adapter of all linear layers.
 inline constexpr size_t kMaxServingExperts = 16;
-// How often an expert on trial looks for new texts that could judge it, and this node for changes
-// of what it offers as its own
+// How often an expert on trial looks for new texts that could judge it, at first and at last
 inline constexpr int64_t kExpertLookMillis = 30'000;
+inline constexpr int64_t kLongestExpertLookMillis = 300'000;
 // The newest prompts that may judge an expert, and how many tokens of each: a shorter one has too
 // few words, and of a longer one the end is enough.
 inline constexpr size_t kMaxTrialPrompts = 256;

@@ -26,9 +26,10 @@ absl::StatusOr<Sources> LessonsThatMayLeave(const learning::LearningServices& se
                                             float min_rating) {
   Sources sources;
   for (const LessonUse use : {LessonUse::kTraining, LessonUse::kJudging}) {
-    ASSIGN_OR_RETURN(const ShareableLessons some,
-                     GatherShareableLessons(services, privacy::ConsentTier::kPublic, min_rating,
-                                            services.clock->WallMillis(), use));
+    ASSIGN_OR_RETURN(
+        const ShareableLessons some,
+        GatherShareableLessons(services, privacy::ConsentTier::kPublic, min_rating,
+                               services.clock->WallMillis(), use, DisplacedSoon::kKept));
     for (const ShareableLesson& lesson : some.lessons) {
       sources.emplace(lesson.name, some.contributors.at(lesson.contributor));
     }
@@ -50,8 +51,9 @@ absl::StatusOr<std::vector<privacy::Contributor>> ContributorsOf(
   }
   if (kept_back > 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-                 "{} of the {} lessons in this node's adapter may not leave or are gone; ask their "
-                 "users to allow it (`ruvd consent allow`), or wait for users who do",
+                 "{} of the {} lessons in this node's adapter may not leave, or are gone from the "
+                 "store; ask their users to allow it (`ruvd consent allow`), or unload the adapter "
+                 "and run `ruvd learn run-deep` on the lessons that are there",
                  kept_back, lessons.size());
   }
   return std::vector<privacy::Contributor>(contributors.begin(), contributors.end());
@@ -64,9 +66,10 @@ absl::StatusOr<OwnExpert> MakeOwnExpert(const learning::LearningServices& servic
   const uint32_t version =
       services.catalog == nullptr ? 0 : serving::ServedDeepVersion(*services.catalog);
   if (version == 0) {
-    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "this node serves no adapter that it learned; its deep rounds make one from {}",
-                 "enough good completions");
+    return Error(
+        absl::StatusCode::kNotFound, reasons::kNotFound,
+        "this node serves no adapter that it learned; its deep rounds make one from enough "
+        "good completions");
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> lessons,
                    services.catalog->LessonsOf(serving::kDeepAdapter, version));
@@ -75,7 +78,7 @@ absl::StatusOr<OwnExpert> MakeOwnExpert(const learning::LearningServices& servic
   if (lessons.empty() || !entry.adapter->words) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                  "it is not known which lessons are in {}@{}, so it does not leave; unload it and "
-                 "run `ruvd learn deep`",
+                 "run `ruvd learn run-deep`",
                  serving::kDeepAdapter, version);
   }
   ASSIGN_OR_RETURN(const Sources may_leave, LessonsThatMayLeave(services, min_rating));

@@ -64,6 +64,9 @@ class OwnPatterns {
   absl::StatusOr<federation::Actions> RefreshAll(federation::GossipCore& core,
                                                  federation::Instant now);
 
+  // Returns whether what has lessons of these people may leave under a tier now.
+  bool MayShare(const std::vector<privacy::Contributor>& contributors, privacy::ConsentTier tier,
+                federation::Instant now) const;
   // Returns the own patterns that peers can get.
   std::set<storage::PatternId> OfferedIds(const federation::GossipCore& core) const;
   // Records whose lessons are in a contribution, verdict or expert that was just offered, before
@@ -88,8 +91,6 @@ class OwnPatterns {
 
  private:
   static void Append(federation::Actions more, federation::Actions* actions);
-  bool MayShare(const std::vector<privacy::Contributor>& contributors, privacy::ConsentTier tier,
-                federation::Instant now) const;
   bool MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                    federation::Instant now) const;
   bool MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,

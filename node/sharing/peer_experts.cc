@@ -19,6 +19,13 @@ std::string LabelOf(const privacy::NodeId& origin, uint32_t version) {
   return fmt::format("{}@{}", serving::NameOfExpert(origin), version);
 }
 
+// Returns the time until the next trial. A look at the texts of this node reads all of them, so it
+// is made less often where it finds nothing.
+int64_t WaitMillis(int misses) {
+  const int doublings = std::clamp(misses - 1, 0, 10);
+  return std::min(limits::kExpertLookMillis << doublings, limits::kLongestExpertLookMillis);
+}
+
 }  // namespace
 
 PeerExperts::~PeerExperts() {
@@ -44,18 +51,47 @@ void PeerExperts::Store(const federation::Item& item) {
     if (known->second.created_ms >= expert->created_ms) {
       return;
     }
-    catalog_.RemoveExpert(serving::NameOfExpert(item.origin));
+    Remove(known->second.item);
   }
   const std::string label = LabelOf(item.origin, expert->version);
   Held held{.item = item.id,
             .payload = item.payload,
             .version = expert->version,
             .lessons = expert->lessons,
-            .created_ms = expert->created_ms};
+            .created_ms = expert->created_ms,
+            .file = Sha256(expert->file)};
+  Recall(item.origin, &held);
   if (ratings_.AreBad(label)) {
-    held.standing = ExpertStanding::kRatedBadly;
+    Stop(item.origin, ExpertStanding::kRatedBadly, &held);
   }
   held_.insert_or_assign(item.origin, std::move(held));
+}
+
+void PeerExperts::Recall(const privacy::NodeId& origin, Held* held) {
+  const auto found = former_.find(origin);
+  if (found == former_.end()) {
+    return;
+  }
+  const Held former = std::move(found->second);
+  former_.erase(found);
+  held->due_ms = former.due_ms;
+  if (held->version != former.version || held->file != former.file) {
+    return;
+  }
+  held->why = former.why;
+  held->texts = former.texts;
+  held->former_texts = former.former_texts;
+  held->gain = former.gain;
+  held->misses = former.misses;
+  if (former.standing != ExpertStanding::kServing) {
+    held->standing = former.standing;
+  } else if (serving() < limits::kMaxServingExperts) {
+    auto adapter =
+        ReadExpertPayload(*held->payload, catalog_.model(), serving::NameOfExpert(origin));
+    if (adapter.ok()) {
+      SetServing(*std::move(adapter), held);
+    }
+  }
 }
 
 void PeerExperts::Remove(const Digest& item) {
@@ -63,6 +99,8 @@ void PeerExperts::Remove(const Digest& item) {
       std::ranges::find_if(held_, [&item](const auto& entry) { return entry.second.item == item; });
   if (found != held_.end()) {
     catalog_.RemoveExpert(serving::NameOfExpert(found->first));
+    found->second.payload = nullptr;
+    former_.insert_or_assign(found->first, std::move(found->second));
     held_.erase(found);
   }
 }
@@ -90,10 +128,13 @@ void PeerExperts::EndTrial(const Trial& trial, const ExpertVerdict& verdict, int
   if (held == nullptr || IsRefused(held->standing)) {
     return;
   }
-  held->due_ms = now_ms + limits::kExpertLookMillis;
+  held->misses = verdict.scored ? 0 : held->misses + 1;
+  held->due_ms = now_ms + WaitMillis(held->misses);
   held->texts = verdict.texts;
   held->why = verdict.why;
   if (IsRefused(verdict.standing)) {
+    // Another version of this peer has to wait.
+    held->due_ms = now_ms + limits::kLongestExpertLookMillis;
     Stop(trial.origin, verdict.standing, held);
     return;
   }
@@ -103,7 +144,7 @@ void PeerExperts::EndTrial(const Trial& trial, const ExpertVerdict& verdict, int
   held->gain = verdict.gain;
   held->former_texts = 2 * verdict.texts - 1;
   if (verdict.standing == ExpertStanding::kServing) {
-    Serve(trial.origin, verdict, held);
+    Serve(verdict, held);
   } else {
     Stop(trial.origin, ExpertStanding::kTrial, held);  // more texts say that it does not help
   }
@@ -111,11 +152,11 @@ void PeerExperts::EndTrial(const Trial& trial, const ExpertVerdict& verdict, int
 
 void PeerExperts::Postpone(const Trial& trial, int64_t now_ms) {
   if (Held* const held = Find(trial); held != nullptr) {
-    held->due_ms = now_ms + limits::kExpertLookMillis;
+    held->due_ms = now_ms + WaitMillis(++held->misses);
   }
 }
 
-void PeerExperts::Serve(const privacy::NodeId& origin, const ExpertVerdict& verdict, Held* held) {
+void PeerExperts::Serve(const ExpertVerdict& verdict, Held* held) {
   if (held->standing == ExpertStanding::kServing) {
     return;
   }
@@ -128,13 +169,17 @@ void PeerExperts::Serve(const privacy::NodeId& origin, const ExpertVerdict& verd
     }
     Stop(least->first, ExpertStanding::kTrial, &least->second);
   }
+  SetServing(verdict.adapter, held);
+}
+
+void PeerExperts::SetServing(std::shared_ptr<const inference::Talora> adapter, Held* held) {
+  const std::string name = adapter->name;
   const absl::Status served = catalog_.SetExpert(
-      verdict.adapter,
-      [payload = held->payload, name = verdict.adapter->name, &model = catalog_.model()] {
+      std::move(adapter), [payload = held->payload, name, &model = catalog_.model()] {
         return ReadExpertPayload(*payload, model, name);
       });
   if (!served.ok()) {
-    LogError("the expert of {} cannot serve: {}", ToHex(origin).substr(0, 16), MessageOf(served));
+    LogError("{} cannot serve: {}", name, MessageOf(served));
     return;
   }
   held->standing = ExpertStanding::kServing;

@@ -35,9 +35,9 @@ struct PeerExpertView {
 // (ExpertTrial). A newer version takes the place of the former one and gets a trial of its own. One
 // that serves is judged again when twice as many texts choose it, so that one that helps some texts
 // and harms others is found. What was refused does not come back before a newer version. At most
-// limits::kMaxServingExperts serve: one that helps more displaces the one that helps least. Nothing
-// is kept across restarts besides the items: they get another trial. Not thread-safe: the
-// federation actor owns it.
+// limits::kMaxServingExperts serve: one that helps more displaces the one that helps least. The
+// same version that is offered again keeps its standing. Nothing is kept across restarts besides
+// the items: they get another trial. Not thread-safe: the federation actor owns it.
 class PeerExperts {
  public:
   // `catalog` must outlive this object; it serves the experts.
@@ -61,8 +61,8 @@ class PeerExperts {
     std::shared_ptr<const std::string> payload;  // an encoded SharedExpert
     size_t former_texts = 0;                     // texts that are not enough for another verdict
   };
-  // Returns the expert whose trial is due at `now_ms` for the longest time; nullopt: none. Call
-  // EndTrial or Postpone before the next call.
+  // Returns the expert whose trial is due for the longest time at `now_ms`, which, as below, is of
+  // a clock that never goes back; nullopt: none. Call EndTrial or Postpone before the next call.
   std::optional<Trial> NextTrial(int64_t now_ms);
   // Acts on a verdict. Does nothing if the item was removed or replaced meanwhile.
   void EndTrial(const Trial& trial, const ExpertVerdict& verdict, int64_t now_ms);
@@ -89,15 +89,24 @@ class PeerExperts {
     size_t former_texts = 0;  // another verdict needs more
     double gain = 0;
     int64_t due_ms = 0;
+    int misses = 0;  // trials in a row that scored nothing
+    Digest file{};   // hash of its file
   };
   static bool IsRefused(ExpertStanding standing);
   Held* Find(const Trial& trial);
-  void Serve(const privacy::NodeId& origin, const ExpertVerdict& verdict, Held* held);
+  void Serve(const ExpertVerdict& verdict, Held* held);
+  void SetServing(std::shared_ptr<const inference::Talora> adapter, Held* held);
+  // Gives an expert that was there before, byte for byte, its former standing; any other one waits
+  // as long as the former one would have.
+  void Recall(const privacy::NodeId& origin, Held* held);
   void Stop(const privacy::NodeId& origin, ExpertStanding standing, Held* held);
 
   serving::AdapterCatalog& catalog_;
   const privacy::NodeId self_;
   std::map<privacy::NodeId, Held> held_;
+  // The last one of each origin that was removed, without its payload: an item that takes the place
+  // of another comes after that one's removal
+  std::map<privacy::NodeId, Held> former_;
   UseRatings ratings_;
 };
 

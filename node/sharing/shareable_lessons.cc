@@ -26,8 +26,8 @@ constexpr size_t kTextsAtOnce = 256;
 class Gatherer {
  public:
   Gatherer(const learning::LearningServices& services, privacy::ConsentTier tier, int64_t now_ms,
-           LessonUse use)
-      : services_(services), tier_(tier), now_ms_(now_ms), use_(use) {}
+           LessonUse use, DisplacedSoon displaced)
+      : services_(services), tier_(tier), now_ms_(now_ms), use_(use), displaced_(displaced) {}
 
   absl::Status AddCompletions(float min_rating) {
     const storage::TrajectoryStore& store = *services_.trajectories;
@@ -46,7 +46,7 @@ class Gatherer {
       return CheckCancelled(services_).ok();
     }));
     RETURN_IF_ERROR(CheckCancelled(services_));
-    if (tier_ == privacy::ConsentTier::kPublic) {
+    if (tier_ == privacy::ConsentTier::kPublic && displaced_ == DisplacedSoon::kLeftOut) {
       const size_t margin = store.capacity() / 2;
       const auto old =
           std::ranges::find_if(places, [&](size_t at) { return at + margin >= place; });
@@ -132,6 +132,7 @@ class Gatherer {
   const privacy::ConsentTier tier_;
   const int64_t now_ms_;
   const LessonUse use_;
+  const DisplacedSoon displaced_;
   std::map<privacy::Contributor, Whose> contributors_;
   ShareableLessons found_;
 };
@@ -146,8 +147,9 @@ absl::Status Changed() {
 
 absl::StatusOr<ShareableLessons> GatherShareableLessons(const learning::LearningServices& services,
                                                         privacy::ConsentTier tier, float min_rating,
-                                                        int64_t now_ms, LessonUse use) {
-  Gatherer gatherer(services, tier, now_ms, use);
+                                                        int64_t now_ms, LessonUse use,
+                                                        DisplacedSoon displaced) {
+  Gatherer gatherer(services, tier, now_ms, use, displaced);
   if (tier == privacy::ConsentTier::kPrivate) {
     return gatherer.Take();
   }

@@ -36,6 +36,8 @@ struct ShareableLessons {
 
 // What lessons are for: to train on, or to judge by (IsEvaluationLesson).
 enum class LessonUse : uint8_t { kTraining, kJudging };
+// What becomes of requests that newer ones may displace soon.
+enum class DisplacedSoon : uint8_t { kLeftOut, kKept };
 
 // Returns the lessons from which something may leave under `tier` at `now_ms`: feedback and texts
 // whose users allow it (ConsentBook), without texts whose own tier is stricter. Without a book only
@@ -46,13 +48,13 @@ enum class LessonUse : uint8_t { kTraining, kJudging };
 // would not hide it. So patterns, which merge and are evicted, are not consulted there, and what
 // deep rounds hold back, which depends on the number of lessons, counts as any other lesson. Under
 // `public`, lessons of deleted patterns are left out, and so are requests older than the newest
-// half that the store can hold, because they may be displaced during a round.
+// half that the store can hold, because they may be displaced during a round (`displaced`).
 //
 // Returns CANCELLED and the errors of the stores.
-absl::StatusOr<ShareableLessons> GatherShareableLessons(const learning::LearningServices& services,
-                                                        privacy::ConsentTier tier, float min_rating,
-                                                        int64_t now_ms,
-                                                        LessonUse use = LessonUse::kTraining);
+absl::StatusOr<ShareableLessons> GatherShareableLessons(
+    const learning::LearningServices& services, privacy::ConsentTier tier, float min_rating,
+    int64_t now_ms, LessonUse use = LessonUse::kTraining,
+    DisplacedSoon displaced = DisplacedSoon::kLeftOut);
 
 // For what was computed from lessons and has not left yet: returns ABORTED with the reason CHANGED
 // unless GatherShareableLessons still returns all of them, but for damaged ones, and their

@@ -225,6 +225,26 @@ TEST(ItemTable, WithdrawalsAreTakenFromTheGreediestLast) {
   EXPECT_NE(table.Find(withdrawal.id), nullptr);
 }
 
+// Found by review: the patterns and contributions of a node went before its expert, which takes the
+// memory of all of them.
+TEST(ItemTable, ExpertsAreTakenFromTheGreediestFirst) {
+  federation::ItemTable table;
+  const size_t big = limits::kMaxPayloadBytes;
+  std::vector<federation::Item> dropped;
+  for (uint64_t node = 1; node <= 1 + limits::kMaxPayloadMemory / big; ++node) {
+    const auto sender = static_cast<uint8_t>(node);
+    table.Insert(ItemOf(node, sender, federation::ItemKind::kContribution, 100));
+    for (const federation::Item& item :
+         table.Insert(ItemOf(100 + node, sender, federation::ItemKind::kExpert, big)).dropped) {
+      dropped.push_back(item);
+    }
+  }
+  ASSERT_FALSE(dropped.empty());
+  for (const federation::Item& item : dropped) {
+    EXPECT_EQ(item.kind, federation::ItemKind::kExpert);
+  }
+}
+
 TEST(ItemTable, ExpiresItemsAndTombstones) {
   federation::ItemTable table;
   table.Insert(ItemOf(5));

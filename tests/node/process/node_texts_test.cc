@@ -201,6 +201,8 @@ TEST_F(NodeTextsTest, WordsDecideWhichRequestsADeepAdapterServes) {
   ASSERT_EQ(result->outcome(), "published");
   EXPECT_EQ(weight_of_deep(own), 1);
   EXPECT_LT(weight_of_deep(other), 0.6F);
+  ASSERT_EQ(Ruvd({"adapter", "ls"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("1 by words"));
   Restart();
   EXPECT_EQ(weight_of_deep(own), 1) << "the words of its lessons are stored";
 }
