@@ -35,9 +35,9 @@ struct PeerExpertView {
 // (ExpertTrial). A newer version takes the place of the former one and gets a trial of its own. One
 // that serves is judged again when twice as many texts choose it, so that one that helps some texts
 // and harms others is found. What was refused does not come back before a newer version. At most
-// limits::kMaxServingExperts serve: one that helps more displaces the one that helps least. The
-// same version that is offered again keeps its standing. Nothing is kept across restarts besides
-// the items: they get another trial. Not thread-safe: the federation actor owns it.
+// limits::kMaxServingExperts serve: one that helps more displaces the one that helps least. A
+// version that is offered again keeps its standing. Nothing is kept across restarts besides the
+// items: they get another trial. Not thread-safe: the federation actor owns it.
 class PeerExperts {
  public:
   // `catalog` must outlive this object; it serves the experts.
