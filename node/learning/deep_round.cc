@@ -359,7 +359,7 @@ absl::StatusOr<std::vector<std::string>> DeepRound::LessonsInside() const {
     ASSIGN_OR_RETURN(const std::vector<std::string> before,
                      services_.catalog->LessonsOf(serving::kDeepAdapter, plan_.base));
     if (before.empty()) {
-      return before;  // not known, so not known of this version either
+      return std::vector<std::string>();  // not known, so not known of this version either
     }
     inside.insert(before.begin(), before.end());
   }
