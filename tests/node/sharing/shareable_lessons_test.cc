@@ -135,6 +135,12 @@ TEST_F(ShareableLessonsTest, RequestsThatMayBeDisplacedAreKnown) {
   const ShareableLessons open = Gather(ConsentTier::kPublic);
   ASSERT_EQ(open.lessons.size(), 4U) << "half of the store may be displaced during a round";
   EXPECT_EQ(open.lessons[0].name, names[4]);
+  // An expert leaves with the lessons that it learned, however long ago.
+  const auto all =
+      GatherShareableLessons(Services(), ConsentTier::kPublic, 0.7F, clock_.WallMillis(),
+                             LessonUse::kTraining, DisplacedSoon::kKept);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->lessons.size(), 8U);
 }
 
 TEST_F(ShareableLessonsTest, EndsWhenLearningEnds) {
