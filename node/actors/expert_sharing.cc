@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 #include "federation/patterns/shared_expert.h"
+#include "node/actors/log_failure.h"
 #include "node/actors/throttled_learning.h"
 #include "node/limits.h"
 #include "node/log/log.h"
@@ -26,12 +27,6 @@
 namespace ruvd::actors {
 namespace {
 
-void LogFailure(std::string_view what, const absl::Status& status) {
-  if (!status.ok()) {
-    LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
-  }
-}
-
 void LogVerdict(const sharing::PeerExperts::Trial& trial, const sharing::ExpertVerdict& verdict) {
   if (!verdict.why.empty()) {
     LogWarning("the expert of {} cannot be used: {}", ToHex(trial.origin).substr(0, 16),
@@ -39,8 +34,7 @@ void LogVerdict(const sharing::PeerExperts::Trial& trial, const sharing::ExpertV
   } else if (verdict.scored) {
     LogInfo(
         "expert of {}: {}; gain {:+.4f} on {} texts that choose it (standard error {:.4f}), "
-        "general "
-        "text {:.4f} to {:.4f}",
+        "general text {:.4f} to {:.4f}",
         ToHex(trial.origin).substr(0, 16), sharing::ExpertStandingName(verdict.standing),
         verdict.gain, verdict.texts, verdict.standard_error, verdict.general_before,
         verdict.general_after);
@@ -184,9 +178,8 @@ void ExpertSharing::Look(federation::GossipCore& core, Context& context) {
   auto made = std::make_shared<absl::StatusOr<sharing::OwnExpert>>(absl::CancelledError("not run"));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
-      [services = options_.learning, throttle = options_.throttle,
-       min_rating = options_.expert_trial->min_rating(), made]() mutable {
-        const ThrottledLearning throttled(throttle, &services);
+      // It trains nothing, so a pause of learning does not keep it from taking an expert back.
+      [services = options_.learning, min_rating = options_.expert_trial->min_rating(), made] {
         *made = sharing::MakeOwnExpert(services, min_rating);
       },
       [this, &core, made](Context& own) {

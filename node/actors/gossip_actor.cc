@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/actors/expert_sharing.h"
+#include "node/actors/log_failure.h"
 #include "node/actors/pattern_trials.h"
 #include "node/actors/round_learning.h"
 #include "node/log/log.h"
@@ -415,7 +416,7 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
-    OnSharingChanged();
+    experts_.OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
     ASSIGN_OR_RETURN(federation::Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
@@ -469,11 +470,6 @@ class GossipActor final : public runtime::Actor<Message> {
           &*preview);
     }
     request.reply.Send(std::move(preview));
-  }
-  static void LogFailure(std::string_view what, const absl::Status& status) {
-    if (!status.ok()) {
-      LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
-    }
   }
 
   const FederationActorOptions options_;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "federation/patterns/shared_pattern.h"
+#include "node/actors/log_failure.h"
 #include "node/actors/throttled_learning.h"
 #include "node/log/log.h"
 #include "node/sharing/limits.h"
@@ -22,12 +23,6 @@
 
 namespace ruvd::actors {
 namespace {
-
-void LogFailure(std::string_view what, const absl::Status& status) {
-  if (!status.ok()) {
-    LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
-  }
-}
 
 void LogVerdict(const storage::Pattern& pattern, const sharing::TrialVerdict& verdict) {
   LogInfo(

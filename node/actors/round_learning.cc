@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "inference/adapter/core_shape.h"
+#include "node/actors/log_failure.h"
 #include "node/actors/throttled_learning.h"
 #include "node/log/log.h"
 #include "privacy/identity/admission.h"
@@ -26,12 +27,6 @@ namespace ruvd::actors {
 namespace {
 
 constexpr std::string_view kGlobalName = "global";
-
-void LogFailure(std::string_view what, const absl::Status& status) {
-  if (!status.ok()) {
-    LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
-  }
-}
 
 }  // namespace
 

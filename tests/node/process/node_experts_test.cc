@@ -214,6 +214,20 @@ TEST_F(NodeExpertsTest, AnExpertStaysHereWhileSomeoneInItDoesNotAgree) {
       << "her words are gone";
 }
 
+// Found by review: while learning was paused, the operator could not see what would leave.
+TEST_F(NodeExpertsTest, APauseOfLearningHidesNotWhatWouldLeave) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(LearnOnTheFirstNode());
+  ASSERT_TRUE(client::NodeClient(node_->api_address())
+                  .Call<learning::v1::PauseLearningResponse>(learning::v1::PauseLearningRequest())
+                  .ok());
+  Restart();
+  const std::string first = node_->id();
+  ASSERT_TRUE(WaitUntil([&] {
+    return ExpertOf(*node_, first).why().find("consent grant") != std::string::npos;
+  })) << ExpertOf(*node_, first).ShortDebugString();
+}
+
 // The liar's words are those of this node's visitors, so that all of them would get its noise.
 TEST_F(NodeExpertsTest, ALiarsExpertCostsNothing) {
   Start();
