@@ -88,29 +88,10 @@ inline constexpr int32_t kMaxGridUnits = 1 << 18;
 inline constexpr uint32_t kMaxNoiseUnits = 4096;
 // Fewest whole units in a clip norm: with fewer the noise itself would be coarse
 inline constexpr int64_t kMinClipUnits = 64;
-// Contributors of a round of adaptive clipping. With fewer the count is mostly noise; more would
-// need more units of noise than kMaxNoiseUnits.
-inline constexpr uint32_t kMinAdaptiveContributors = 10;
-inline constexpr uint32_t kMaxAdaptiveContributors = 10 * kMaxNoiseUnits;
 // Smallest ratio of the norm of the signal to that of the noise, for each round. On the 5M model a
 // ratio of 1.2 to 2.4 kept 97 % of the gain; 0.3 to 0.6 kept 25 % and damaged general text; 0.1
 // destroyed the model.
 inline constexpr double kMinReleaseSnr = 1;
-
-// Cells and passes of a release of centroids. This was measured on 3 to 12 groups in 512
-// dimensions: 16 cells merge neighbouring groups, 64 cells split groups in the first pass, and a
-// third pass gains less than its share of the noise costs.
-inline constexpr size_t kCentroidCells = 32;
-inline constexpr size_t kCentroidPasses = 2;
-// A centroid leaves the node only if it stands for more examples than this, or than the operator's
-// larger setting.
-inline constexpr uint32_t kMinCentroidExamples = 10;
-// Examples of one release: far more than a node stores. Their sum, with 2^18 units for each, fits
-// 64 bits.
-inline constexpr uint32_t kMaxCentroidExamples = 1U << 20;
-// The probability for each release that noise makes a cell with too few examples look large enough:
-// far below any delta
-inline constexpr double kCentroidDeception = 1e-9;
 
 // Length of the ids of users and sessions, as in the API
 inline constexpr size_t kMaxConsentSubjectBytes = 128;

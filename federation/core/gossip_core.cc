@@ -38,11 +38,10 @@ privacy::ShareableKind LeastShareable(ItemKind kind) {
   if (kind == ItemKind::kVerdict) {
     return privacy::ShareableKind::kContribution;  // there is no noised one
   }
-  if (kind == ItemKind::kExpert) {
+  if (kind == ItemKind::kPattern || kind == ItemKind::kExpert) {
     return privacy::ShareableKind::kPattern;  // there is no noised one either
   }
-  return kind == ItemKind::kPattern ? privacy::ShareableKind::kDpPattern
-                                    : privacy::ShareableKind::kDpContribution;
+  return privacy::ShareableKind::kDpContribution;
 }
 
 absl::Status UnknownBytes() {
@@ -198,8 +197,7 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const privacy::ConsentRecord& rec
   if (!privacy::TierAllows(record.tier, LeastShareable(ItemKind::kExpert))) {
     state_->exchange.Withdraw(ItemKind::kExpert);
   }
-  if (!privacy::TierAllows(record.tier, privacy::ShareableKind::kDpPattern) ||
-      (had_plain && !privacy::TierAllows(record.tier, privacy::ShareableKind::kPattern))) {
+  if (!privacy::TierAllows(record.tier, LeastShareable(ItemKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
   }
   for (const ItemKind kind : kMaskKinds) {
@@ -247,9 +245,8 @@ absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, s
   return state_->TakeActions();
 }
 
-absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now,
-                                                 privacy::ShareableKind kind) {
-  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));
+absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now) {
+  RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, LeastShareable(ItemKind::kPattern)));
   SharedPattern sorted = pattern;
   SortCores(sorted.cores);
   auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);

@@ -105,10 +105,8 @@ class GossipCore {
   // three kinds. It has the same errors.
   absl::StatusOr<Actions> OfferMasked(ItemKind kind, uint64_t round, std::string payload,
                                       Instant now);
-  // Offers a pattern in the same way. `kind`: plain, or with a noised centroid that was charged.
-  absl::StatusOr<Actions> OfferPattern(
-      const SharedPattern& pattern, Instant now,
-      privacy::ShareableKind kind = privacy::ShareableKind::kPattern);
+  // Offers a pattern in the same way. It is plain, so only the tier `public` lets it leave.
+  absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
   // Offers an expert in the same way. It is plain, so only the tier `public` lets it leave. It
   // takes the place of the former one.
   absl::StatusOr<Actions> OfferExpert(const SharedExpert& expert, Instant now);

@@ -22,7 +22,6 @@
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/sharing/contribution_judge.h"
-#include "node/sharing/dp_centroids.h"
 #include "node/sharing/expert_trial.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
@@ -74,8 +73,6 @@ struct FederationActorOptions {
   const storage::ConsentBook* consents = nullptr;  // of users and sessions
   // Checks tiers, and makes contributions on `learning_pool`
   const sharing::LocalContributor* contributor = nullptr;
-  // Used only by this actor, except View; null: noised centroids are not shared
-  sharing::DpCentroids* centroids = nullptr;
   const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
   uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
   float pattern_quality = 0;     // least quality that a peer's pattern must claim

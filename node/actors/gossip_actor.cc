@@ -78,9 +78,6 @@ class GossipActor final : public runtime::Actor<Message> {
     RETURN_IF_ERROR(Restore(context));
     // This repairs a crash between storing a pattern and offering it.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
-    if (options_.centroids == nullptr || !options_.centroids->View().enabled()) {
-      Perform(own_patterns_.WithdrawCentroids(*core_), context);  // the operator turned them off
-    }
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
     return absl::OkStatus();
   }
@@ -126,7 +123,6 @@ class GossipActor final : public runtime::Actor<Message> {
             own_patterns_.FollowChanges(*core_, Now()), context);
     WithdrawExpired(context);
     trust_.LogIfRevocationListStale(*core_, Now());
-    OfferCentroids(context);
     trials_.OnTick(*core_, context);
     experts_.OnTick(*core_, context);
     if (rounds_) {
@@ -186,9 +182,6 @@ class GossipActor final : public runtime::Actor<Message> {
       view.rounds = rounds_->View();
     }
     view.certificate_expires_ms = core_->certificate().not_after_ms;
-    if (options_.centroids != nullptr) {
-      view.centroids = options_.centroids->View();
-    }
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
@@ -225,14 +218,11 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  // Checks whether this node may share under the tier, which depends on no lesson. Noised centroids
-  // can leave under `dp` even if the plan of the rounds has no noise.
+  // Checks whether this node may share under the tier, which depends on no lesson.
   absl::Status CheckTier(privacy::ConsentTier tier) const {
     RETURN_IF_ERROR(options_.contributor->CheckTier(tier));
-    const bool centroids = tier == privacy::ConsentTier::kDp && options_.centroids != nullptr &&
-                           options_.centroids->View().enabled();
-    return options_.rounds && !centroids ? options_.contributor->Check(*options_.rounds->plan, tier)
-                                         : absl::OkStatus();
+    return options_.rounds ? options_.contributor->Check(*options_.rounds->plan, tier)
+                           : absl::OkStatus();
   }
 
   // Restores items and consent from before the restart.
@@ -408,13 +398,6 @@ class GossipActor final : public runtime::Actor<Message> {
     return answer;
   }
 
-  void OfferCentroids(Context& context) {
-    if (options_.centroids != nullptr && sharing::CheckMayContribute(core_->certificate()).ok()) {
-      Perform("noised centroids could not be offered",
-              own_patterns_.OfferCentroids(*options_.centroids, *core_, Now()), context);
-    }
-  }
-
   absl::StatusOr<sharing::OptOutAnswer> Recheck(Context& context) {
     experts_.OnSharingChanged();
     const sharing::WithdrawnCounts before = withdrawals_.total();
@@ -455,7 +438,6 @@ class GossipActor final : public runtime::Actor<Message> {
         sharing::PreviewPatterns({.tier = request.tier,
                                   .allowed = allowed,
                                   .own = &own_patterns_,
-                                  .centroids = options_.centroids,
                                   .expert = experts_.own().ok() ? &*experts_.own() : nullptr,
                                   .now = Now()});
     if (preview.ok() && preview->refusal().empty() && rounds_) {

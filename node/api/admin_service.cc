@@ -93,9 +93,6 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
     *message->mutable_rounds() = *view.rounds;
     CountAgreement(view.members, message->mutable_rounds());
   }
-  if (view.centroids) {
-    *message->mutable_centroids() = *view.centroids;
-  }
   message->set_certificate_expires_ms(view.certificate_expires_ms);
   uint32_t alive = 0;
   for (const federation::Member& member : view.members) {
@@ -244,9 +241,6 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
             response->set_bytes_shared(view->bytes_shared);
             if (view->release) {
               *response->mutable_release() = *view->release;
-            }
-            if (view->centroids) {
-              *response->mutable_centroids() = *view->centroids;
             }
           }
           reactor->Finish(ToRpcStatus(view.status()));

@@ -10,7 +10,7 @@
 #include "privacy/limits.h"
 
 namespace ruvd::api {
-// The ledger counts contributions and noised centroids together.
+
 privacy::ResidualPrivacy ResidualOf(const sharing::FederationView& view) {
   return {.releases = view.release->releases(),
           .epsilon = view.release->spent_epsilon(),

@@ -109,9 +109,6 @@ absl::Status Status(CommandContext& context) {
   for (auto& field : ReleaseFields(status.release())) {
     fields.push_back(std::move(field));
   }
-  for (auto& field : CentroidFields(status.centroids())) {
-    fields.push_back(std::move(field));
-  }
   context.out << FormatFields(fields);
   return absl::OkStatus();
 }

@@ -96,9 +96,6 @@ absl::Status ShowConsent(CommandContext& context) {
   for (auto& field : ReleaseFields(response.release())) {
     fields.push_back(std::move(field));
   }
-  for (auto& field : CentroidFields(response.centroids())) {
-    fields.push_back(std::move(field));
-  }
   context.out << FormatFields(fields);
   return absl::OkStatus();
 }

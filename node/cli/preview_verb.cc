@@ -63,33 +63,6 @@ std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
          HexLines(preview.head());
 }
 
-// Describes the next noised centroids, as far as they exist before noise is drawn.
-std::string CentroidsText(const admin::v1::CentroidPreview& next) {
-  if (!next.refusal().empty()) {
-    return fmt::format(
-        "\n"
-        "noised centroids: none would be sent: {} [{}]\n",
-        PrintableLine(next.refusal()), PrintableLine(next.refusal_reason()));
-  }
-  const admin::v1::CentroidStatus& release = next.release();
-  return fmt::format(
-      "\n"
-      "noised centroids: at most {}, from {} lessons of {} user(s) and sessions, {} lesson(s) kept "
-      "back, not before {}\n"
-      "Each is a payload of {} bytes: a direction in the embedding space with noise on every "
-      "value, and fields that do not depend on the lessons (\"{} lessons\", no adapter, no text). "
-      "Because of the noise some groups, or all, may be left out.\n"
-      "Each lesson is charged epsilon {:.3f} at delta {:.1e}, noise multiplier {:.3g}; {:.3f} of "
-      "{:.3f} was spent in {} release(s) and in noised contributions. The guarantee is for one "
-      "lesson; "
-      "it is weaker for a user with many lessons. Peers can see that there was a release, and "
-      "when.\n",
-      release.most(), next.lessons(), next.contributors(), next.left_out(),
-      TimeLabel(release.next_ms(), "now"), release.payload_bytes(), release.examples(),
-      release.epsilon(), release.delta(), release.noise_multiplier(), release.spent_epsilon(),
-      release.budget_epsilon(), release.releases());
-}
-
 // Describes the next share of a masked sum.
 std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
   const admin::v1::ReleaseStatus& release = preview.release();
@@ -150,9 +123,6 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
     context.out << (masked ? MaskedText(preview) : NoisedText(preview));
   }
   context.out << PlainText(preview);
-  if (preview.has_centroids()) {
-    context.out << CentroidsText(preview.centroids());
-  }
   return absl::OkStatus();
 }
 

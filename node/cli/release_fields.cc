@@ -11,46 +11,11 @@
 #include "node/terminal/terminal.h"
 
 namespace ruvd::cli {
-namespace {
-
-std::string NextCentroids(const admin::v1::CentroidStatus& centroids) {
-  if (!centroids.enabled()) {
-    return "off (privacy.centroids)";
-  }
-  return centroids.epsilon() == 0
-             ? "no noise level fits the configuration"
-             : fmt::format(
-                   "epsilon {:.3f} at delta {:.1e} for each lesson, centroids over more than {} "
-                   "lessons, not before {}",
-                   centroids.epsilon(), centroids.delta(), centroids.examples(),
-                   TimeLabel(centroids.next_ms(), "now"));
-}
-
-std::string RefusalLine(const std::string& refusal, const std::string& reason) {
-  return refusal.empty() ? "no"
-                         : fmt::format("{} [{}]", PrintableLine(refusal), PrintableLine(reason));
-}
-
-}  // namespace
 
 std::string TimeLabel(int64_t unix_ms, std::string_view never) {
   return unix_ms == 0 ? std::string(never)
                       : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
                                     fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
-}
-
-std::vector<std::pair<std::string, std::string>> CentroidFields(
-    const admin::v1::CentroidStatus& centroids) {
-  if (!centroids.enabled() && centroids.releases() == 0) {
-    return {};
-  }
-  return {{"noised centroids", NextCentroids(centroids)},
-          {"spent on a lesson",
-           fmt::format(
-               "epsilon {:.3f} of {:.3f} in {} release(s) and noised contributions, the last {}",
-               centroids.spent_epsilon(), centroids.budget_epsilon(), centroids.releases(),
-               TimeLabel(centroids.last_ms(), "never"))},
-          {"centroids refused", RefusalLine(centroids.refusal(), centroids.refusal_reason())}};
 }
 
 std::vector<std::pair<std::string, std::string>> ReleaseFields(

@@ -21,8 +21,4 @@ std::string TimeLabel(int64_t unix_ms, std::string_view never);
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release);
 
-// Returns such fields for noised centroids; empty if centroids are off and none was ever released.
-std::vector<std::pair<std::string, std::string>> CentroidFields(
-    const admin::v1::CentroidStatus& centroids);
-
 }  // namespace ruvd::cli

@@ -121,9 +121,6 @@ struct NodeConfig {
     int rounds = 20;         // in which one unit takes part at most
     float clip_norm = 1;     // clip norm (L2) of the gradient of one unit
     float noise = 1.5;       // noise of a sum of gradients, as a multiple of clip_norm
-    // Noised centroids show where lessons lie, so they must be switched on.
-    bool centroids = false;
-    float centroid_epsilon = 4;  // cost of one release for one lesson, at `delta`
     // Least lessons of a pattern that leaves under `public` or is accepted
     int public_examples = 1;
     std::string policy;             // file of the site policy; empty: all tiers, one scope

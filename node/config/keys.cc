@@ -226,12 +226,6 @@ const std::array kKeys = {
               "Noise of a sum of gradients, as a multiple of `clip_norm`. All nodes need the same "
               "value; each node meets its own epsilon by how many lessons it samples.",
               RUVD_FIELD(float, privacy.noise), 0.3, 100},
-    ConfigKey{"privacy", "centroids",
-              "Release noised centroids that show where this node's lessons lie, under tier dp.",
-              RUVD_FIELD(bool, privacy.centroids)},
-    ConfigKey{"privacy", "centroid_epsilon",
-              "Epsilon at `delta` that one release of centroids costs each lesson.",
-              RUVD_FIELD(float, privacy.centroid_epsilon), 1e-3, 10'000},
     ConfigKey{
         "privacy", "public_examples",
         "Least number of lessons of a pattern that leaves under tier public or is accepted "

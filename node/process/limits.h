@@ -37,8 +37,5 @@ inline constexpr float kMinPeerPatternQuality = 0.25F;
 inline constexpr double kGradientStep = 1.25e-3;
 inline constexpr double kHeldGradientStep = 2.5e-3;
 inline constexpr double kGradientEpsilon = 1e-4;
-// Time between the first two releases of centroids. Each further wait is twice as long, so that the
-// epsilon of a lesson lasts for good.
-inline constexpr std::chrono::hours kCentroidInterval{30 * 24};
 
 }  // namespace ruvd::limits

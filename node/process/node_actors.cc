@@ -365,7 +365,6 @@ absl::Status NodeImpl::StartFederation() {
       .releases = release_sources_.get(),
       .consents = consents_.get(),
       .contributor = contributor_.get(),
-      .centroids = centroids_.get(),
       .frame = frame_.get(),
       .public_examples = static_cast<uint32_t>(config_.privacy.public_examples),
       .pattern_quality = limits::kMinPeerPatternQuality,

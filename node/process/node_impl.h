@@ -49,7 +49,6 @@
 #include "node/serving/inference.h"
 #include "node/serving/request_trace.h"
 #include "node/sharing/contribution_judge.h"
-#include "node/sharing/dp_centroids.h"
 #include "node/sharing/expert_trial.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
@@ -129,8 +128,6 @@ class NodeImpl final : public Node {
   learning::LearningServices ServicesOfLearning();
   // Prepares releases. An error of the ledger or the policy prevents releases but not serving.
   void PrepareReleases();
-  // Prepares releases of centroids, with the policy, scope and ledger of `release`.
-  void PrepareCentroids(const sharing::LocalContributorOptions& release);
   // Adds the rounds of the cluster to the options, if the node has a frame.
   absl::Status PrepareRounds(actors::FederationActorOptions* options);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
@@ -174,7 +171,6 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::ReleaseSourceStore> release_sources_;
   std::unique_ptr<storage::ConsentBook> consents_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;     // null: it could not be opened
-  std::unique_ptr<sharing::DpCentroids> centroids_;         // null: the node does not federate
   std::unique_ptr<sharing::LocalContributor> contributor_;  // null: the node does not federate
   // Used on learning_pool_ only; null: the node takes part in no rounds
   std::unique_ptr<sharing::GlobalGate> global_gate_;

@@ -89,18 +89,18 @@ void AddTrialMetrics(const sharing::TrialCounters& trials, metrics::Metrics* met
                        double serving = 0;
                        double trial = 0;
                        double refused = 0;
-                       double centroids = 0;
+                       double no_adapter = 0;
                        for (const auto& [standing, count] : standings) {
                          (storage::Serves(standing)                          ? serving
                           : storage::IsRefused(standing)                     ? refused
-                          : standing == storage::PatternStanding::kNoAdapter ? centroids
+                          : standing == storage::PatternStanding::kNoAdapter ? no_adapter
                                                                              : trial) +=
                              static_cast<double>(count);
                        }
                        return std::vector<metrics::Metrics::Sample>{{"serving", serving},
                                                                     {"trial", trial},
                                                                     {"refused", refused},
-                                                                    {"no_adapter", centroids}};
+                                                                    {"no_adapter", no_adapter}};
                      });
   metrics->AddReader("ruvd_peer_patterns_refused_total", "Patterns of peers that were refused",
                      "reason", true, [&trials] {

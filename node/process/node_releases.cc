@@ -73,32 +73,7 @@ void NodeImpl::PrepareReleases() {
     LogError("nothing with noise is released: {} [{}]", MessageOf(options.unavailable),
              ReasonOf(options.unavailable));
   }
-  PrepareCentroids(options);
   contributor_ = std::make_unique<sharing::LocalContributor>(std::move(options));
-}
-
-void NodeImpl::PrepareCentroids(const sharing::LocalContributorOptions& release) {
-  const auto& privacy = config_.privacy;
-  centroids_ = sharing::DpCentroids::Create({
-      .enabled = privacy.centroids,
-      .policy = release.policy,
-      .scope = release.scope,
-      .epsilon = double{privacy.centroid_epsilon},
-      .delta = double{privacy.delta},
-      .budget_epsilon = double{privacy.epsilon},
-      .interval = limits::kCentroidInterval,
-      .dimension = patterns_->dimension(),
-      .space = package_.id,
-      .self = files_->key.id(),
-      .ledger = release.ledger,
-      .unavailable = release.unavailable,
-      .lessons =
-          [this, services = ServicesOfLearning()](int64_t now_ms) {
-            return GatherCentroidLessons(services, *consents_, config_.learning.min_rating, now_ms);
-          },
-      .random = privacy::SecureRandomBytes,
-      .clock = &clock_,
-  });
 }
 
 }  // namespace ruvd::node

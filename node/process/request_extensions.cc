@@ -4,7 +4,6 @@
 #include "node/process/request_extensions.h"
 
 #include "inference/retrieval/denoising_guided.h"
-#include "node/serving/extensions/embedded_prompts.h"
 #include "node/serving/extensions/guided_retrieval.h"
 #include "node/serving/extensions/pattern_relations.h"
 #include "node/serving/extensions/remembered_lessons.h"
@@ -33,9 +32,6 @@ std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtens
   if (const auto strategy = inference::DgrStrategyByName(config.experimental.dgr)) {
     extensions.push_back(std::make_unique<serving::GuidedRetrieval>(
         inference::DgrOptions{.strategy = *strategy}, *services.adapters, services.whitening));
-  }
-  if (config.federation.enabled && config.privacy.centroids) {
-    extensions.push_back(std::make_unique<serving::EmbeddedPrompts>());
   }
   return extensions;
 }

@@ -131,8 +131,8 @@ class LocalContributor {
   // the round is charged already. LEARNING_PAUSED while learning is paused or off.
   absl::StatusOr<LessonSampling> Plan(const learning::LearningServices& services,
                                       const ContributionRequest& request) const;
-  // Returns what everything with noise has cost, noised centroids too, and the noise of this plan;
-  // null: this node takes part in no rounds.
+  // Returns what everything with noise has cost, and the noise of this plan; null: this node takes
+  // part in no rounds.
   admin::v1::ReleaseStatus View(const federation::LearnerPlan* plan) const;
 
   // Makes the contribution. Nullopt if no lesson may leave under the tier. INVALID_ARGUMENT for the

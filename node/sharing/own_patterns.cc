@@ -93,10 +93,6 @@ bool OwnPatterns::MayStillBeShared(const federation::Item& item, privacy::Consen
     return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kPattern) &&
            sources != nullptr && MayShare(sources->contributors, tier, now);
   }
-  if (const storage::ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
-    return ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kDpPattern) &&
-           MayShare(sources->contributors, tier, now);
-  }
   if (!ruvd::privacy::TierAllows(tier, privacy::ShareableKind::kPattern)) {
     return false;
   }
@@ -142,9 +138,7 @@ std::vector<federation::Item> OwnPatterns::RemoveWithdrawn(std::vector<federatio
 OwnPatterns::Offered OwnPatterns::OfferedBy(const federation::GossipCore& core) const {
   Offered offered;
   for (const federation::Item& item : core.Items()) {
-    // Noised centroids belong to no stored pattern.
-    if (item.kind == federation::ItemKind::kPattern && item.origin == self_ &&
-        releases_.Find(item.id) == nullptr) {
+    if (item.kind == federation::ItemKind::kPattern && item.origin == self_) {
       if (const auto pattern = federation::DecodeSharedPattern(AsBytes(*item.payload));
           pattern.ok()) {
         int64_t& ends_ms = offered[pattern->id][pattern->created_ms];

@@ -13,7 +13,6 @@
 #include "federation/core/gossip_core.h"
 #include "inference/adapter/projection_frame.h"
 #include "node/serving/pattern_payload.h"
-#include "node/sharing/dp_centroids.h"
 #include "node/sharing/own_releases.h"
 #include "storage/consent/consent_book.h"
 #include "storage/patterns/pattern_store.h"
@@ -28,10 +27,7 @@ namespace ruvd::sharing {
 // leave is offered again before its item expires, because only an offered item can be withdrawn
 // from peers. Not thread-safe: the federation actor owns it.
 //
-// Under the tier `public` patterns leave, under `dp` noised centroids, which are charged, and under
-// any other tier nothing leaves from here. A noised centroid belongs to no stored pattern. When a
-// contributor to any centroid of a release no longer agrees, all centroids of that release are
-// withdrawn together, because a single one would reveal where the contributor's lessons lie.
+// Patterns leave under the tier `public` alone.
 //
 // Methods return the actions that the owner of the core has to carry out.
 class OwnPatterns {
@@ -75,14 +71,6 @@ class OwnPatterns {
   federation::Actions RecordContribution(federation::Actions offered,
                                          std::vector<privacy::Contributor> contributors,
                                          federation::GossipCore& core);
-  // Charges for noised centroids of the lessons and offers them instead of the previous ones. Does
-  // nothing under a tier other than `dp`, or if no release is due. `centroids` notes its refusals
-  // itself.
-  absl::StatusOr<federation::Actions> OfferCentroids(DpCentroids& centroids,
-                                                     federation::GossipCore& core,
-                                                     federation::Instant now);
-  // Withdraws the noised centroids that peers can get.
-  federation::Actions WithdrawCentroids(federation::GossipCore& core);
   // Visits the patterns that would leave under `public`, in order of id. Returns the errors of the
   // store.
   absl::Status ForEachShareable(
@@ -95,7 +83,7 @@ class OwnPatterns {
                    federation::Instant now) const;
   bool MayStillBeShared(const federation::Item& item, privacy::ConsentTier tier,
                         federation::Instant now) const;
-  // Withdraws the contributions and centroids with such sources.
+  // Withdraws the contributions, verdicts and experts with such sources.
   void WithdrawReleases(const std::function<bool(const storage::ReleaseSources&)>& which,
                         federation::GossipCore& core, federation::Actions* actions);
   // The versions of own patterns that peers can get, by updated_ms, with the end times of their
@@ -121,14 +109,6 @@ class OwnPatterns {
   // Withdraws a pattern if it is offered.
   static void StopOffering(const storage::PatternId& id, const Offered& offered,
                            federation::GossipCore& core, federation::Actions* actions);
-  // Withdraws the centroids of an earlier release.
-  void WithdrawCentroids(federation::GossipCore& core, federation::Actions* actions);
-  // Offers a centroid and records its contributors first. If they cannot be recorded, the centroid
-  // is not offered.
-  absl::Status OfferCentroid(federation::SharedPattern pattern,
-                             const std::vector<privacy::Contributor>& contributors,
-                             federation::GossipCore& core, federation::Instant now,
-                             federation::Actions* actions);
 
   storage::PatternStore& patterns_;
   const inference::ProjectionFrame& frame_;

@@ -15,7 +15,7 @@
 
 namespace ruvd::sharing {
 
-// The contributors to the contributions and noised centroids that this node offers, kept across
+// The contributors to the contributions, verdicts and experts that this node offers, kept across
 // restarts. Not thread-safe.
 class OwnReleases {
  public:

@@ -28,14 +28,6 @@ constexpr uint32_t kPage = 256;
 // Tries to write a pattern that other code changes between reading and writing.
 constexpr int kTries = 5;
 
-// Returns the expiry of a newer version. If the former version expired with its item, the newer one
-// expires with its own item. Otherwise the operator set the expiry, and it is kept.
-int64_t EndOf(const storage::Pattern& former, const storage::Pattern& newer) {
-  const bool by_itself =
-      newer.expires_ms != 0 && former.expires_ms == former.updated_ms + limits::kItemLifeMillis;
-  return by_itself ? newer.expires_ms : former.expires_ms;
-}
-
 // Refusals that say something about the pattern or this node's limits, not about the store.
 bool IsRefusal(const std::string& reason) {
   return reason == reasons::kPatternTooWeak || reason == reasons::kPatternTaken ||
@@ -295,7 +287,7 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
   }
   std::optional<HybridTime> expected;
   if (existing.ok()) {
-    pattern.expires_ms = EndOf(*existing, pattern);
+    pattern.expires_ms = existing->expires_ms;  // which the operator set
     expected = existing->stamp;
   }
   RETURN_IF_ERROR(patterns_.Update(pattern, expected));

@@ -32,7 +32,7 @@ struct PatternGate {
 struct PeerPatternCounts {
   size_t serving = 0;
   size_t on_trial = 0;
-  size_t without_adapter = 0;               // noised centroids: there is nothing to serve
+  size_t without_adapter = 0;               // without a core for this node: nothing to serve
   size_t deferred = 0;                      // left for later because too many wait
   std::map<std::string, uint64_t> refused;  // by error reason
   int64_t newest_waiting_ms = 0;            // when the newest of those that wait was made; 0: none

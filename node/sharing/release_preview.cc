@@ -35,26 +35,6 @@ absl::Status AddPatterns(const PreviewInput& question, admin::v1::PreviewRelease
       });
 }
 
-absl::Status PreviewCentroids(const PreviewInput& question, admin::v1::CentroidPreview* preview) {
-  *preview->mutable_release() = question.centroids->View();
-  absl::Status refusal = question.allowed;
-  refusal.Update(question.centroids->Check());
-  if (refusal.ok()) {
-    ASSIGN_OR_RETURN(const learning::CentroidLessons lessons, question.centroids->NextLessons());
-    preview->set_lessons(lessons.embeddings.size());
-    preview->set_contributors(lessons.contributors.size());
-    preview->set_left_out(lessons.left_out);
-    if (preview->lessons() < preview->release().examples()) {
-      refusal = Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
-                      "there are {} lesson(s), but one centroid needs {}; "
-                      "collect more feedback, or ask more users for consent",
-                      preview->lessons(), preview->release().examples());
-    }
-  }
-  WriteRefusal(refusal, preview);
-  return absl::OkStatus();
-}
-
 // Splits the payload of a noised contribution into what is known before the noise, and the values.
 absl::Status AddLayout(const ContributionRequest& request,
                        admin::v1::PreviewReleaseResponse* preview) {
@@ -134,9 +114,6 @@ absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewI
     return preview;
   }
   WriteRefusal(question.allowed, &preview);
-  if (question.tier == privacy::ConsentTier::kDp && question.centroids != nullptr) {
-    RETURN_IF_ERROR(PreviewCentroids(question, preview.mutable_centroids()));
-  }
   if (question.tier == privacy::ConsentTier::kPublic && question.allowed.ok()) {
     if (question.expert != nullptr) {
       preview.add_payloads(federation::EncodeSharedExpert(question.expert->expert));

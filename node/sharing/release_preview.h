@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "federation/instant.h"
 #include "node/learning/learning_services.h"
-#include "node/sharing/dp_centroids.h"
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/own_expert.h"
 #include "node/sharing/own_patterns.h"
@@ -20,14 +19,12 @@ struct PreviewInput {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   absl::Status allowed;  // OK if this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
-  const DpCentroids* centroids = nullptr;  // null: centroids do not leave
-  const OwnExpert* expert = nullptr;       // null: no expert would leave
+  const OwnExpert* expert = nullptr;  // null: no expert would leave
   federation::Instant now;
 };
 
 // Returns what would leave if the operator's tier were `tier`, except the contribution to the
-// running round: patterns and the expert under `public`, centroids under `dp`. Returns errors of
-// the store.
+// running round: patterns and the expert under `public`. Returns errors of the store.
 absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question);
 
 // Adds the contribution to the round of `request` under its tier, or why there would be none. Under

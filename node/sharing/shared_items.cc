@@ -20,7 +20,6 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "node/log/log.h"
 #include "node/serving/pattern_payload.h"
-#include "node/sharing/dp_centroids.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -114,15 +113,11 @@ absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPatte
   pattern.bank = shared.bank;
   pattern.task = shared.task;
   pattern.quality = shared.quality;
-  pattern.tier = IsNoised(shared) ? storage::SharingTier::kDp : storage::SharingTier::kPublic;
+  pattern.tier = storage::SharingTier::kPublic;
   pattern.examples = shared.examples;
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;
   pattern.updated_ms = shared.created_ms;
-  if (IsNoised(shared)) {
-    // The row expires with its item, because later the sender has no item that it could withdraw.
-    pattern.expires_ms = shared.created_ms + limits::kItemLifeMillis;
-  }
   const auto core = std::ranges::find_if(shared.cores, [&](const federation::CoreDelta& candidate) {
     return candidate.target == frame.target && candidate.bank == shared.bank;
   });

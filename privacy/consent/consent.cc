@@ -23,8 +23,6 @@ std::string_view KindName(ShareableKind kind) {
       return "masked sums";
     case ShareableKind::kDpContribution:
       return "differentially private contributions";
-    case ShareableKind::kDpPattern:
-      return "differentially private patterns";
     case ShareableKind::kContribution:
       return "plain contributions";
     case ShareableKind::kPattern:
@@ -50,7 +48,7 @@ std::string_view TierName(ConsentTier tier) {
 }
 
 bool TierAllows(ConsentTier tier, ShareableKind kind) {
-  const bool is_dp = kind == ShareableKind::kDpContribution || kind == ShareableKind::kDpPattern;
+  const bool is_dp = kind == ShareableKind::kDpContribution;
   const bool is_plain = kind == ShareableKind::kContribution || kind == ShareableKind::kPattern;
   switch (tier) {
     case ConsentTier::kMasked:

@@ -23,7 +23,6 @@ enum class ConsentTier : uint8_t { kPrivate = 1, kMasked = 2, kDp = 3, kPublic =
 enum class ShareableKind : uint8_t {
   kMaskedSum,       // a share of a clique's sum; alone it is noise
   kDpContribution,  // to a round of learning: clipped, noised, accounted
-  kDpPattern,       // a noised centroid of more than ten examples
   kContribution,    // plain
   kPattern,         // plain
 };

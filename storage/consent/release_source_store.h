@@ -16,7 +16,7 @@
 
 namespace ruvd::storage {
 
-// The people whose lessons are in a contribution or noised centroid that left this node.
+// The people whose lessons are in a contribution, verdict or expert that left this node.
 struct ReleaseSources {
   Digest item{};  // message id
   int64_t created_ms = 0;

@@ -12,17 +12,17 @@ namespace ruvd::privacy {
 namespace {
 
 constexpr ShareableKind kKinds[] = {ShareableKind::kMaskedSum, ShareableKind::kDpContribution,
-                                    ShareableKind::kDpPattern, ShareableKind::kContribution,
-                                    ShareableKind::kPattern};
+                                    ShareableKind::kContribution, ShareableKind::kPattern};
 
 TEST(Consent, TableOfWhatMayLeave) {
+  static_assert(std::size(kKinds) == 4);
   const struct {
     ConsentTier tier;
-    bool allowed[5];
-  } kTable[] = {{ConsentTier::kPrivate, {false, false, false, false, false}},
-                {ConsentTier::kMasked, {true, false, false, false, false}},
-                {ConsentTier::kDp, {false, true, true, false, false}},
-                {ConsentTier::kPublic, {false, true, true, true, true}}};
+    bool allowed[4];
+  } kTable[] = {{ConsentTier::kPrivate, {false, false, false, false}},
+                {ConsentTier::kMasked, {true, false, false, false}},
+                {ConsentTier::kDp, {false, true, false, false}},
+                {ConsentTier::kPublic, {false, true, true, true}}};
   for (const auto& row : kTable) {
     for (size_t i = 0; i < std::size(kKinds); ++i) {
       EXPECT_EQ(TierAllows(row.tier, kKinds[i]), row.allowed[i]) << TierName(row.tier) << i;

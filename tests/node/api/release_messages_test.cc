@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "node/cli/release_fields.h"
 #include "privacy/consent/withdrawal.h"
 
 namespace ruvd::api {
@@ -16,7 +15,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
@@ -29,15 +27,9 @@ sharing::FederationView ViewOfReleases(privacy::ConsentTier tier) {
   return view;
 }
 
-// The ledger has centroids and contributions of a lesson in one account, so that the release of the
-// view counts both.
-TEST(ResidualOfTest, CountsNoCentroidTwice) {
+TEST(ResidualOfTest, SaysWhatNoisedReleasesCost) {
   sharing::FederationView view = ViewOfReleases(privacy::ConsentTier::kDp);
   view.plain_shared = true;
-  view.centroids.emplace();
-  view.centroids->set_enabled(true);
-  view.centroids->set_spent_epsilon(1.5);
-  view.centroids->set_releases(1);
   const privacy::ResidualPrivacy residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 2u);
   EXPECT_EQ(residual.epsilon, 1.5);
@@ -74,29 +66,6 @@ TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
                     Not(HasSubstr("Nothing was")), Not(HasSubstr("Plain items"))));
   view.plain_shared = true;
   EXPECT_THAT(ResidualText(view), HasSubstr("Plain items left"));
-}
-
-TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {
-  admin::v1::CentroidStatus status;
-  EXPECT_THAT(cli::CentroidFields(status), IsEmpty());
-  status.set_enabled(true);
-  status.set_epsilon(4);
-  status.set_delta(1e-6);
-  status.set_examples(50);
-  status.set_spent_epsilon(5);
-  status.set_budget_epsilon(20);
-  status.set_releases(2);
-  auto fields = cli::CentroidFields(status);
-  ASSERT_EQ(fields.size(), 3u);
-  EXPECT_THAT(fields[0].second, AllOf(HasSubstr("epsilon 4.000"), HasSubstr("more than 50")));
-  EXPECT_THAT(fields[1].second, HasSubstr("epsilon 5.000 of 20.000 in 2 release(s)"));
-  EXPECT_EQ(fields[2].second, "no");
-  status.set_enabled(false);
-  status.set_refusal("no");
-  fields = cli::CentroidFields(status);
-  ASSERT_EQ(fields.size(), 3u);
-  EXPECT_THAT(fields[0].second, HasSubstr("off"));
-  EXPECT_THAT(fields[2].second, HasSubstr("no ["));
 }
 
 }  // namespace

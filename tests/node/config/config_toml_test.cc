@@ -136,10 +136,10 @@ TEST(ConfigClosestTest, TheLastPartFindsAnotherSection) {
 
 // Found by review: a long section made unrelated keys similar, and the hint was wrong.
 TEST(ConfigClosestTest, ASharedSectionMakesNoKeysSimilar) {
-  const std::vector<std::string> keys = {"privacy.centroid_epsilon", "federation.round_seconds"};
-  EXPECT_EQ(ClosestOf("privacy.centroid_examples", keys), "");
+  const std::vector<std::string> keys = {"privacy.node_epsilon", "federation.round_seconds"};
+  EXPECT_EQ(ClosestOf("privacy.node_examples", keys), "");
   EXPECT_EQ(ClosestOf("federation.masked_seconds", keys), "");
-  EXPECT_EQ(ClosestOf("privacy.centroid_epsilom", keys), "privacy.centroid_epsilon");
+  EXPECT_EQ(ClosestOf("privacy.node_epsilom", keys), "privacy.node_epsilon");
 }
 
 }  // namespace

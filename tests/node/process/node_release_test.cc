@@ -97,25 +97,6 @@ TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndNothingIsCharged) {
   EXPECT_EQ(Consent().tier(), pattern::v1::SHARING_TIER_MASKED);
 }
 
-// Regression test: no status showed what centroids cost a lesson.
-TEST_F(NodeReleaseTest, TheStatusShowsNoisedCentroidsWhereTheyAreOn) {
-  Start();
-  const std::vector<std::vector<std::string>> verbs = {{"status"}, {"consent", "status"}};
-  for (const std::vector<std::string>& verb : verbs) {
-    ASSERT_EQ(Run(verb), 0) << err_.str();
-    EXPECT_THAT(out_.str(), Not(HasSubstr("noised centroids")));
-  }
-  config_.privacy.centroids = true;
-  Restart();
-  for (const std::vector<std::string>& verb : verbs) {
-    ASSERT_EQ(Run(verb), 0) << err_.str();
-    EXPECT_THAT(out_.str(), AllOf(HasSubstr("noised centroids"), HasSubstr("spent on a lesson"),
-                                  HasSubstr("in 0 release(s)"), HasSubstr("centroids refused")));
-  }
-  EXPECT_TRUE(Consent().centroids().enabled());
-  EXPECT_GT(Consent().centroids().epsilon(), 0);
-}
-
 TEST_F(NodeReleaseTest, AScopeThatThePolicyDoesNotListSharesNothing) {
   AllowReleases();
   const std::string policy = folder_ / "policy.toml";

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "inference/adapter/adapter_file.h"
-#include "node/serving/extensions/embedded_prompts.h"
 #include "node/serving/extensions/guided_retrieval.h"
 #include "node/serving/extensions/pattern_relations.h"
 #include "node/serving/late_embedding.h"
 #include "tests/inference/end_of_turn_model.h"
+#include "tests/node/serving/embedded_prompts.h"
 #include "tests/node/serving/generation_fixture.h"
 
 namespace ruvd::serving {
@@ -134,7 +134,7 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
 
 TEST_F(GenerationTaskTest, AnUncertainCompletionGetsOtherAdaptersOnTheWay) {
   Use(test::TinyTextModel());
-  EmbeddedPrompts embedded;
+  test::EmbeddedPrompts embedded;
   GuidedRetrieval guided({.strategy = inference::DgrStrategy::kHybrid,
                           .interval = 1,
                           .max_retrievals = 8,

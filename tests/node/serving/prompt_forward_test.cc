@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "inference/retrieval/whitening.h"
-#include "node/serving/extensions/embedded_prompts.h"
 #include "node/serving/extensions/guided_retrieval.h"
 #include "node/serving/late_embedding.h"
+#include "tests/node/serving/embedded_prompts.h"
 #include "tests/node/serving/generation_fixture.h"
 
 namespace ruvd::serving {
@@ -62,7 +62,7 @@ TEST_F(PromptForwardTest, WhereNothingCanBeFoundNoPromptIsEmbedded) {
 
 TEST_F(PromptForwardTest, AStoredPatternOrAnExtensionAsksForTheEmbedding) {
   Use(test::TinyTextModel());
-  EmbeddedPrompts embedded;
+  test::EmbeddedPrompts embedded;
   services_.extensions.push_back(&embedded);
   EXPECT_EQ(Others(In(inference::DecodingMode::kDiffusion)), 1u);
   const std::vector<float> embedding = EmbeddingOfThePrompt();

@@ -235,7 +235,7 @@ TEST_F(LocalContributorTest, WhatWasChargedForOtherReleasesCounts) {
   privacy::LedgerCharge charge{.unit = PrivacyUnit::kLesson,
                                .mechanism = privacy::PrivacyMechanism::kDiscreteGaussian,
                                .sigma = 1,
-                               .subject = "centroids"};
+                               .subject = "other"};
   charge.curve = privacy::dp::ZcdpCurve(0.85).value();
   ASSERT_TRUE(ledger_->Reserve(charge).ok());
   NextRound();

@@ -19,7 +19,6 @@
 #include "federation/limits.h"
 #include "node/reasons.h"
 #include "node/serving/store_pattern_index.h"
-#include "node/sharing/dp_centroids.h"
 #include "node/sharing/limits.h"
 #include "node/sharing/peer_patterns.h"
 #include "node/sharing/shared_items.h"

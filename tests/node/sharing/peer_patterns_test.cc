@@ -35,24 +35,6 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   EXPECT_GT(stored.last_used_ms, 0);
 }
 
-// Regression test: a newer centroid of one name ended with the former.
-TEST_F(PeerPatternsTest, ANewerCentroidLastsAsItSaysUnlessTheOperatorDecided) {
-  federation::SharedPattern shared =
-      NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
-  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
-  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
-  clock_.Advance(std::chrono::hours(24));
-  shared.created_ms = clock_.WallMillis();
-  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
-  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
-  storage::Pattern mine = store_->Get(shared.id).value();
-  mine.expires_ms = clock_.WallMillis() + 1000;
-  ASSERT_TRUE(store_->Put(mine).ok());
-  ++shared.created_ms;
-  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
-  EXPECT_EQ(store_->Get(shared.id)->expires_ms, mine.expires_ms);
-}
-
 TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kPatternTaken);
