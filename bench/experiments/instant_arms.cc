@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
@@ -167,6 +169,26 @@ class Remembering final : public InstantArm {
   uint64_t next_id_ = kFirstId;
 };
 
+// Two arms on the same requests; the second reads the logits that the first changed.
+class InTurn final : public InstantArm {
+ public:
+  InTurn(std::unique_ptr<InstantArm> first, std::unique_ptr<InstantArm> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  void Adjust(const RequestOutputs& outputs, std::span<float> logits) override {
+    first_->Adjust(outputs, logits);
+    second_->Adjust(outputs, logits);
+  }
+  void Learn(const RequestOutputs& outputs, std::span<const float> logits) override {
+    first_->Learn(outputs, logits);
+    second_->Learn(outputs, logits);
+  }
+
+ private:
+  const std::unique_ptr<InstantArm> first_;
+  const std::unique_ptr<InstantArm> second_;
+};
+
 }  // namespace
 
 ArmSettings FrozenArm() {
@@ -202,6 +224,13 @@ ArmSettings DefaultMemoryArm(const std::string& name) {
 
 ArmSettings MakeTokenMemoryArm(const std::string& name, const TokenMemoryArm& arm) {
   return {"tokens", name, [arm] { return std::make_unique<Remembering>(arm); }};
+}
+
+ArmSettings InTurnArm(const std::string& name, const ArmSettings& first,
+                      const ArmSettings& second) {
+  return {"both", name, [first = first.make, second = second.make] {
+            return std::make_unique<InTurn>(first(), second());
+          }};
 }
 
 }  // namespace ruvd::bench

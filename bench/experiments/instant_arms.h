@@ -54,4 +54,7 @@ struct TokenMemoryArm {
 };
 ArmSettings MakeTokenMemoryArm(const std::string& name, const TokenMemoryArm& arm);
 
+// Two ways of learning at once, in the order in which a node applies them
+ArmSettings InTurnArm(const std::string& name, const ArmSettings& first, const ArmSettings& second);
+
 }  // namespace ruvd::bench

@@ -369,6 +369,7 @@ class Experiment {
     arms.push_back(
         MakeTokenMemoryArm("session and lessons",
                            {.parameters = reading, .node = node, .mask = mask, .runner = runner}));
+    arms.push_back(InTurnArm("neighbours, session and lessons", arms[1], arms.back()));
     for (const auto& [name, parameters] : learned_) {
       arms.push_back(
           MakeTokenMemoryArm(name == "memory" ? "session" : fmt::format("session, {}", name),

@@ -107,8 +107,8 @@ absl::StatusOr<std::vector<LessonToRemember>> ForgetGone(const MemoryActorOption
   if (!gone.empty()) {
     RETURN_IF_ERROR(ForgetLessons(options, gone));
   }
-  std::erase_if(missing, [floor = options.memories->floor()](const LessonToRemember& lesson) {
-    return lesson.rank <= floor;
+  std::erase_if(missing, [&options](const LessonToRemember& lesson) {
+    return !options.memories->HasRoom(lesson.user_id, lesson.rank);
   });
   return missing;
 }
@@ -121,7 +121,7 @@ absl::Status Restore(const MemoryActorOptions& options, Work* work) {
   ASSIGN_OR_RETURN(const std::vector<LessonToRemember> wanted, Wanted(options));
   ASSIGN_OR_RETURN(learning::KeptLessons kept,
                    learning::ReadKeptLessons(options.services, *options.memories->parameters(),
-                                             wanted, options.max_tokens, *options.kept));
+                                             wanted, *options.kept));
   if (kept.damaged > 0) {
     LogWarning(
         "{} lessons of the token memory could not be read and are made again from their texts",
@@ -314,16 +314,16 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
                     std::make_move_iterator(work.found->end()));
     }
     queue_.insert(queue_.begin(), work.left.begin(), work.left.end());
-    std::erase_if(queue_, [floor = options_.memories->floor()](const LessonToRemember& lesson) {
-      return lesson.rank <= floor;
+    std::erase_if(queue_, [this](const LessonToRemember& lesson) {
+      return !options_.memories->HasRoom(lesson.user_id, lesson.rank);
     });
     look_again_ = look_again_ || work.look_again;
     shared_->restored.fetch_add(work.restored);
     if (work.displaced > 0 && !told_) {
       told_ = true;
       LogInfo(
-          "the memory of lessons is full at memory.tokens = {}; texts, and the oldest lessons, "
-          "make room first",
+          "the memory of lessons is full at memory.tokens = {}; of the user with the most, texts "
+          "and the oldest lessons make room first",
           options_.max_tokens);
     }
   }

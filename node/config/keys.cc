@@ -140,8 +140,8 @@ const std::array kKeys = {
     ConfigKey{
         "memory", "tokens",
         "Tokens of lessons whose words take part in completions, about 350 bytes each in "
-        "main memory and 300, sealed, in the store, and half as much again for completions; 0 "
-        "remembers none. It needs the file "
+        "main memory and 300, sealed, in the store, and half as much again for completions; where "
+        "they are too many, the user with the most makes room. 0 remembers none. It needs the file "
         "MODEL.memory.gguf beside the model.",
         RUVD_FIELD(int, memory.tokens), 0, kMaxMemoryTokens},
     ConfigKey{"memory", "prompts",

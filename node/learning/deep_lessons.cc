@@ -26,7 +26,7 @@ constexpr size_t kReadAtOnce = 64;  // a slice reads and tokenises for about 100
 absl::StatusOr<std::deque<Lesson>> NewestCompletions(const LearningServices& services,
                                                      float min_rating) {
   std::deque<Lesson> lessons;
-  std::deque<size_t> places;  // position of each in the store
+  std::deque<size_t> places;  // position of each among the requests with feedback
   size_t place = 0;
   RETURN_IF_ERROR(
       services.trajectories->ForEachSince(0, [&](const storage::Trajectory& trajectory) {
@@ -39,13 +39,13 @@ absl::StatusOr<std::deque<Lesson>> NewestCompletions(const LearningServices& ser
           lessons.emplace_back().trajectory.response_id = trajectory.response_id;
           places.push_back(place);
         }
-        ++place;
+        place += storage::HasFeedback(trajectory) ? 1 : 0;
         return CheckCancelled(services).ok();
       }));
   RETURN_IF_ERROR(CheckCancelled(services));
   // A round takes hours on a busy node. If its lessons leave the store meanwhile, it starts again
   // or, because they may have been erased, ends without a version.
-  const size_t margin = services.trajectories->capacity() / 2;
+  const size_t margin = services.trajectories->feedback_capacity() / 2;
   while (!places.empty() && places.front() + margin < place) {
     lessons.pop_front();
     places.pop_front();

@@ -120,6 +120,25 @@ bool MayTeach(const LearningServices& services, const MemoryRules& rules,
   return teaches && !undone && !IsExcludedFromLearning(services, trajectory);
 }
 
+using UsersOfSources = std::map<storage::LessonSourceId, std::string>;
+
+// Returns the users of all sources of texts; "" for one without a user.
+absl::StatusOr<UsersOfSources> ReadUsersOfSources(const storage::LessonStore& lessons) {
+  constexpr size_t kPage = 256;
+  UsersOfSources users;
+  std::optional<storage::LessonSourceId> after;
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(const std::vector<storage::LessonSource> page,
+                     lessons.ListSources(after, kPage));
+    for (const storage::LessonSource& source : page) {
+      users.emplace(source.id, source.user_id);
+      after = source.id;
+    }
+    more = page.size() == kPage;
+  }
+  return users;
+}
+
 // Reads a lesson of any kind. Nullopt if it is gone or damaged.
 absl::StatusOr<std::optional<Lesson>> Read(const LearningServices& services,
                                            const MemoryRules& rules, const std::string& name) {
@@ -154,17 +173,24 @@ absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningSe
         const std::string target = TargetText(trajectory, rules.min_rating);
         if (MayTeach(services, rules, trajectory, target)) {
           lessons.push_back({.name = trajectory.response_id,
+                             .user_id = trajectory.user_id,
                              .source = SourceOf(services, rules, trajectory, target),
                              .rank = RankOf(trajectory, target)});
         }
         return CheckCancelled(services).ok();
       }));
   std::ranges::sort(lessons, std::greater(), &LessonToRemember::rank);
-  size_t texts = 0;
   if (services.lessons != nullptr) {
+    ASSIGN_OR_RETURN(const UsersOfSources users, ReadUsersOfSources(*services.lessons));
+    std::map<std::string, size_t> texts;
     RETURN_IF_ERROR(services.lessons->ForEachEntry([&](const storage::LessonEntry& entry) {
-      lessons.push_back({.name = NameOfTextLesson(entry.id), .rank = entry.number});
-      return ++texts < max_texts && CheckCancelled(services).ok();
+      const auto source = users.find(entry.source);
+      const std::string user_id = source == users.end() ? "" : source->second;
+      if (++texts[user_id] <= max_texts) {
+        lessons.push_back(
+            {.name = NameOfTextLesson(entry.id), .user_id = user_id, .rank = entry.number});
+      }
+      return CheckCancelled(services).ok();
     }));
   }
   RETURN_IF_ERROR(CheckCancelled(services));
@@ -273,7 +299,7 @@ std::optional<serving::RememberedLesson> FromKept(const inference::MemoryParamet
 absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
                                             const inference::MemoryParameters& parameters,
                                             std::span<const LessonToRemember> wanted,
-                                            size_t max_tokens, storage::ObservedStore& store) {
+                                            storage::ObservedStore& store) {
   const TimePoint read = services.clock->Now();
   const Digest made_by = parameters.EntryId();
   std::map<std::string_view, size_t> places;
@@ -294,18 +320,15 @@ absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
         return CheckCancelled(services).ok();
       },
       &kept.damaged));
-  size_t tokens = 0;
   for (const auto& [place, lesson] : found) {
     RETURN_IF_ERROR(CheckCancelled(services));
-    auto remembered = tokens < max_tokens ? FromKept(parameters, lesson, read) : std::nullopt;
+    auto remembered = FromKept(parameters, lesson, read);
     if (!remembered) {
-      kept.damaged += tokens < max_tokens ? 1 : 0;
+      ++kept.damaged;
       kept.outdated.insert(lesson.name);
       continue;
     }
     remembered->rank = wanted[place].rank;
-    const auto& run = remembered->causal != nullptr ? remembered->causal : remembered->masked;
-    tokens += run == nullptr ? 0 : run->size();
     kept.lessons.push_back(*std::move(remembered));
   }
   return kept;

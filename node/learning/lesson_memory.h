@@ -29,6 +29,7 @@ struct MemoryRules {
 // A lesson that the node's memory may hold.
 struct LessonToRemember {
   std::string name;
+  std::string user_id;
   Digest source{};    // of what it teaches; zero for a lesson from a text, which never changes
   uint64_t rank = 0;  // as in serving::RememberedLesson: completions above prompts
                       // and those above texts, new ones above old
@@ -47,8 +48,8 @@ NewPart NewPartOf(std::span<const inference::TokenId> conversation,
                   const std::function<bool(inference::TokenId)>& is_control);
 
 // Returns the lessons that the node's memory may hold, highest rank first: completions that teach
-// something, then prompts, then the texts that were added last. `max_texts` bounds the texts.
-// Returns CANCELLED and the errors of the stores.
+// something, then prompts, then the texts that were added last. `max_texts` bounds the texts of
+// each user. Returns CANCELLED and the errors of the stores.
 absl::StatusOr<std::vector<LessonToRemember>> LessonsToRemember(const LearningServices& services,
                                                                 const MemoryRules& rules,
                                                                 size_t max_texts);
@@ -71,15 +72,14 @@ absl::StatusOr<bool> StillTeaches(const LearningServices& services, const std::s
 // What a start finds of lessons that were read before.
 struct KeptLessons {
   std::vector<serving::RememberedLesson> lessons;  // in the order of `wanted`
-  std::set<std::string> outdated;  // kept lessons that are gone or changed, or have no room
-  size_t damaged = 0;              // lessons whose rows were damaged
+  std::set<std::string> outdated;                  // kept lessons that are gone, changed or damaged
+  size_t damaged = 0;                              // lessons whose rows were damaged
 };
-// Reads those of the wanted lessons that were kept, the first ones up to `max_tokens` tokens.
-// Returns CANCELLED and the errors of the store.
+// Reads those of the wanted lessons that were kept. Returns CANCELLED and the errors of the store.
 absl::StatusOr<KeptLessons> ReadKeptLessons(const LearningServices& services,
                                             const inference::MemoryParameters& parameters,
                                             std::span<const LessonToRemember> wanted,
-                                            size_t max_tokens, storage::ObservedStore& store);
+                                            storage::ObservedStore& store);
 // Returns a lesson as the store keeps it.
 storage::ObservedLesson ToKeep(const inference::MemoryParameters& parameters,
                                const serving::RememberedLesson& lesson);

@@ -61,9 +61,9 @@ absl::Status NotAlone() {
 absl::Status Displaced() {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-      "the store of requests is full and each new one displaces a lesson that still takes "
-      "part in rounds, so noise for one lesson would not hide it; nothing is offered under "
-      "dp until lessons retire faster than requests come");
+      "the store holds as many requests with feedback as it can, and each further one displaces a "
+      "lesson that still takes part in rounds, so noise for one lesson would not hide it; nothing "
+      "is offered under dp until lessons retire faster than feedback comes");
 }
 
 // Adds lessons that pass a filter to the units of a plan.

@@ -31,10 +31,13 @@ class Gatherer {
 
   absl::Status AddCompletions(float min_rating) {
     const storage::TrajectoryStore& store = *services_.trajectories;
-    const bool full = store.size() >= store.capacity();
-    std::vector<size_t> places;  // of the completions, in the store
+    const bool full = store.with_feedback() >= store.feedback_capacity();
+    std::vector<size_t> places;  // of the completions, among the requests with feedback
     size_t place = 0;
     RETURN_IF_ERROR(store.ForEachSince(0, [&](const storage::Trajectory& trajectory) {
+      if (!storage::HasFeedback(trajectory)) {
+        return CheckCancelled(services_).ok();
+      }
       if (full && place == 0) {
         found_.displaces_from_ms = trajectory.created_ms;
       }
@@ -47,7 +50,7 @@ class Gatherer {
     }));
     RETURN_IF_ERROR(CheckCancelled(services_));
     if (tier_ == privacy::ConsentTier::kPublic && displaced_ == DisplacedSoon::kLeftOut) {
-      const size_t margin = store.capacity() / 2;
+      const size_t margin = store.feedback_capacity() / 2;
       const auto old =
           std::ranges::find_if(places, [&](size_t at) { return at + margin >= place; });
       found_.lessons.erase(found_.lessons.begin(), found_.lessons.begin() + (old - places.begin()));

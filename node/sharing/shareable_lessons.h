@@ -30,7 +30,8 @@ struct ShareableLessons {
   std::vector<ShareableLesson> lessons;
   std::vector<privacy::Contributor> contributors;  // whose lessons these are, each once
   size_t left_out = 0;  // lessons that teach something but may not leave under the tier
-  // The time of the oldest stored request if each new one displaces it; nullopt if there is room
+  // The time of the oldest stored request with feedback if each further one displaces it; nullopt
+  // if there is room
   std::optional<int64_t> displaces_from_ms;
 };
 
@@ -48,7 +49,8 @@ enum class DisplacedSoon : uint8_t { kLeftOut, kKept };
 // would not hide it. So patterns, which merge and are evicted, are not consulted there, and what
 // deep rounds hold back, which depends on the number of lessons, counts as any other lesson. Under
 // `public`, lessons of deleted patterns are left out, and so are requests older than the newest
-// half that the store can hold, because they may be displaced during a round (`displaced`).
+// half of those with feedback that the store can hold, because they may be displaced during a round
+// (`displaced`).
 //
 // Returns CANCELLED and the errors of the stores.
 absl::StatusOr<ShareableLessons> GatherShareableLessons(

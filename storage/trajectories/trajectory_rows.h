@@ -13,10 +13,13 @@
 // Keys and plaintexts of the trajectory rows, which docs/store-format.md describes.
 namespace ruvd::storage::trajectories {
 
-// The family has two kinds of rows: the trajectory under its id, and an empty row under its time,
-// for trimming and reading by time.
+// The family has two kinds of rows: the trajectory under its id, and a row under its time, for
+// trimming and reading by time, whose value says whether the trajectory has feedback.
 inline constexpr char kIdPrefix[] = "d/";
 inline constexpr char kTimePrefix[] = "t/";
+// Values of the rows by time
+inline constexpr char kNoFeedback[] = "";
+inline constexpr char kFeedback[] = "f";
 std::string IdKey(std::string_view response_id);
 std::string TimeKey(int64_t created_ms, std::string_view response_id);
 // Return the parts of a time key; 0 and "" when it is too short.

@@ -18,6 +18,8 @@ namespace {
 
 using trajectories::IdKey;
 using trajectories::IdOfTimeKey;
+using trajectories::kFeedback;
+using trajectories::kNoFeedback;
 using trajectories::kTimePrefix;
 using trajectories::TimeKey;
 
@@ -117,23 +119,39 @@ absl::Status Check(const Trajectory& trajectory) {
 
 }  // namespace
 
+bool HasFeedback(const Trajectory& trajectory) {
+  return trajectory.rating || trajectory.edited_text || trajectory.accepted || trajectory.copied ||
+         trajectory.regenerated;
+}
+
 absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
     Database& database, const TrajectoryStoreOptions& options) {
   std::unique_ptr<TrajectoryStore> store(new TrajectoryStore(database, options));
-  size_t count = 0;
-  int64_t newest_ms = 0;
-  RETURN_IF_ERROR(store->ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
-    ++count;
-    newest_ms = trajectories::TimeOfTimeKey(key);
-    return true;
-  }));
   {
     const MutexLock lock(store->mutex_);
-    store->size_ = count;
-    store->order_ = MonotonicTimestamps(newest_ms);
+    RETURN_IF_ERROR(store->ReadTimeKeys());
   }
   store->PurgeErased().IgnoreError();  // on a full disk the next start does it
   return store;
+}
+
+absl::Status TrajectoryStore::ReadTimeKeys() {
+  int64_t newest_ms = 0;
+  const auto add = [&](std::string_view key, bool feedback) {
+    (feedback ? with_feedback_ : without_feedback_).emplace(key);
+    newest_ms = trajectories::TimeOfTimeKey(key);
+    return true;
+  };
+  // A row whose value does not open is like the others: its trajectory says what it would.
+  RETURN_IF_ERROR(database_.Scan(
+      ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
+      [&](const RowView& row) { return add(row.key, row.value == kFeedback); },
+      [&](std::string_view key) {
+        const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(key));
+        return add(key, trajectory.ok() && HasFeedback(*trajectory));
+      }));
+  order_ = MonotonicTimestamps(newest_ms);
+  return absl::OkStatus();
 }
 
 // Only the keys matter, so a row whose value does not open is shown like the others.
@@ -148,18 +166,37 @@ KeyScope TrajectoryStore::ScopeOf(const Trajectory& trajectory) {
   return trajectory.user_id.empty() ? KeyScope() : KeyScope::User(trajectory.user_id);
 }
 
-absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed) const {
-  size_t left = count;
-  return ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
-    if (left <= options_.capacity) {
-      return false;
+absl::Status TrajectoryStore::Write(const Trajectory& trajectory, const std::string& former_key,
+                                    Durability durability) {
+  const bool feedback = HasFeedback(trajectory);
+  TimeKeys& kind = feedback ? with_feedback_ : without_feedback_;
+  const std::string key = TimeKey(trajectory.created_ms, trajectory.response_id);
+  Batch batch;
+  if (!former_key.empty() && former_key != key) {
+    batch.Delete(ColumnFamily::kTrajectory, former_key);
+  }
+  const size_t capacity = feedback ? options_.feedback_capacity : options_.capacity;
+  std::vector<std::string> dropped;
+  size_t held = kind.size() + (kind.contains(former_key) ? 0 : 1);
+  for (auto oldest = kind.begin(); held > capacity && oldest != kind.end(); ++oldest) {
+    if (*oldest != key && *oldest != former_key) {
+      batch.Delete(ColumnFamily::kTrajectory, *oldest);
+      batch.Delete(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(*oldest)));
+      dropped.push_back(*oldest);
+      --held;
     }
-    batch->Delete(ColumnFamily::kTrajectory, key);
-    batch->Delete(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(key)));
-    --left;
-    ++*trimmed;
-    return true;
-  });
+  }
+  batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory.response_id),
+            trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
+  batch.Put(ColumnFamily::kTrajectory, key, feedback ? kFeedback : kNoFeedback);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), durability));
+  for (const std::string& gone : dropped) {
+    kind.erase(gone);
+  }
+  without_feedback_.erase(former_key);
+  with_feedback_.erase(former_key);
+  kind.insert(key);
+  return absl::OkStatus();
 }
 
 absl::Status TrajectoryStore::Put(Trajectory trajectory) {
@@ -167,22 +204,12 @@ absl::Status TrajectoryStore::Put(Trajectory trajectory) {
   const MutexLock lock(mutex_);
   MonotonicTimestamps order = order_;
   trajectory.created_ms = order.Next(trajectory.created_ms);
-  Batch batch;
-  size_t grown = 1;
   const absl::StatusOr<Trajectory> old = Get(trajectory.response_id);
-  if (old.ok()) {
-    batch.Delete(ColumnFamily::kTrajectory, TimeKey(old->created_ms, old->response_id));
-    grown = 0;
-  } else if (!absl::IsNotFound(old.status())) {
+  if (!old.ok() && !absl::IsNotFound(old.status())) {
     return old.status();
   }
-  size_t trimmed = 0;
-  RETURN_IF_ERROR(TrimTo(size_ + grown, &batch, &trimmed));
-  batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory.response_id),
-            trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
-  batch.Put(ColumnFamily::kTrajectory, TimeKey(trajectory.created_ms, trajectory.response_id), "");
-  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
-  size_ = size_ + grown - trimmed;
+  RETURN_IF_ERROR(Write(trajectory, old.ok() ? TimeKey(old->created_ms, old->response_id) : "",
+                        Durability::kProcessCrash));
   order_ = order;
   return absl::OkStatus();
 }
@@ -199,7 +226,8 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "response {} is not known; send feedback for one of the last {} responses",
+               "response {} is not known; send feedback for one of the last {} responses without "
+               "feedback",
                response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
 }
 
@@ -222,10 +250,8 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
   trajectory.learned_by.clear();
   trajectory.learned_in.reset();
   RETURN_IF_ERROR(Check(trajectory));
-  Batch batch;
-  batch.Put(ColumnFamily::kTrajectory, IdKey(response_id),
-            trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
-  return database_.Write(std::move(batch), Durability::kPowerLoss);
+  return Write(trajectory, TimeKey(trajectory.created_ms, trajectory.response_id),
+               Durability::kPowerLoss);
 }
 
 absl::Status TrajectoryStore::SetLearned(const Trajectory& taken, std::string_view by,
@@ -288,7 +314,7 @@ absl::StatusOr<size_t> TrajectoryStore::PurgeErased() {
 absl::StatusOr<size_t> TrajectoryStore::ForgetBatch(std::span<const std::string> time_keys) {
   const MutexLock lock(mutex_);
   Batch batch;
-  size_t gone = 0;
+  std::vector<std::string> gone;
   for (const std::string& key : time_keys) {
     const std::string id_key = IdKey(IdOfTimeKey(key));
     ASSIGN_OR_RETURN(const bool listed, database_.Contains(ColumnFamily::kTrajectory, key));
@@ -296,19 +322,27 @@ absl::StatusOr<size_t> TrajectoryStore::ForgetBatch(std::span<const std::string>
     if (listed && !there) {
       batch.Delete(ColumnFamily::kTrajectory, key);
       batch.Delete(ColumnFamily::kTrajectory, id_key);
-      ++gone;
+      gone.push_back(key);
     }
   }
-  if (gone > 0) {
+  if (!gone.empty()) {
     RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
-    size_ -= gone;
+    for (const std::string& key : gone) {
+      without_feedback_.erase(key);
+      with_feedback_.erase(key);
+    }
   }
-  return gone;
+  return gone.size();
 }
 
 size_t TrajectoryStore::size() const {
   const MutexLock lock(mutex_);
-  return size_;
+  return without_feedback_.size() + with_feedback_.size();
+}
+
+size_t TrajectoryStore::with_feedback() const {
+  const MutexLock lock(mutex_);
+  return with_feedback_.size();
 }
 
 }  // namespace ruvd::storage

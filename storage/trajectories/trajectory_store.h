@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,8 @@ struct TrajectoryRoute {
   bool operator==(const TrajectoryRoute&) const = default;
 };
 
-// One completed request, kept until newer ones displace it. It contains the user's words, so it is
+// One completed request, kept until newer ones displace it: those with feedback are displaced by
+// newer ones with feedback only. It contains the user's words, so it is
 // sealed on disk and never leaves the node.
 struct Trajectory {
   std::string response_id;
@@ -91,9 +93,14 @@ struct TrajectoryFeedback {
   std::map<std::string, std::string> metadata;  // by name; entries of other names stay
 };
 
+// Returns whether the user said or did something about the completion.
+bool HasFeedback(const Trajectory& trajectory);
+
 struct TrajectoryStoreOptions {
-  // Above this number the oldest trajectories are removed.
+  // Above this number of trajectories without feedback the oldest of them are removed.
   size_t capacity = limits::kMaxTrajectories;
+  // Above this number of trajectories with feedback the oldest of these are removed.
+  size_t feedback_capacity = limits::kMaxTrajectoriesWithFeedback;
 };
 
 // Completed requests by response id. Writes survive kill -9; feedback survives a power cut too.
@@ -105,19 +112,21 @@ class TrajectoryStore {
   static absl::StatusOr<std::unique_ptr<TrajectoryStore>> Open(
       Database& database, const TrajectoryStoreOptions& options = {});
 
-  // Stores a trajectory or replaces the one with its response id, and drops the oldest one above
-  // the capacity. The order is that of the calls: if created_ms is not later than that of the
-  // newest trajectory, because the wall clock went back, it is raised. Returns INVALID_ARGUMENT for
-  // an empty or too long response id, a negative time or a text that is not UTF-8; LIMIT_EXCEEDED
-  // (storage/limits.h); or an error of Database::Write.
+  // Stores a trajectory or replaces the one with its response id, and drops the oldest one of its
+  // kind, with or without feedback, above the capacity of the kind. The order is that of the calls:
+  // if created_ms is not later than that of the newest trajectory, because the wall clock went
+  // back, it is raised. Returns INVALID_ARGUMENT for an empty or too long response id, a negative
+  // time or a text that is not UTF-8; LIMIT_EXCEEDED (storage/limits.h); or an error of
+  // Database::Write.
   absl::Status Put(Trajectory trajectory);
 
   // Returns kNotFound with reason UNKNOWN_RESPONSE for an unknown id.
   absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
 
   // Adds feedback to a trajectory, which then counts as not learned, whatever was learned before.
-  // Returns UNKNOWN_RESPONSE; INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED, for
-  // example for too much metadata.
+  // Another one with feedback may make room for it, never this one. Returns UNKNOWN_RESPONSE;
+  // INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED, for example for too much
+  // metadata.
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
@@ -141,22 +150,32 @@ class TrajectoryStore {
   absl::StatusOr<size_t> PurgeErased();
 
   size_t size() const;
-  size_t capacity() const { return options_.capacity; }
+  // Trajectories with feedback, and how many of them there may be
+  size_t with_feedback() const;
+  size_t feedback_capacity() const { return options_.feedback_capacity; }
 
  private:
   TrajectoryStore(Database& database, const TrajectoryStoreOptions& options)
       : database_(database), options_(options) {}
 
+  // The keys of the rows by time, oldest first
+  using TimeKeys = std::set<std::string, std::less<>>;
+
   static KeyScope ScopeOf(const Trajectory& trajectory);
-  absl::Status TrimTo(size_t count, Batch* batch, size_t* trimmed) const;
+  // Writes a trajectory, with its row by time in place of `former_key` ("": it is new), and drops
+  // the oldest ones of its kind if they are too many.
+  absl::Status Write(const Trajectory& trajectory, const std::string& former_key,
+                     Durability durability) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Shows the keys of the rows by time, from `created_ms` on.
   absl::Status ScanTimes(int64_t created_ms, const Database::BrokenCallback& callback) const;
+  absl::Status ReadTimeKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<size_t> ForgetBatch(std::span<const std::string> time_keys);
 
   Database& database_;
   const TrajectoryStoreOptions options_;
   mutable Mutex mutex_;
-  size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+  TimeKeys without_feedback_ ABSL_GUARDED_BY(mutex_);
+  TimeKeys with_feedback_ ABSL_GUARDED_BY(mutex_);
   MonotonicTimestamps order_ ABSL_GUARDED_BY(mutex_) = MonotonicTimestamps(0);
 };
 

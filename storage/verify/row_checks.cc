@@ -72,6 +72,9 @@ absl::Status CheckTimeRow(const Database& database, const RowView& row, RowProbl
   if (trajectory.ok() &&
       row.key != trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)) {
     complaints->Add(row.key, "its trajectory has another time");
+  } else if (trajectory.ok() &&
+             (row.value == trajectories::kFeedback) != HasFeedback(*trajectory)) {
+    complaints->Add(row.key, "it says the opposite of its trajectory about feedback");
   }
   return absl::OkStatus();
 }

@@ -290,6 +290,11 @@ TEST_F(RowChecksTest, AnEntryThatLeadsElsewhereIsAProblem) {
   EXPECT_THAT(report.problems.front(), HasSubstr("its trajectory has another time"));
 }
 
+TEST_F(RowChecksTest, ARowThatSaysTheOppositeAboutFeedbackIsAProblem) {
+  EXPECT_THAT(Problem(ColumnFamily::kTrajectory, trajectories::TimeKey(5, "a"), "f"),
+              HasSubstr("the opposite of its trajectory about feedback"));
+}
+
 TEST_F(RowChecksTest, AGapOrGarbageInTheLogOfChangesIsAProblem) {
   const auto row = patterns::EncodeOplogRow({.id = PatternId{1}, .time = {uint64_t{5} << 16}});
   for (const uint64_t sequence : {7U, 8U, 9U}) {

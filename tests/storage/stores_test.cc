@@ -46,7 +46,8 @@ class TrajectoryStoreTest : public StoreTest {
     store_.reset();
     database_.reset();
     database_ = OpenStore();
-    auto store = TrajectoryStore::Open(*database_, {.capacity = capacity});
+    auto store =
+        TrajectoryStore::Open(*database_, {.capacity = capacity, .feedback_capacity = capacity});
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = std::move(*store);
   }
@@ -167,6 +168,39 @@ TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
   EXPECT_THAT(IdsSince(0), ElementsAre("d", "e"));
   OpenTrajectories(2);
   EXPECT_EQ(store_->size(), 2U);
+}
+
+// Found by review: after ten thousand more requests, of any user, every correction was gone.
+TEST_F(TrajectoryStoreTest, RequestsWithoutFeedbackDisplaceNoneWithFeedback) {
+  OpenTrajectories(2);
+  for (const char* id : {"a", "b"}) {
+    ASSERT_TRUE(store_->Put(MakeTrajectory(id, 10)).ok());
+    ASSERT_TRUE(store_->SetFeedback(id, {.edited_text = "better"}).ok());
+  }
+  for (const char* id : {"c", "d", "e"}) {
+    ASSERT_TRUE(store_->Put(MakeTrajectory(id, 20)).ok());
+  }
+  EXPECT_THAT(IdsSince(0), ElementsAre("a", "b", "d", "e"));
+  EXPECT_EQ(store_->with_feedback(), 2U);
+  OpenTrajectories(2);
+  EXPECT_EQ(store_->with_feedback(), 2U);
+  ASSERT_TRUE(store_->Put(MakeTrajectory("f", 30)).ok());
+  EXPECT_THAT(IdsSince(0), ElementsAre("a", "b", "e", "f"));
+  EXPECT_EQ(store_->size(), 4U);
+}
+
+TEST_F(TrajectoryStoreTest, FeedbackDisplacesOlderFeedbackButNeverItself) {
+  OpenTrajectories(2);
+  ASSERT_TRUE(store_->Put(MakeTrajectory("old", 5)).ok());
+  for (const char* id : {"a", "b"}) {
+    ASSERT_TRUE(store_->Put(MakeTrajectory(id, 10)).ok());
+    ASSERT_TRUE(store_->SetFeedback(id, {.rating = 1}).ok());
+  }
+  ASSERT_TRUE(store_->SetFeedback("old", {.accepted = false}).ok());
+  EXPECT_THAT(IdsSince(0), ElementsAre("old", "b"));
+  ASSERT_TRUE(store_->SetFeedback("old", {.rating = 1}).ok()) << "again";
+  EXPECT_THAT(IdsSince(0), ElementsAre("old", "b"));
+  EXPECT_EQ(ReasonOf(store_->SetFeedback("a", {.rating = 1})), reasons::kUnknownResponse);
 }
 
 // Found by review: in a full store, responses were dropped at once after the wall clock went back,

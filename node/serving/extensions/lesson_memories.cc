@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <queue>
 #include <span>
 #include <utility>
 
@@ -59,7 +60,9 @@ void LessonMemories::Hold(const RememberedLesson& lesson) {
   Release({lesson.name});
   const size_t tokens = TokensOf(lesson);
   tokens_ += tokens;
-  by_rank_.emplace(lesson.rank, lesson.name);
+  Share& share = shares_[lesson.user_id];
+  share.tokens += tokens;
+  share.by_rank.emplace(lesson.rank, lesson.name);
   held_.emplace(lesson.name, Held{.user_id = lesson.user_id,
                                   .source = lesson.source,
                                   .rank = lesson.rank,
@@ -73,7 +76,12 @@ std::set<std::string> LessonMemories::Release(const std::set<std::string>& names
     if (held != held_.end()) {
       users.insert(held->second.user_id);
       tokens_ -= held->second.tokens;
-      by_rank_.erase({held->second.rank, name});
+      const auto share = shares_.find(held->second.user_id);
+      share->second.tokens -= held->second.tokens;
+      share->second.by_rank.erase({held->second.rank, name});
+      if (share->second.by_rank.empty()) {
+        shares_.erase(share);
+      }
       held_.erase(held);
     }
   }
@@ -98,7 +106,7 @@ std::vector<std::string> LessonMemories::Add(const RememberedLesson& lesson) {
       break;
     }
   }
-  return MakeRoom();
+  return MakeRoom(lesson.name);
 }
 
 std::vector<std::string> LessonMemories::AddAll(std::vector<RememberedLesson> lessons) {
@@ -138,24 +146,50 @@ std::vector<std::string> LessonMemories::AddAll(std::vector<RememberedLesson> le
   return MakeRoom();
 }
 
-std::set<std::string> LessonMemories::ChooseDisplaced() {
-  std::set<std::string> displaced;
+std::set<std::string> LessonMemories::ChooseDisplaced(std::string_view added) {
+  using ByRank = std::set<std::pair<uint64_t, std::string>>;
+  struct Largest {
+    size_t tokens = 0;
+    std::string_view user_id;
+    ByRank::const_iterator next;  // the lesson that makes room next
+    ByRank::const_iterator end;
+    bool operator<(const Largest& other) const {
+      return std::pair(tokens, user_id) < std::pair(other.tokens, other.user_id);
+    }
+  };
+  std::priority_queue<Largest> users;
   size_t left = tokens_;
-  for (auto lowest = by_rank_.begin(); left > max_tokens_ && displaced.size() + 1 < by_rank_.size();
-       ++lowest) {
-    displaced.insert(lowest->second);
-    left -= held_.at(lowest->second).tokens;
-    floor_ = std::max(floor_, lowest->first);
+  if (left > max_tokens_) {
+    for (const auto& [user_id, share] : shares_) {
+      users.push({share.tokens, user_id, share.by_rank.begin(), share.by_rank.end()});
+    }
+  }
+  std::set<std::string> displaced;
+  while (left > max_tokens_ && displaced.size() + 1 < held_.size() && !users.empty()) {
+    Largest user = users.top();
+    users.pop();
+    const auto& [rank, name] = *user.next++;
+    if (name != added || user.next != user.end) {
+      const size_t tokens = held_.at(name).tokens;
+      displaced.insert(name);
+      left -= tokens;
+      user.tokens -= tokens;
+      uint64_t& floor = floors_[std::string(user.user_id)];
+      floor = std::max(floor, rank);
+    }
+    if (user.next != user.end) {
+      users.push(user);
+    }
   }
   return displaced;
 }
 
-std::vector<std::string> LessonMemories::MakeRoom() {
+std::vector<std::string> LessonMemories::MakeRoom(std::string_view added) {
   std::set<std::string> displaced;
   std::set<std::string> users;
   {
     const MutexLock lock(mutex_);
-    displaced = ChooseDisplaced();
+    displaced = ChooseDisplaced(added);
     users = Release(displaced);
   }
   RemoveRuns(users, displaced);
@@ -200,7 +234,9 @@ void LessonMemories::Forget(const std::set<std::string>& names) {
   {
     const MutexLock lock(mutex_);
     users = Release(names);
-    floor_ = users.empty() ? floor_ : 0;
+    if (!users.empty()) {
+      floors_.clear();
+    }
   }
   RemoveRuns(users, names);
 }
@@ -229,9 +265,10 @@ std::map<std::string, Digest> LessonMemories::Names() const {
   return names;
 }
 
-uint64_t LessonMemories::floor() const {
+bool LessonMemories::HasRoom(std::string_view user_id, uint64_t rank) const {
   const MutexLock lock(mutex_);
-  return floor_;
+  const auto floor = floors_.find(user_id);
+  return floor == floors_.end() || rank > floor->second;
 }
 
 std::unique_ptr<inference::MemoryReader> LessonMemories::ReaderFor(std::string_view user_id,

@@ -30,7 +30,7 @@ struct RememberedLesson {
   std::string name;     // as learning/text_lessons.h names lessons
   std::string user_id;  // whose completions may show it; "": everybody's
   Digest source{};      // of what it teaches, so that a correction is noticed
-  uint64_t rank = 0;    // lessons of lower ranks make room for those of higher ones
+  uint64_t rank = 0;    // of a user's lessons those of lower ranks make room first
   // Runs with the id RunIdOf(name); null: it was not observed in this way
   std::shared_ptr<const inference::MemoryRun> masked;
   std::shared_ptr<const inference::MemoryRun> causal;
@@ -53,8 +53,10 @@ struct LessonMemoriesStatus {
 // change, because a change builds the new memory beside the old one.
 class LessonMemories {
  public:
-  // Lessons of at most `max_tokens` tokens together are held; above that those of the lowest ranks
-  // make room. A lesson counts as 16 tokens at least. `clock` and `runner` must outlive this object
+  // Lessons of at most `max_tokens` tokens together are held. Above that the user with the most
+  // tokens makes room, lessons of the lowest ranks first, so that no user pushes out the lessons of
+  // one who has fewer. Lessons without a user count as those of one more user, and a lesson counts
+  // as 16 tokens at least. `clock` and `runner` must outlive this object
   // and its readers. The readers run on `runner`, so only the thread that computes completions with
   // it may read.
   LessonMemories(std::shared_ptr<const inference::MemoryParameters> parameters, size_t max_tokens,
@@ -69,10 +71,12 @@ class LessonMemories {
   }
 
   // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
-  // after the lesson was read. Returns the names of the lessons that made room, which may be its
-  // own.
+  // after the lesson was read. Returns the names of the lessons that made room. Its own is not
+  // among them if it has the user's highest rank, so that the user's last correction acts however
+  // full the memory is.
   std::vector<std::string> Add(const RememberedLesson& lesson);
-  // Does so for many lessons, none of which is held, in one pass. A memory keeps their order.
+  // Does so for many lessons, none of which is held, in one pass; any of them may make room. A
+  // memory keeps their order.
   std::vector<std::string> AddAll(std::vector<RememberedLesson> lessons);
   // Forgets lessons; names that are not held have no effect.
   void Forget(const std::set<std::string>& names);
@@ -80,8 +84,9 @@ class LessonMemories {
   std::set<std::string> ForgetUser(std::string_view user_id);
   // Returns the names of all lessons held, with their sources.
   std::map<std::string, Digest> Names() const;
-  // Lessons up to this rank made room for others, and would do so again; 0 if there is room.
-  uint64_t floor() const;
+  // Returns false if a lesson of this user and rank, or of a higher one, made room for others, and
+  // would do so again.
+  bool HasRoom(std::string_view user_id, uint64_t rank) const;
 
   // Returns what reads the lessons that a user may see; null if the user sees no lesson. What is
   // remembered or forgotten later does not change it.
@@ -102,17 +107,24 @@ class LessonMemories {
     uint64_t rank = 0;
     size_t tokens = 0;
   };
+  // What is held of one user
+  struct Share {
+    size_t tokens = 0;
+    std::set<std::pair<uint64_t, std::string>> by_rank;  // rank and name
+  };
 
   Memories MemoriesOf(std::string_view user_id) const;
-  // Returns the lowest ranks that must make room.
-  std::set<std::string> ChooseDisplaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the lessons that must make room, `added` not among them if its user has none of a
+  // higher rank.
+  std::set<std::string> ChooseDisplaced(std::string_view added)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const RememberedLesson& lesson) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes names out of held_; returns the users of those that were there.
   std::set<std::string> Release(const std::set<std::string>& names)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the runs of lessons that are not held any more.
   void RemoveRuns(const std::set<std::string>& users, const std::set<std::string>& names);
-  std::vector<std::string> MakeRoom();
+  std::vector<std::string> MakeRoom(std::string_view added = "");
 
   const std::shared_ptr<const inference::MemoryParameters> parameters_;
   const size_t max_tokens_;
@@ -121,10 +133,11 @@ class LessonMemories {
   mutable Mutex mutex_;
   std::map<std::string, Memories, std::less<>> memories_ ABSL_GUARDED_BY(mutex_);  // by user
   std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);                       // by name
-  std::set<std::pair<uint64_t, std::string>> by_rank_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Share, std::less<>> shares_ ABSL_GUARDED_BY(mutex_);       // by user
+  // The highest ranks that made room, by user
+  std::map<std::string, uint64_t, std::less<>> floors_ ABSL_GUARDED_BY(mutex_);
   ErasedUsers forgotten_ ABSL_GUARDED_BY(mutex_);
   size_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ruvd::serving

@@ -50,7 +50,8 @@ TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
 // Found by review: newer completions displaced lessons of users during a round. These lessons were
 // taken for erased ones, and the round ended without a version.
 TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
-  trajectories_ = storage::TrajectoryStore::Open(*database_, {.capacity = 20}).value();
+  trajectories_ =
+      storage::TrajectoryStore::Open(*database_, {.capacity = 20, .feedback_capacity = 20}).value();
   const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F, 1).value(); };
   DeepLessons chosen = choose();
   EXPECT_EQ(chosen.taught.size() + chosen.held_back.size(), 10u) << "of 16";

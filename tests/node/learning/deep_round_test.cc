@@ -323,8 +323,10 @@ TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
 TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  const auto small = storage::TrajectoryStore::Open(*database_, {.capacity = kDeepLessons}).value();
-  ASSERT_TRUE(small->Put({.response_id = "newer", .created_ms = clock_.WallMillis()}).ok());
+  const auto small =
+      storage::TrajectoryStore::Open(*database_, {.feedback_capacity = kDeepLessons}).value();
+  ASSERT_TRUE(
+      small->Put({.response_id = "newer", .created_ms = clock_.WallMillis(), .rating = 1}).ok());
   ASSERT_TRUE(absl::IsNotFound(trajectories_->Get("lesson 00").status()));
   EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
 }

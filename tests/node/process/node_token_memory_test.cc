@@ -379,6 +379,24 @@ TEST_F(NodeTokenMemoryTest, AFullMemoryKeepsCorrectionsOverRestarts) {
   EXPECT_EQ(Memory().users(), 2U);
 }
 
+// Found by review: newer texts of one user pushed out all lessons of the others.
+TEST_F(NodeTokenMemoryTest, AFloodOfOneUserLeavesOthersTheirLessons) {
+  config_.memory.tokens = 1500;
+  Start();
+  const double before = Loss("ada", inference::v1::DECODING_MODE_DIFFUSION);
+  AddNotes("ada", "sluice gate", "Ottoline");
+  ASSERT_TRUE(WaitUntil([&] { return Memory().tokens() > 1000 && Memory().waiting() == 0; }));
+  AddNotes("bob", "steam crane", "Barnaby");
+  AddNotes("bob", "signal lamp", "Barnaby");
+  ASSERT_TRUE(WaitUntil([&] { return Memory().users() == 2 && Memory().waiting() == 0; }));
+  EXPECT_LE(Memory().tokens(), 1500U);
+  EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
+  Restart();
+  ASSERT_TRUE(WaitUntil([&] { return Memory().restored() > 0 && Memory().waiting() == 0; }));
+  EXPECT_EQ(Memory().users(), 2U);
+  EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
+}
+
 // The reading of lessons was begun again and again by a node that was about to end.
 TEST_F(NodeTokenMemoryTest, ADrainDoesNotWaitForLessonsThatAreStillToBeRead) {
   Start();

@@ -94,9 +94,12 @@ TEST_F(LessonMemoriesTest, ManyLessonsAreRememberedAsOneByOne) {
   memories_.ForgetUser("eve");
   lessons.push_back(Lesson("of an erased user", "eve"));
   lessons.back().read = TimePoint();
-  EXPECT_EQ(memories_.floor(), 0U);
-  EXPECT_THAT(memories_.AddAll(lessons), ElementsAre("lesson 0", "lesson 1", "lesson 2"));
-  EXPECT_GT(memories_.floor(), 0U);
+  EXPECT_TRUE(memories_.HasRoom("ada", 1));
+  EXPECT_THAT(memories_.AddAll(lessons), ElementsAre("lesson 1", "lesson 2", "lesson 4"))
+      << "the first ones of who has the most";
+  EXPECT_FALSE(memories_.HasRoom("ada", lessons[4].rank));
+  EXPECT_TRUE(memories_.HasRoom("ada", lessons[5].rank));
+  EXPECT_TRUE(memories_.HasRoom("", 1));
   EXPECT_EQ(memories_.Names(), one_by_one.Names());
   for (const char* user : {"", "ada", "eve"}) {
     EXPECT_EQ(EntriesFor(user), one_by_one.ReaderFor(user, false)->memory().entries());
@@ -104,14 +107,32 @@ TEST_F(LessonMemoriesTest, ManyLessonsAreRememberedAsOneByOne) {
   }
 }
 
-TEST_F(LessonMemoriesTest, TheFirstLessonsMakeRoom) {
+TEST_F(LessonMemoriesTest, TheFirstLessonsOfWhoHasTheMostMakeRoom) {
   EXPECT_THAT(memories_.Add(Lesson("a", "ada", 40)), IsEmpty());
-  EXPECT_THAT(memories_.Add(Lesson("b", "bob", 40)), IsEmpty());
-  EXPECT_THAT(memories_.Add(Lesson("c", "", 60)), ElementsAre("a"));
-  EXPECT_THAT(Names(), UnorderedElementsAre("b", "c"));
-  EXPECT_THAT(memories_.Add(Lesson("d", "", 140)), ElementsAre("b", "c"))
+  EXPECT_THAT(memories_.Add(Lesson("b", "bob", 30)), IsEmpty());
+  EXPECT_THAT(memories_.Add(Lesson("b2", "bob", 20)), IsEmpty());
+  EXPECT_THAT(memories_.Add(Lesson("c", "", 30)), ElementsAre("b"));
+  EXPECT_THAT(Names(), UnorderedElementsAre("a", "b2", "c"));
+  EXPECT_THAT(memories_.Add(Lesson("d", "", 140)), UnorderedElementsAre("a", "b2", "c"))
       << "the last lesson stays, however long it is";
   EXPECT_EQ(EntriesFor("bob"), 140U);
+}
+
+TEST_F(LessonMemoriesTest, AFloodOfOneUserPushesOutNobodyElse) {
+  memories_.Add(Lesson("a", "ada", 40));
+  for (int i = 0; i < 50; ++i) {
+    memories_.Add(Lesson("flood " + std::to_string(i), "eve", 20));
+  }
+  EXPECT_EQ(EntriesFor("ada"), 40U);
+  EXPECT_EQ(EntriesFor("eve"), 60U);
+  EXPECT_THAT(Names(), UnorderedElementsAre("a", "flood 47", "flood 48", "flood 49"));
+  RememberedLesson old = Lesson("old", "eve", 20);
+  old.rank = 2;
+  EXPECT_THAT(memories_.Add(old), ElementsAre("old")) << "newer ones of the same user stay";
+  EXPECT_FALSE(memories_.HasRoom("eve", 2)) << "it is not read again";
+  EXPECT_TRUE(memories_.HasRoom("ada", 1));
+  memories_.Forget({"a"});
+  EXPECT_TRUE(memories_.HasRoom("eve", 2));
 }
 
 TEST_F(LessonMemoriesTest, AnErasedUsersLessonThatWasReadBeforeIsNotAdded) {

@@ -42,9 +42,11 @@ class RoundLessonsTest : public DatabaseTest {
     changes_ = storage::ChangeStore::Open(*database_).value();
     OpenTrajectories(1000);
   }
+  // `capacity`: of requests with feedback.
   void OpenTrajectories(size_t capacity) {
     trajectories_.reset();
-    trajectories_ = storage::TrajectoryStore::Open(*database_, {.capacity = capacity}).value();
+    trajectories_ =
+        storage::TrajectoryStore::Open(*database_, {.feedback_capacity = capacity}).value();
   }
   void Say(const std::string& user, privacy::ConsentTier widest) {
     ASSERT_TRUE(book_

@@ -132,6 +132,13 @@ TEST_F(ShareableLessonsTest, RequestsThatMayBeDisplacedAreKnown) {
   }
   EXPECT_EQ(Gather(ConsentTier::kDp).displaces_from_ms, first);
   EXPECT_EQ(Gather(ConsentTier::kDp).lessons.size(), 8U);
+  // Requests without feedback displace none of them, so they do not count.
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(
+        trajectories_
+            ->Put({.response_id = "plain-" + std::to_string(i), .created_ms = clock_.WallMillis()})
+            .ok());
+  }
   const ShareableLessons open = Gather(ConsentTier::kPublic);
   ASSERT_EQ(open.lessons.size(), 4U) << "half of the store may be displaced during a round";
   EXPECT_EQ(open.lessons[0].name, names[4]);
