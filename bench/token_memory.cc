@@ -272,7 +272,7 @@ absl::Status TimeStart(const Setting& setting, const Arguments& arguments, const
   serving::LessonMemories memories(parameters, SIZE_MAX, SystemClock());
   absl::Status status;
   const double start = Seconds([&] {
-    auto kept = learning::ReadKeptLessons(services, *parameters, wanted, SIZE_MAX, store);
+    auto kept = learning::ReadKeptLessons(services, *parameters, wanted, store);
     status = kept.status();
     if (kept.ok()) {
       memories.AddAll(std::move(kept->lessons));
