@@ -106,8 +106,8 @@ inline constexpr uint64_t kMaxOplogRows = 65536;
 
 // Feedback arrives within minutes; ten thousand completions are days of an edge node's work.
 inline constexpr size_t kMaxTrajectories = 10000;
-// Trajectories with feedback are lessons, so requests without feedback do not displace them. Deep
-// rounds hold 4,096 and a memory of 300,000 tokens some 3,000.
+// Lessons are among those with feedback, so requests without feedback do not displace them. Deep
+// rounds hold 4,096 lessons and a memory of 300,000 tokens some 3,000.
 inline constexpr size_t kMaxTrajectoriesWithFeedback = 10000;
 inline constexpr size_t kMaxResponseIdBytes = 128;
 // Prompt, completion and edit of one request; several times the longest context.

@@ -22,7 +22,6 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/ledger/ledger_entry.h"
 #include "storage/consent/consent_book.h"
-#include "storage/reasons.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -56,14 +55,6 @@ absl::Status NotAlone() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "under the tier masked only a share of a sum may leave, not a contribution of one "
                "node; make a sum of this node's lessons for a share");
-}
-
-absl::Status Displaced() {
-  return Error(
-      absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-      "the store holds as many requests with feedback as it can, and each further one displaces a "
-      "lesson that still takes part in rounds, so noise for one lesson would not hide it; nothing "
-      "is offered under dp until lessons retire faster than feedback comes");
 }
 
 // Adds lessons that pass a filter to the units of a plan.
@@ -135,9 +126,6 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
     return NodeRetired(request, largest);
   }
   const uint64_t now = LedgerRoundOf(plan, request.round);
-  // Where the whole node is hidden, so is what a new request displaces.
-  const bool displaces = plan.unit != PrivacyUnit::kNode && lessons.displaces_from_ms &&
-                         JoinedAt(*lessons.displaces_from_ms, plan.unit) >= sampling.oldest_joined;
   UnitCollector collector(lessons, plan.unit);
   for (const ShareableLesson& lesson : lessons.lessons) {
     // The ledger charges a round of users, or of the node, to the lessons that had come by its
@@ -145,9 +133,6 @@ absl::StatusOr<LocalContributor::Sampling> LocalContributor::PlanNoised(
     if (JoinedAt(lesson.created_ms, plan.unit) < sampling.oldest_joined ||
         SecondAt(lesson.created_ms) > now) {
       continue;
-    }
-    if (displaces && lesson.completion) {
-      return Displaced();
     }
     collector.Add(lesson);
   }

@@ -139,9 +139,9 @@ class LocalContributor {
   // tier `masked`, under which only MakeSum reads lessons. Further errors: PRIVACY_BUDGET_SPENT if
   // the round is charged already, as after a crash, or if the node, as the unit or by its limit,
   // has no budget left for it; SIGNAL_TOO_WEAK, with the figures; ABORTED with the reason CHANGED
-  // if a lesson or a consent was withdrawn meanwhile; LIMIT_EXCEEDED under `dp` if new requests
-  // displace lessons that still take part; CANCELLED; and those of the stores, the trainer and
-  // PrepareUnits. A charge stays after an error of the ledger; otherwise an error costs nothing.
+  // if a lesson or a consent was withdrawn meanwhile; CANCELLED; and those of the stores, the
+  // trainer and PrepareUnits. A charge stays after an error of the ledger; otherwise an error costs
+  // nothing.
   absl::StatusOr<std::optional<LocalContribution>> Make(const learning::LearningServices& services,
                                                         const ContributionRequest& request) const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -31,25 +32,20 @@ class Gatherer {
 
   absl::Status AddCompletions(float min_rating) {
     const storage::TrajectoryStore& store = *services_.trajectories;
-    const bool full = store.with_feedback() >= store.feedback_capacity();
     std::vector<size_t> places;  // of the completions, among the requests with feedback
     size_t place = 0;
     RETURN_IF_ERROR(store.ForEachSince(0, [&](const storage::Trajectory& trajectory) {
       if (!storage::HasFeedback(trajectory)) {
         return CheckCancelled(services_).ok();
       }
-      if (full && place == 0) {
-        found_.displaces_from_ms = trajectory.created_ms;
-      }
-      if (MayTeach(trajectory, min_rating) &&
-          Add(trajectory.response_id, trajectory, /*completion=*/true)) {
+      if (MayTeach(trajectory, min_rating) && Add(trajectory.response_id, trajectory)) {
         places.push_back(place);
       }
       ++place;
       return CheckCancelled(services_).ok();
     }));
     RETURN_IF_ERROR(CheckCancelled(services_));
-    if (tier_ == privacy::ConsentTier::kPublic && displaced_ == DisplacedSoon::kLeftOut) {
+    if (displaced_ == DisplacedSoon::kLeftOut) {
       const size_t margin = store.feedback_capacity() / 2;
       const auto old =
           std::ranges::find_if(places, [&](size_t at) { return at + margin >= place; });
@@ -98,11 +94,11 @@ class Gatherer {
     storage::Trajectory owner;
     owner.user_id = text.user_id;
     owner.created_ms = text.created_ms;
-    Add(name, owner, /*completion=*/false);
+    Add(name, owner);
   }
 
   // Adds a lesson of the user and time of `trajectory`. False if the user does not allow it.
-  bool Add(const std::string& name, const storage::Trajectory& trajectory, bool completion) {
+  bool Add(const std::string& name, const storage::Trajectory& trajectory) {
     const storage::ConsentBook* const book = services_.consents;
     const privacy::Contributor whose =
         book == nullptr ? privacy::Contributor() : book->ContributorOf(trajectory);
@@ -120,10 +116,8 @@ class Gatherer {
       known->second.place = found_.contributors.size();
       found_.contributors.push_back(whose);
     }
-    found_.lessons.push_back({.name = name,
-                              .contributor = *known->second.place,
-                              .created_ms = trajectory.created_ms,
-                              .completion = completion});
+    found_.lessons.push_back(
+        {.name = name, .contributor = *known->second.place, .created_ms = trajectory.created_ms});
     return true;
   }
 
@@ -142,8 +136,8 @@ class Gatherer {
 
 absl::Status Changed() {
   return Error(absl::StatusCode::kAborted, reasons::kChanged,
-               "a lesson or a consent was withdrawn while a round was computed, so nothing is "
-               "offered in this round; the next one is made without it");
+               "a lesson or a consent was withdrawn, or a lesson displaced, while a round was "
+               "computed, so nothing is offered in this round; the next one is made without it");
 }
 
 }  // namespace
@@ -167,8 +161,9 @@ absl::Status CheckStillShareable(const learning::LearningServices& services,
                                  std::span<const privacy::Contributor> contributors,
                                  LessonUse use) {
   const int64_t now_ms = services.clock->WallMillis();
-  ASSIGN_OR_RETURN(const ShareableLessons now,
-                   GatherShareableLessons(services, tier, min_rating, now_ms, use));
+  ASSIGN_OR_RETURN(
+      const ShareableLessons now,
+      GatherShareableLessons(services, tier, min_rating, now_ms, use, DisplacedSoon::kKept));
   std::set<std::string_view> held;
   for (const ShareableLesson& lesson : now.lessons) {
     held.insert(lesson.name);

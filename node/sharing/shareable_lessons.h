@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,19 +19,15 @@ namespace ruvd::sharing {
 
 // A lesson from which something may leave the node.
 struct ShareableLesson {
-  std::string name;         // as in ReadLesson
-  size_t contributor = 0;   // its place in ShareableLessons::contributors
-  int64_t created_ms = 0;   // when its request or its text came, Unix time
-  bool completion = false;  // it comes from a request, not from a text
+  std::string name;        // as in ReadLesson
+  size_t contributor = 0;  // its place in ShareableLessons::contributors
+  int64_t created_ms = 0;  // when its request or its text came, Unix time
 };
 
 struct ShareableLessons {
   std::vector<ShareableLesson> lessons;
   std::vector<privacy::Contributor> contributors;  // whose lessons these are, each once
   size_t left_out = 0;  // lessons that teach something but may not leave under the tier
-  // The time of the oldest stored request with feedback if each further one displaces it; nullopt
-  // if there is room
-  std::optional<int64_t> displaces_from_ms;
 };
 
 // What lessons are for: to train on, or to judge by (IsEvaluationLesson).
@@ -47,10 +42,16 @@ enum class DisplacedSoon : uint8_t { kLeftOut, kKept };
 // Under every other tier than `public`, whether a lesson is among them depends on that lesson
 // alone: if it depended on others, one more lesson could move others in or out, and noise for one
 // would not hide it. So patterns, which merge and are evicted, are not consulted there, and what
-// deep rounds hold back, which depends on the number of lessons, counts as any other lesson. Under
-// `public`, lessons of deleted patterns are left out, and so are requests older than the newest
-// half of those with feedback that the store can hold, because they may be displaced during a round
-// (`displaced`).
+// deep rounds hold back, which depends on the number of lessons, counts as any other lesson. Which
+// lessons a full store holds depends on how many requests got feedback and on the sizes of texts,
+// but on nothing else that they say. So noise for one lesson hides what it says and whether it
+// takes part; it does not hide that a request got feedback, nor how long a text is, where that
+// displaces or keeps out others (zero-out adjacency: Kairouz et al., "Practical and Private (Deep)
+// Learning without Sampling or Shuffling", 2021, definition 1.1).
+//
+// Requests older than the newest half of those with feedback that the store can hold are left out,
+// because they may be displaced during a round (`displaced`). Under `public`, so are lessons of
+// deleted patterns.
 //
 // Returns CANCELLED and the errors of the stores.
 absl::StatusOr<ShareableLessons> GatherShareableLessons(

@@ -18,7 +18,7 @@ namespace ruvd::storage::trajectories {
 inline constexpr char kIdPrefix[] = "d/";
 inline constexpr char kTimePrefix[] = "t/";
 // Values of the rows by time
-inline constexpr char kNoFeedback[] = "";
+inline constexpr char kNoFeedback[] = "n";
 inline constexpr char kFeedback[] = "f";
 std::string IdKey(std::string_view response_id);
 std::string TimeKey(int64_t created_ms, std::string_view response_id);

@@ -142,14 +142,18 @@ absl::Status TrajectoryStore::ReadTimeKeys() {
     newest_ms = trajectories::TimeOfTimeKey(key);
     return true;
   };
-  // A row whose value does not open is like the others: its trajectory says what it would.
+  // Where a row does not open or has another value, its trajectory says what it would.
+  const auto ask = [&](std::string_view key) {
+    const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(key));
+    return add(key, trajectory.ok() && HasFeedback(*trajectory));
+  };
   RETURN_IF_ERROR(database_.Scan(
       ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
-      [&](const RowView& row) { return add(row.key, row.value == kFeedback); },
-      [&](std::string_view key) {
-        const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(key));
-        return add(key, trajectory.ok() && HasFeedback(*trajectory));
-      }));
+      [&](const RowView& row) {
+        const bool known = row.value == kFeedback || row.value == kNoFeedback;
+        return known ? add(row.key, row.value == kFeedback) : ask(row.key);
+      },
+      ask));
   order_ = MonotonicTimestamps(newest_ms);
   return absl::OkStatus();
 }
@@ -226,8 +230,8 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
     }
   }
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
-               "response {} is not known; send feedback for one of the last {} responses without "
-               "feedback",
+               "response {} is not known; send feedback for one of the last {} responses, or for "
+               "one that has feedback already",
                response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
 }
 
@@ -338,11 +342,6 @@ absl::StatusOr<size_t> TrajectoryStore::ForgetBatch(std::span<const std::string>
 size_t TrajectoryStore::size() const {
   const MutexLock lock(mutex_);
   return without_feedback_.size() + with_feedback_.size();
-}
-
-size_t TrajectoryStore::with_feedback() const {
-  const MutexLock lock(mutex_);
-  return with_feedback_.size();
 }
 
 }  // namespace ruvd::storage

@@ -47,9 +47,9 @@ struct TrajectoryRoute {
   bool operator==(const TrajectoryRoute&) const = default;
 };
 
-// One completed request, kept until newer ones displace it: those with feedback are displaced by
-// newer ones with feedback only. It contains the user's words, so it is
-// sealed on disk and never leaves the node.
+// One completed request, kept until newer ones displace it: one with feedback is displaced by
+// others with feedback only. It contains the user's words, so it is sealed on disk and never leaves
+// the node.
 struct Trajectory {
   std::string response_id;
   std::string session_id;
@@ -113,7 +113,8 @@ class TrajectoryStore {
       Database& database, const TrajectoryStoreOptions& options = {});
 
   // Stores a trajectory or replaces the one with its response id, and drops the oldest one of its
-  // kind, with or without feedback, above the capacity of the kind. The order is that of the calls:
+  // kind, with or without feedback, above the capacity of the kind; what they say has no influence
+  // on which one it is (sharing/shareable_lessons.h says why). The order is that of the calls:
   // if created_ms is not later than that of the newest trajectory, because the wall clock went
   // back, it is raised. Returns INVALID_ARGUMENT for an empty or too long response id, a negative
   // time or a text that is not UTF-8; LIMIT_EXCEEDED (storage/limits.h); or an error of
@@ -150,8 +151,7 @@ class TrajectoryStore {
   absl::StatusOr<size_t> PurgeErased();
 
   size_t size() const;
-  // Trajectories with feedback, and how many of them there may be
-  size_t with_feedback() const;
+  // How many trajectories with feedback there may be
   size_t feedback_capacity() const { return options_.feedback_capacity; }
 
  private:

@@ -72,8 +72,8 @@ absl::Status CheckTimeRow(const Database& database, const RowView& row, RowProbl
   if (trajectory.ok() &&
       row.key != trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)) {
     complaints->Add(row.key, "its trajectory has another time");
-  } else if (trajectory.ok() &&
-             (row.value == trajectories::kFeedback) != HasFeedback(*trajectory)) {
+  } else if (trajectory.ok() && row.value == (HasFeedback(*trajectory) ? trajectories::kNoFeedback
+                                                                       : trajectories::kFeedback)) {
     complaints->Add(row.key, "it says the opposite of its trajectory about feedback");
   }
   return absl::OkStatus();

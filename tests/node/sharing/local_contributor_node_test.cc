@@ -133,15 +133,6 @@ TEST_F(NodeAsUnitTest, TheSignalIsThatOfOneUnitOfSeveralLessons) {
   EXPECT_EQ(Made(ConsentTier::kDp).units, 1U);
 }
 
-TEST_F(NodeAsUnitTest, ANewRequestMayDisplaceALesson) {
-  OpenTrajectories(/*capacity=*/4);
-  for (int i = 0; i < 4; ++i) {
-    AddCompletion("");
-  }
-  NextRound();
-  EXPECT_EQ(Made(ConsentTier::kDp).lessons, 4U) << "the node is hidden with all that it has";
-}
-
 TEST_F(NodeAsUnitTest, WhatLessonsSpentIsSpentForTheNode) {
   LimitNode(kRoundEpsilon);
   AddTexts("notes", 3);

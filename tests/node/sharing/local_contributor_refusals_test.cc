@@ -157,24 +157,26 @@ TEST_F(LocalContributorTest, TheSiteAndTheLedgerMayRefuse) {
   EXPECT_EQ(Refusal(ConsentTier::kPublic), reasons::kFrameMismatch);
 }
 
-TEST_F(LocalContributorTest, ARequestMayNotDisplaceALessonThatTakesPart) {
-  OpenTrajectories(/*capacity=*/4);
-  for (int i = 0; i < 4; ++i) {
+// Found by review: once full of lessons that still took part, a node never contributed again,
+// because without charges nothing retires.
+TEST_F(LocalContributorTest, AFullStoreStillTakesPartWhileFeedbackComes) {
+  OpenTrajectories(/*capacity=*/8);
+  for (int i = 0; i < 10; ++i) {
     AddCompletion("");
   }
-  AddTexts("notes", 2);
-  NextRound();
-  EXPECT_EQ(Refusal(ConsentTier::kDp), reasons::kLimitExceeded);
-  OpenTrajectories(/*capacity=*/100);
-  for (int round = 0; round < 3; ++round) {
+  for (const ConsentTier tier : {ConsentTier::kDp, ConsentTier::kPublic}) {
     NextRound();
-    EXPECT_EQ(Made(ConsentTier::kDp).units, 6U);
+    int polls = 0;
+    cancelled_ = [&] {
+      if (++polls == 12) {  // after the lessons were chosen
+        AddCompletion("");
+      }
+      return false;
+    };
+    EXPECT_EQ(Made(tier).units, 4U) << "the newest half stays during a round";
+    EXPECT_GT(polls, 12);
+    cancelled_ = nullptr;
   }
-  // The requests in the store are retired, so that one more displaces no lesson of a round.
-  OpenTrajectories(/*capacity=*/4);
-  AddTexts("more", 2);
-  NextRound();
-  EXPECT_EQ(Made(ConsentTier::kDp).units, 2U);
 }
 
 }  // namespace

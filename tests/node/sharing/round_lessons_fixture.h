@@ -43,10 +43,11 @@ class RoundLessonsTest : public DatabaseTest {
     OpenTrajectories(1000);
   }
   // `capacity`: of requests with feedback.
-  void OpenTrajectories(size_t capacity) {
+  void OpenTrajectories(size_t capacity, size_t without_feedback = 1000) {
     trajectories_.reset();
-    trajectories_ =
-        storage::TrajectoryStore::Open(*database_, {.feedback_capacity = capacity}).value();
+    trajectories_ = storage::TrajectoryStore::Open(
+                        *database_, {.capacity = without_feedback, .feedback_capacity = capacity})
+                        .value();
   }
   void Say(const std::string& user, privacy::ConsentTier widest) {
     ASSERT_TRUE(book_
@@ -57,9 +58,9 @@ class RoundLessonsTest : public DatabaseTest {
                              clock_.WallMillis())
                     .ok());
   }
-  // Adds a completion that a user accepted, and returns its name.
-  std::string AddCompletion(const std::string& user, bool judges = false,
-                            const std::string& text = " counted the ships every evening.") {
+  // Adds a completion without feedback, and returns its name.
+  std::string AddRequest(const std::string& user, bool judges = false,
+                         const std::string& text = " counted the ships every evening.") {
     std::string name;
     do {
       name = fmt::format("response {}", ++number_);
@@ -72,6 +73,12 @@ class RoundLessonsTest : public DatabaseTest {
                            .embedded_by = std::string(AsText(kRoundLessonsPackage)),
                            .created_ms = clock_.WallMillis()})
                     .ok());
+    return name;
+  }
+  // Adds a completion that a user accepted, and returns its name.
+  std::string AddCompletion(const std::string& user, bool judges = false,
+                            const std::string& text = " counted the ships every evening.") {
+    std::string name = AddRequest(user, judges, text);
     EXPECT_TRUE(trajectories_->SetFeedback(name, {.accepted = true}).ok());
     return name;
   }
