@@ -186,6 +186,9 @@ Work ReadLessons(MemoryActorOptions options, const Task& task) {
   }
   const std::vector<LessonToRemember>& lessons = task.lessons;
   for (size_t i = 0; i < lessons.size(); ++i) {
+    if (!task.rated && !options.memories->HasRoom(lessons[i].user_id, lessons[i].rank)) {
+      continue;  // others took its room since it was found
+    }
     if (const absl::Status go_on = learning::YieldBetweenPieces(options.services); !go_on.ok()) {
       work.status.Update(go_on);
       work.left.assign(lessons.begin() + static_cast<ptrdiff_t>(i), lessons.end());
@@ -229,6 +232,8 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
   }
   absl::Status On(LessonRated& message, Context& context) override {
     // It comes before what waits, because a person waits to see the effect.
+    std::erase_if(
+        queue_, [&message](const LessonToRemember& lesson) { return lesson.name == message.name; });
     if (std::ranges::find(rated_, message.name) == rated_.end()) {
       rated_.push_back(std::move(message.name));
     }
@@ -310,13 +315,18 @@ class MemoryActorCell final : public runtime::Actor<MemoryMessage> {
       reported_ = ReasonOf(work.status);
     }
     if (work.found) {
+      std::erase_if(*work.found, [this](const LessonToRemember& lesson) {
+        return std::ranges::find(rated_, lesson.name) != rated_.end();
+      });
       queue_.assign(std::make_move_iterator(work.found->begin()),
                     std::make_move_iterator(work.found->end()));
     }
     queue_.insert(queue_.begin(), work.left.begin(), work.left.end());
-    std::erase_if(queue_, [this](const LessonToRemember& lesson) {
-      return !options_.memories->HasRoom(lesson.user_id, lesson.rank);
-    });
+    if (work.displaced > 0) {
+      std::erase_if(queue_, [this](const LessonToRemember& lesson) {
+        return !options_.memories->HasRoom(lesson.user_id, lesson.rank);
+      });
+    }
     look_again_ = look_again_ || work.look_again;
     shared_->restored.fetch_add(work.restored);
     if (work.displaced > 0 && !told_) {

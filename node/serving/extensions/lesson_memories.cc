@@ -69,12 +69,12 @@ void LessonMemories::Hold(const RememberedLesson& lesson) {
                                   .tokens = tokens});
 }
 
-std::set<std::string> LessonMemories::Release(const std::set<std::string>& names) {
-  std::set<std::string> users;
+LessonMemories::NamesByUser LessonMemories::Release(const std::set<std::string>& names) {
+  NamesByUser released;
   for (const std::string& name : names) {
     const auto held = held_.find(name);
     if (held != held_.end()) {
-      users.insert(held->second.user_id);
+      released[held->second.user_id].push_back(name);
       tokens_ -= held->second.tokens;
       const auto share = shares_.find(held->second.user_id);
       share->second.tokens -= held->second.tokens;
@@ -85,7 +85,7 @@ std::set<std::string> LessonMemories::Release(const std::set<std::string>& names
       held_.erase(held);
     }
   }
-  return users;
+  return released;
 }
 
 std::vector<std::string> LessonMemories::Add(const RememberedLesson& lesson) {
@@ -186,19 +186,18 @@ std::set<std::string> LessonMemories::ChooseDisplaced(std::string_view added) {
 
 std::vector<std::string> LessonMemories::MakeRoom(std::string_view added) {
   std::set<std::string> displaced;
-  std::set<std::string> users;
+  NamesByUser released;
   {
     const MutexLock lock(mutex_);
     displaced = ChooseDisplaced(added);
-    users = Release(displaced);
+    released = Release(displaced);
   }
-  RemoveRuns(users, displaced);
+  RemoveRuns(released);
   return {displaced.begin(), displaced.end()};
 }
 
-void LessonMemories::RemoveRuns(const std::set<std::string>& users,
-                                const std::set<std::string>& names) {
-  for (const std::string& user_id : users) {
+void LessonMemories::RemoveRuns(const NamesByUser& released) {
+  for (const auto& [user_id, names] : released) {
     for (;;) {
       Memories before;
       std::set<uint64_t> ids;
@@ -230,15 +229,15 @@ void LessonMemories::RemoveRuns(const std::set<std::string>& users,
 }
 
 void LessonMemories::Forget(const std::set<std::string>& names) {
-  std::set<std::string> users;
+  NamesByUser released;
   {
     const MutexLock lock(mutex_);
-    users = Release(names);
-    if (!users.empty()) {
+    released = Release(names);
+    if (!released.empty()) {
       floors_.clear();
     }
   }
-  RemoveRuns(users, names);
+  RemoveRuns(released);
 }
 
 std::set<std::string> LessonMemories::ForgetUser(std::string_view user_id) {

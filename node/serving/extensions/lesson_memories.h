@@ -56,9 +56,8 @@ class LessonMemories {
   // Lessons of at most `max_tokens` tokens together are held. Above that the user with the most
   // tokens makes room, lessons of the lowest ranks first, so that no user pushes out the lessons of
   // one who has fewer. Lessons without a user count as those of one more user, and a lesson counts
-  // as 16 tokens at least. `clock` and `runner` must outlive this object
-  // and its readers. The readers run on `runner`, so only the thread that computes completions with
-  // it may read.
+  // as 16 tokens at least. `clock` and `runner` must outlive this object and its readers. The
+  // readers run on `runner`, so only the thread that computes completions with it may read.
   LessonMemories(std::shared_ptr<const inference::MemoryParameters> parameters, size_t max_tokens,
                  const Clock& clock, ParallelRunner& runner = SerialRunner())
       : parameters_(std::move(parameters)),
@@ -72,8 +71,8 @@ class LessonMemories {
 
   // Remembers a lesson, in place of one with the same name. Does nothing if the user was forgotten
   // after the lesson was read. Returns the names of the lessons that made room. Its own is not
-  // among them if it has the user's highest rank, so that the user's last correction acts however
-  // full the memory is.
+  // among them if it has the user's highest rank: the correction of the user's newest answer acts
+  // however full the memory is.
   std::vector<std::string> Add(const RememberedLesson& lesson);
   // Does so for many lessons, none of which is held, in one pass; any of them may make room. A
   // memory keeps their order.
@@ -119,11 +118,11 @@ class LessonMemories {
   std::set<std::string> ChooseDisplaced(std::string_view added)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const RememberedLesson& lesson) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes names out of held_; returns the users of those that were there.
-  std::set<std::string> Release(const std::set<std::string>& names)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using NamesByUser = std::map<std::string, std::vector<std::string>>;
+  // Takes names out of held_; returns those that were there.
+  NamesByUser Release(const std::set<std::string>& names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the runs of lessons that are not held any more.
-  void RemoveRuns(const std::set<std::string>& users, const std::set<std::string>& names);
+  void RemoveRuns(const NamesByUser& released);
   std::vector<std::string> MakeRoom(std::string_view added = "");
 
   const std::shared_ptr<const inference::MemoryParameters> parameters_;

@@ -1,15 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// No text of a user and no embedding of a text is in any byte that a node sends, under any tier.
+// No text of a user, no embedding of a text and nothing of the token memory is in any byte that a
+// node sends, under the tiers private, dp and public.
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "base/clock.h"
+#include "node/process/node_files.h"
+#include "storage/tokens/observed_store.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
 
@@ -73,6 +81,50 @@ class NodeCanaryTest : public FederatedNodeTest {
     EXPECT_EQ(found, 0u) << "pieces of the prompt's embedding left the node";
   }
 
+  // Stops the node, and looks for pieces of what its memory of tokens holds.
+  void ExpectNoMemory(std::string_view bytes) {
+    node_.reset();
+    const auto files = OpenNodeFiles(config_);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
+    ASSERT_TRUE(database.ok()) << database.status();
+    std::vector<std::string> runs;
+    size_t damaged = 0;
+    ASSERT_TRUE(storage::ObservedStore(**database)
+                    .ForEach(
+                        [&](const storage::ObservedLesson& lesson) {
+                          runs.push_back(lesson.masked);
+                          runs.push_back(lesson.causal);
+                          return true;
+                        },
+                        &damaged)
+                    .ok());
+    std::unordered_set<std::string_view> pieces;
+    for (const std::string& run : runs) {
+      for (size_t at = 0; at + kMemoryPiece <= run.size(); at += kMemoryPiece) {
+        const std::string_view piece = std::string_view(run).substr(at, kMemoryPiece);
+        if (std::set<char>(piece.begin(), piece.end()).size() > kMemoryPiece / 2) {
+          pieces.insert(piece);
+        }
+      }
+    }
+    ASSERT_GT(pieces.size(), 100U) << "the lesson was remembered";
+    const auto found = [&pieces](std::string_view in) {
+      size_t count = 0;
+      for (size_t at = 0; at + kMemoryPiece <= in.size(); ++at) {
+        count += pieces.contains(in.substr(at, kMemoryPiece)) ? 1 : 0;
+      }
+      return count;
+    };
+    ASSERT_GT(found("frame" + runs.front()), 0U) << "what left would be found";
+    EXPECT_EQ(found(bytes), 0U) << "pieces of the memory left the node";
+  }
+  bool Remembers() {
+    return WaitUntil(
+        [this] { return Status().memory().lessons() > 0 && Status().memory().waiting() == 0; });
+  }
+
+  static constexpr size_t kMemoryPiece = 16;
   static constexpr size_t kTextPiece = 8;
   static constexpr size_t kValues = 4;
   const privacy::NodeKey peer_key_ = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
@@ -81,12 +133,14 @@ class NodeCanaryTest : public FederatedNodeTest {
 
 TEST_F(NodeCanaryTest, UnderTheTierPrivateNothingOfALessonLeaves) {
   TeachCanary();
+  ASSERT_TRUE(Remembers());
   RecordingPeer peer(PeerConfig(), peer_key_);
   // This is long enough for a reconciliation, which would ask for items.
   peer.TakePartUntil(node_->federation_address(), std::chrono::seconds(4), [] { return false; });
   EXPECT_FALSE(peer.received().empty());
   EXPECT_TRUE(peer.accepted().empty());
   ExpectNoCanary(peer.received());
+  ExpectNoMemory(peer.received());
 }
 
 TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
@@ -94,6 +148,7 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
   Restart();
   TeachCanary();
   AddManyTexts(pattern::v1::SHARING_TIER_DP);
+  ASSERT_TRUE(Remembers());
   Grant(pattern::v1::SHARING_TIER_DP);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
@@ -103,6 +158,7 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
       << "what was recorded is what was sent";
   ExpectNoCanary(peer.received());
   EXPECT_EQ(Release().releases(), 1U);
+  ExpectNoMemory(peer.received());
 }
 
 TEST_F(NodeCanaryTest, APatternOfTooFewLessonsStaysAndNoWordOfThemLeaves) {
@@ -118,6 +174,22 @@ TEST_F(NodeCanaryTest, APatternOfTooFewLessonsStaysAndNoWordOfThemLeaves) {
         << "a pattern of one lesson is its prompt";
   }
   ExpectNoCanary(peer.received());
+}
+
+// Under the tier public patterns and contributions leave, but the memory does not.
+TEST_F(NodeCanaryTest, TheMemoryOfTokensLeavesUnderNoTier) {
+  TeachCanary();
+  ASSERT_TRUE(Remembers());
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  const auto accepted = [&peer](federation::ItemKind kind) {
+    return std::ranges::count(peer.accepted(), kind, &federation::Item::kind) > 0;
+  };
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
+    return accepted(federation::ItemKind::kPattern) &&
+           accepted(federation::ItemKind::kContribution);
+  }));
+  ExpectNoMemory(peer.received());
 }
 
 // The search can find what it looks for: as consent to the tier public covers, the embedding of the
