@@ -53,6 +53,12 @@ absl::Status OpenError(const std::string& path, int error) {
                "cannot open {}: {}; check its permissions", path, ErrorText(error));
 }
 
+// Opens a file for reading. A pipe or a device is opened at once, so that it can be refused:
+// without O_NONBLOCK a pipe would wait for a writer. Regular files ignore the flag.
+FileDescriptor OpenToRead(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
 absl::StatusOr<uint64_t> RegularFileSize(const std::string& path, int fd) {
   struct stat info = {};
   if (::fstat(fd, &info) != 0) {
@@ -121,7 +127,7 @@ absl::Status FileWriteError(const std::string& path, int error) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor fd = OpenToRead(path);
   if (fd.get() < 0) {
     return OpenError(path, errno);
   }
@@ -212,7 +218,7 @@ absl::Status AtomicFile::Commit() {
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor fd = OpenToRead(path);
   if (fd.get() < 0) {
     return OpenError(path, errno);
   }

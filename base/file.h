@@ -14,8 +14,9 @@
 
 namespace ruvd {
 
-// Returns the contents of a file of at most `max_bytes` bytes. A larger file is an error
-// (LIMIT_EXCEEDED), reported before memory is allocated for it.
+// Returns the contents of a file of at most `max_bytes` bytes. Errors are FILE_NOT_FOUND,
+// FILE_UNREADABLE, also for a pipe, a device or a folder, and LIMIT_EXCEEDED for a larger file,
+// before memory is allocated for it.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes);
 
 // Returns the error for a failed write of `path`, chosen by the errno value `error`: DISK_FULL or
@@ -63,6 +64,7 @@ class AtomicFile {
 // files by rename and never rewrite them in place.
 class MappedFile {
  public:
+  // Errors are FILE_NOT_FOUND and FILE_UNREADABLE, also for a pipe, a device or a folder.
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

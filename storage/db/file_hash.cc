@@ -36,8 +36,13 @@ absl::Status Unreadable(const std::string& path) {
 // Calls `piece` with one part of the file after the other.
 template <typename Piece>
 absl::Status ReadPieces(const std::string& path, const Piece& piece) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
+  std::error_code error;
+  const bool regular = fs::is_regular_file(path, error);  // to open a pipe would wait for a writer
+  std::ifstream in;
+  if (regular) {
+    in.open(path, std::ios::binary);
+  }
+  if (!in.is_open()) {
     return Unreadable(path);
   }
   std::string buffer(kPieceBytes, '\0');

@@ -147,6 +147,16 @@ TEST_F(FileTest, WhatIsNoRegularFileIsNotReplaced) {
   EXPECT_EQ(FilesInFolder(), 2u);
 }
 
+// Found by a hostile review: four calls that named a pipe hung a pool of threads for good.
+TEST_F(FileTest, APipeIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  for (const absl::Status& status :
+       {ReadFile(Path("pipe"), 100).status(), MappedFile::Open(Path("pipe")).status()}) {
+    EXPECT_EQ(ReasonOf(status), reasons::kFileUnreadable);
+    EXPECT_THAT(MessageOf(status), HasSubstr("not a regular file"));
+  }
+}
+
 TEST_F(FileTest, ALinkStaysAndItsFileIsReplaced) {
   std::filesystem::create_directory(Path("d"));
   ASSERT_TRUE(WriteFileAtomically(Path("d/file"), "old").ok());
