@@ -21,6 +21,12 @@ void SecureRandomBytes(std::span<uint8_t> out) {
   randombytes_buf(out.data(), out.size());
 }
 
+uint64_t SecureRandomNumber() {
+  uint64_t number = 0;
+  SecureRandomBytes({reinterpret_cast<uint8_t*>(&number), sizeof(number)});
+  return number;
+}
+
 void SecureWipe(std::span<uint8_t> secret) {
   sodium_memzero(secret.data(), secret.size());
 }

@@ -15,6 +15,9 @@ void InitSodium();
 
 // Fills `out` with random bytes that are fit for keys and nonces. Thread-safe.
 void SecureRandomBytes(std::span<uint8_t> out);
+// Returns a number that cannot be foreseen, for example the seed of other random numbers.
+// Thread-safe.
+uint64_t SecureRandomNumber();
 
 // Overwrites a secret in a way that the compiler does not remove.
 void SecureWipe(std::span<uint8_t> secret);

@@ -31,9 +31,7 @@ absl::StatusOr<std::optional<uint64_t>> ReadLife(const Database& database) {
 absl::StatusOr<uint64_t> StoreIncarnation(Database& database) {
   if (!database.recovery().remembered) {
     // The store still has the row of the life that ended with the loss.
-    uint64_t life = 0;
-    privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&life), sizeof(life)});
-    return life;
+    return privacy::SecureRandomNumber();
   }
   ASSIGN_OR_RETURN(std::optional<uint64_t> life, ReadLife(database));
   if (!life) {
