@@ -76,8 +76,7 @@ inline constexpr std::chrono::milliseconds kTlsHandshake{10'000};
 // Time for the last frames of a closed link; after it the stream is cancelled.
 inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
-// A score cannot be interrupted; 128 forward passes of a full context take half a minute on one
-// core.
+// What one score may ask for: 128 forward passes of a full context take half a minute on one core.
 inline constexpr int kMaxScoreSamplesPerRequest = 128;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Parts of a text to infill, and tokens in all its gaps; a context is far smaller.
@@ -95,8 +94,10 @@ inline constexpr size_t kMaxAdapterLessons = 16'384;
 inline constexpr size_t kMaxChosenAdapters = 8;
 // With a larger weight an adapter would only add noise.
 inline constexpr float kMaxAdapterWeight = 100.0F;
-// Completions, scores and embeddings that take turns; others wait in the queue.
+// Completions, scores and embeddings that take turns; others wait in the queue. A score has many
+// turns, so only some of those places are for scores: others find a place at once.
 inline constexpr size_t kMaxRunningGenerations = 8;
+inline constexpr size_t kMaxRunningScores = 2;
 // Tokens of one forward pass that several completions share. A 29M model takes about 20 ms for it,
 // so that cancelling and streaming stay fast.
 inline constexpr size_t kMaxBatchRows = 512;

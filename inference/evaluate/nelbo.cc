@@ -189,18 +189,6 @@ double WeightedNats(const Corruption& corruption, std::span<const double> nats) 
   return sum / static_cast<double>(corruption.length);
 }
 
-absl::StatusOr<double> EstimateNelbo(std::span<const Corruption> corruptions,
-                                     const MaskedScorer& scorer) {
-  double sum = 0;
-  std::vector<double> nats;
-  for (const Corruption& corruption : corruptions) {
-    nats.assign(corruption.masked.size(), 0.0);
-    RETURN_IF_ERROR(scorer(corruption, nats));
-    sum += WeightedNats(corruption, nats);
-  }
-  return sum / static_cast<double>(corruptions.size());
-}
-
 std::vector<size_t> SpansOf(const ScoredText& text, int block_length) {
   if (block_length <= 0) {
     return {text.tokens.size() - text.first};

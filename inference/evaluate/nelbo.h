@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,18 +41,10 @@ std::vector<Corruption> DrawCorruptions(std::span<const size_t> spans, int count
 // of all texts.
 std::vector<Corruption> DrawCorruptions(std::span<const std::vector<size_t>> texts, Random& random);
 
-// Fills nats[i] with -log p of the token at masked[i], given the unmasked tokens.
-using MaskedScorer =
-    std::function<absl::Status(const Corruption& corruption, std::span<double> nats)>;
-
 // Returns the NELBO of one masking in nats per token: the sum of weight * nats over the masked
-// tokens, divided by the length.
+// tokens, divided by the length; nats[i] is -log p of the token at masked[i], given the unmasked
+// tokens. The mean over the maskings of DrawCorruptions is an unbiased estimate of the NELBO.
 double WeightedNats(const Corruption& corruption, std::span<const double> nats);
-
-// Returns the mean of WeightedNats over the maskings: an unbiased estimate of the NELBO per token.
-// Errors come from the scorer.
-absl::StatusOr<double> EstimateNelbo(std::span<const Corruption> corruptions,
-                                     const MaskedScorer& scorer);
 
 // The scored part of a text: tokens [first, tokens.size()) are scored, the tokens before are given
 // and never masked. Indices of a Corruption count from `first`.

@@ -35,6 +35,11 @@ absl::Status Check(std::span<const TokenId> completion, const ScoreOptions& opti
   return absl::OkStatus();
 }
 
+// Returns the block length of the mode; 0: masks are not drawn block by block.
+int BlockOf(const ScoreOptions& options) {
+  return options.mode == DecodingMode::kBlock ? options.block_length : 0;
+}
+
 // Without a prompt the first token has no prediction, so the mean is over the other tokens.
 absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText text,
                                         const AdapterMix* adapters, MemoryReader* memory) {
@@ -61,39 +66,74 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
                                        std::span<const TokenId> completion,
                                        const AdaptersOfStep& adapters,
                                        const ScoreOptions& options) {
+  ASSIGN_OR_RETURN(StepwiseScore score,
+                   StepwiseScore::Begin(transformer.model(), prompt, completion, options));
+  for (bool done = false; !done;) {
+    ASSIGN_OR_RETURN(done, score.Step(transformer, adapters));
+  }
+  return score.nats_per_token();
+}
+
+absl::StatusOr<StepwiseScore> StepwiseScore::Begin(const Model& model,
+                                                   std::span<const TokenId> prompt,
+                                                   std::span<const TokenId> completion,
+                                                   const ScoreOptions& options) {
   RETURN_IF_ERROR(Check(completion, options));
-  const auto mix_at = [&](double t, std::span<const TokenId> known) {
-    return adapters ? adapters({.t = t, .prompt = prompt, .known = known}) : nullptr;
-  };
-  std::vector<TokenId> tokens(prompt.begin(), prompt.end());
-  tokens.insert(tokens.end(), completion.begin(), completion.end());
+  StepwiseScore score(options);
+  score.tokens_.assign(prompt.begin(), prompt.end());
+  score.tokens_.insert(score.tokens_.end(), completion.begin(), completion.end());
+  score.prompt_ = prompt.size();
   // This is checked before the masks are drawn, because their memory grows with samples and length.
-  if (const auto context = static_cast<size_t>(transformer.model().config().context);
-      tokens.size() > context) {
+  if (const auto context = static_cast<size_t>(model.config().context);
+      score.tokens_.size() > context) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong,
                  "{} tokens are {} more than the model's context of {}; shorten the text",
-                 tokens.size(), tokens.size() - context, context);
+                 score.tokens_.size(), score.tokens_.size() - context, context);
   }
-  const ScoredText text{.tokens = tokens, .first = prompt.size()};
-  if (options.mode == DecodingMode::kAutoregressive) {
-    return ScoreLeftToRight(transformer, text, mix_at(1, {}), options.memory);
+  if (options.mode != DecodingMode::kAutoregressive) {
+    const ScoredText text{.tokens = score.tokens_, .first = score.prompt_};
+    score.corruptions_ =
+        DrawCorruptions(SpansOf(text, BlockOf(options)), options.samples, options.seed);
   }
-  const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
-  const std::vector<Corruption> corruptions =
-      DrawCorruptions(SpansOf(text, block), options.samples, options.seed);
-  return EstimateNelbo(corruptions, [&](const Corruption& corruption, std::span<double> nats) {
-    if (options.cancelled && options.cancelled()) {
-      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "the scoring was cancelled; ask again");
-    }
-    const double share =
-        static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
-    // Blocks of different shares are read at once, so what one of them knows chooses nothing.
-    const std::vector<TokenId> known =
-        block == 0 ? KnownTokens(text, corruption) : std::vector<TokenId>();
-    return ScoreMasked(transformer, text, corruption, block, mix_at(share, known), nats,
-                       options.memory);
-  });
+  return score;
+}
+
+const AdapterMix* StepwiseScore::AdaptersAt(double t, std::span<const TokenId> known,
+                                            const AdaptersOfStep& adapters) const {
+  const std::span<const TokenId> prompt = std::span(tokens_).first(prompt_);
+  return adapters ? adapters({.t = t, .prompt = prompt, .known = known}) : nullptr;
+}
+
+absl::Status StepwiseScore::ReadMasked(Transformer& transformer, const AdaptersOfStep& adapters) {
+  const ScoredText text{.tokens = tokens_, .first = prompt_};
+  const Corruption& corruption = corruptions_[next_++];
+  const int block = BlockOf(options_);
+  const double share =
+      static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+  // Blocks of different shares are read at once, so what one of them knows chooses nothing.
+  const std::vector<TokenId> known =
+      block == 0 ? KnownTokens(text, corruption) : std::vector<TokenId>();
+  std::vector<double> nats(corruption.masked.size());
+  RETURN_IF_ERROR(ScoreMasked(transformer, text, corruption, block,
+                              AdaptersAt(share, known, adapters), nats, options_.memory));
+  sum_ += WeightedNats(corruption, nats);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> StepwiseScore::Step(Transformer& transformer, const AdaptersOfStep& adapters) {
+  if (options_.cancelled && options_.cancelled()) {
+    return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                 "the scoring was cancelled; ask again");
+  }
+  if (options_.mode == DecodingMode::kAutoregressive) {
+    ASSIGN_OR_RETURN(nats_per_token_,
+                     ScoreLeftToRight(transformer, {.tokens = tokens_, .first = prompt_},
+                                      AdaptersAt(1, {}, adapters), options_.memory));
+    return true;
+  }
+  RETURN_IF_ERROR(ReadMasked(transformer, adapters));
+  nats_per_token_ = sum_ / static_cast<double>(corruptions_.size());
+  return next_ == corruptions_.size();
 }
 
 }  // namespace ruvd::inference

@@ -3,6 +3,8 @@
 
 #include "node/actors/inference_actor.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <utility>
@@ -148,11 +150,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
     if (busy_) {
       return absl::OkStatus();
     }
-    while (active_.size() < limits::kMaxRunningGenerations && !waiting_.empty()) {
-      active_.push_back(std::move(waiting_.front()));
-      active_.back()->round().number = next_number_++;
-      waiting_.pop_front();
-    }
+    GivePlaces();
     if (active_.empty()) {
       return absl::OkStatus();
     }
@@ -165,6 +163,24 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
           AfterVisit();
           return Pump(own);
         });
+  }
+
+  // Tasks get places in their order, but scores let others pass where too many run already.
+  void GivePlaces() {
+    const auto is_score = [](const std::shared_ptr<AdmittedTask>& task) {
+      return task->round().task->HasManySlices();
+    };
+    auto scores = static_cast<size_t>(std::ranges::count_if(active_, is_score));
+    for (auto next = waiting_.begin();
+         next != waiting_.end() && active_.size() < limits::kMaxRunningGenerations;) {
+      if (is_score(*next) && scores++ >= limits::kMaxRunningScores) {
+        ++next;
+        continue;
+      }
+      active_.push_back(std::move(*next));
+      active_.back()->round().number = next_number_++;
+      next = waiting_.erase(next);
+    }
   }
 
   // Ends waiting tasks that are no longer wanted, to free their places in the queue.
@@ -295,6 +311,10 @@ class InferenceActorImpl final : public serving::InferenceActor {
   absl::Status Generate(serving::GenerationJob job) override {
     std::array<uint8_t, 16> id{};
     privacy::SecureRandomBytes(id);
+    if (job.draws_seed) {
+      // 32 bits are enough to differ, and short enough to be typed.
+      job.options.seed = static_cast<uint32_t>(privacy::SecureRandomNumber());
+    }
     job.listener = std::make_shared<MeteredListener>(std::move(job.listener), options_);
     serving::GenerationServices services = options_.services;
     services.queue_share = [running = running_, queue = static_cast<float>(options_.queue)] {

@@ -105,6 +105,7 @@ absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& reque
   RETURN_IF_ERROR(CheckRequestBytes(request));
   RETURN_IF_ERROR(CheckOneText(request));
   ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
+  job.draws_seed = !request.sampling().has_seed();
   if (request.session_id().size() > limits::kMaxSessionIdBytes) {
     return Refused("session_id has {} bytes; use at most {}", request.session_id().size(),
                    limits::kMaxSessionIdBytes);

@@ -74,6 +74,7 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::StatusOr<serving::ScoreJob> job = ReadScore(*request);
     absl::Status status = job.status();
     if (status.ok()) {
+      job->unwanted = [context] { return context->IsCancelled(); };
       status = node_.inference->Score(
           *std::move(job), [reactor, response](const absl::StatusOr<serving::ScoreAnswer>& answer) {
             if (answer.ok()) {

@@ -334,6 +334,7 @@ void WriteFinished(const serving::GenerationFinished& finished,
   message->set_forwards(static_cast<uint32_t>(finished.forwards));
   message->set_seconds(finished.seconds);
   message->set_queue_seconds(finished.queue_seconds);
+  message->set_seed(finished.seed);
   for (const serving::AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }

@@ -135,7 +135,12 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
   if (context.json) {
     PrintJson(context, view);
   } else if (!flags.quiet) {
-    context.err << GenerationFooter(view.finished()) << "\n"
+    // A sampler may choose positions at random although tokens are greedy.
+    const bool drawn = !flags.sampling.has_seed() &&
+                       (flags.sampling.temperature() > 0 || !flags.sampling.sampler().empty() ||
+                        flags.sampling.position_temperature() > 0);
+    context.err << GenerationFooter(view.finished())
+                << (drawn ? fmt::format(" · seed {}", view.finished().seed()) : "") << "\n"
                 << fmt::format("teach it: ruvd rate {} good, or --fix \"better text\"\n",
                                remembered.ok() ? "last" : id);
   }
@@ -173,7 +178,8 @@ void AddTokenFlags(Verb verb, RunFlags& flags) {
           "Never repeat a sequence of this many tokens; 0 is off");
   AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
           "With --format json: add log-probabilities, and those of this many most likely tokens");
-  AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Random seed; equal seeds give equal text");
+  AddFlag(verb, flags, "--seed", &Sampling::set_seed,
+          "Random seed; equal seeds give equal text; default: the node draws one");
   verb.Option("--stop", flags.stop, "Stop before this text; may be repeated").OneValueEach();
   verb.SwitchFunction(
       "--ignore-end", [&flags](bool on) { flags.sampling.set_ignore_end_of_text(on); },

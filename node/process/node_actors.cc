@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -34,10 +33,9 @@
 namespace ruvd::node {
 
 void NodeImpl::MakeActorSystem() {
-  uint64_t seed = 0;
-  std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
   runtime::ActorSystemOptions options;
-  options.seed = seed ^ static_cast<uint64_t>(clock_.WallMillis());
+  // Peers are chosen by it, so what is public about this node must not reveal it.
+  options.seed = privacy::SecureRandomNumber();
   options.on_failure = [](const runtime::ActorFailure& failure) {
     LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
   };
@@ -97,6 +95,7 @@ void NodeImpl::StartInference() {
           [memories = memories_.get()](std::string_view user_id, bool causal) {
             return memories == nullptr ? nullptr : memories->ReaderFor(user_id, causal);
           },
+      .written_words_choose = WrittenWordsChoose(config_),
       .on_stored =
           [this](const std::string& user_id, const std::string& response_id) {
             if (config_.memory.prompts && !user_id.empty()) {
@@ -150,10 +149,10 @@ void NodeImpl::StartRouter() {
   if (!kind) {
     return;
   }
-  uint64_t seed = 0;
-  privacy::SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
-  router_ = std::make_unique<serving::RequestRouter>(serving::RequestRouterOptions{
-      .kind = *kind, .exploration = tuning_.router_exploration, .seed = seed});
+  router_ = std::make_unique<serving::RequestRouter>(
+      serving::RequestRouterOptions{.kind = *kind,
+                                    .exploration = tuning_.router_exploration,
+                                    .seed = privacy::SecureRandomNumber()});
   // The learning actor switches exploration on once it knows whether it learns.
   router_->SetExploring(false);
   auto learner = learning::RouterLearner::Open(

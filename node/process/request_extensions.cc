@@ -13,6 +13,10 @@
 
 namespace ruvd::node {
 
+bool WrittenWordsChoose(const config::NodeConfig& config) {
+  return config.experimental.dgr == config::kDgrByWords;
+}
+
 std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtensions(
     const config::NodeConfig& config, const ExtensionServices& services) {
   std::vector<std::unique_ptr<serving::RequestExtensionFactory>> extensions;
@@ -27,8 +31,7 @@ std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtens
   if (config.experimental.graph) {
     extensions.push_back(std::make_unique<serving::PatternRelations>(*services.graph));
   }
-  extensions.push_back(
-      std::make_unique<serving::WordGuidance>(config.experimental.dgr == config::kDgrByWords));
+  extensions.push_back(std::make_unique<serving::WordGuidance>(WrittenWordsChoose(config)));
   if (const auto strategy = inference::DgrStrategyByName(config.experimental.dgr)) {
     extensions.push_back(std::make_unique<serving::GuidedRetrieval>(
         inference::DgrOptions{.strategy = *strategy}, *services.adapters, services.whitening));

@@ -26,6 +26,9 @@ struct ExtensionServices {
   const serving::LessonMemories* memories = nullptr;  // null: no lesson is remembered
 };
 
+// Returns whether the words of a completion, too, choose adapters.
+bool WrittenWordsChoose(const config::NodeConfig& config);
+
 // Returns the extensions that the configuration asks for, in the order in which they take part.
 std::vector<std::unique_ptr<serving::RequestExtensionFactory>> MakeRequestExtensions(
     const config::NodeConfig& config, const ExtensionServices& services);

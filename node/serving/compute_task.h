@@ -22,6 +22,10 @@ class ComputeTask {
   // during another method, nor after the end.
   virtual void Fail(const absl::Status& status) = 0;
 
+  // Returns whether the task has many slices. Only limits::kMaxRunningScores such tasks take turns
+  // at once.
+  virtual bool HasManySlices() const { return false; }
+
   // Returns whether Prepare has work to do before the first slice.
   virtual bool NeedsPreparation() const { return false; }
   // Does work that waits for a disk, on a thread that may block. Called at most once, before the

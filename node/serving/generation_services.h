@@ -42,6 +42,9 @@ struct GenerationServices {
   // user sees no lesson. Null: no lesson is remembered.
   std::function<std::unique_ptr<inference::MemoryReader>(std::string_view user_id, bool causal)>
       memory_of = nullptr;
+  // Whether the words of a completion, too, choose adapters (WordGuidance), as a score then
+  // assumes; otherwise those of the prompt do alone.
+  bool written_words_choose = true;
   // Called when a completion was stored. Must not block.
   std::function<void(const std::string& user_id, const std::string& response_id)> on_stored =
       [](const std::string&, const std::string&) {};

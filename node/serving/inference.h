@@ -64,6 +64,7 @@ struct GenerationFinished {
   inference::MemoryUse memory = {};
   std::optional<RouteUse> route = std::nullopt;  // nullopt: the router chose nothing
   std::vector<inference::Commit> tokens;         // if log-probabilities are asked for
+  uint64_t seed = 0;                             // of its random choices
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly
@@ -99,6 +100,7 @@ struct GenerationJob {
   // If not empty, replaces prompt and parts.
   Conversation conversation = {};
   inference::SamplingOptions options;
+  bool draws_seed = false;  // the node draws the seed, and the one in `options` is ignored
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
@@ -119,6 +121,9 @@ struct ScoreJob {
   bool use_memory = true;                       // whether lessons take part
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};
+  // Returns true once the answer is not wanted any more, because the caller left or the deadline
+  // passed; asked between forwards. Empty: it is wanted to the end.
+  std::function<bool()> unwanted = nullptr;
 };
 
 struct ScoreAnswer {

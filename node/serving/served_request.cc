@@ -304,6 +304,7 @@ RequestEnd ServedRequest::End() {
                   return commit.position >= finished.completion_tokens;
                 });
   finished.tokens = std::move(tokens_);
+  finished.seed = job_.options.seed;
   return end;
 }
 

@@ -199,7 +199,8 @@ TEST_F(WordGuidanceTest, AScoreIsThatOfTheAdaptersThatActByWords) {
     absl::StatusOr<ScoreAnswer> answer = absl::UnknownError("it was not called");
     ScoreTask task(services_, *transformer_, std::move(job),
                    [&](absl::StatusOr<ScoreAnswer> result) { answer = std::move(result); });
-    EXPECT_TRUE(task.RunSlice(*transformer_));
+    while (!task.RunSlice(*transformer_)) {
+    }
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(ScoreAnswer());
   };
@@ -215,6 +216,39 @@ TEST_F(WordGuidanceTest, AScoreIsThatOfTheAdaptersThatActByWords) {
                 .nats_per_token);
   const ScoreAnswer both = score({.prompt = "abcdefgh", .completion = "stuvwxyz"});
   EXPECT_THAT(NamesOf(both.adapters), UnorderedElementsAre("lows", "highs"));
+  // Found by review: where only the prompt chooses, a score let the words of the completion choose.
+  services_.written_words_choose = false;
+  const ScoreAnswer once = score({.prompt = "abcdefgh", .completion = "stuvwxyz"});
+  EXPECT_THAT(NamesOf(once.adapters), ElementsAre("lows"));
+}
+
+TEST_F(WordGuidanceTest, AScoreTakesOneForwardInASliceAndEndsWhenItIsUnwanted) {
+  bool wanted = true;
+  ScoreJob job{.prompt = "abcd", .completion = "efgh abcd", .use_adapters = false};
+  job.options.samples = 5;
+  job.mode = inference::DecodingMode::kDiffusion;
+  job.unwanted = [&wanted] { return !wanted; };
+  size_t answers = 0;
+  absl::Status status;
+  const auto done = [&](const absl::StatusOr<ScoreAnswer>& answer) {
+    ++answers;
+    status = answer.status();
+  };
+  ScoreTask whole(services_, *transformer_, job, done);
+  for (int slice = 1; slice <= 5; ++slice) {
+    const size_t before = transformer_->sequences.size();
+    EXPECT_FALSE(whole.EndIfCancelled());
+    EXPECT_EQ(whole.RunSlice(*transformer_), slice == 5);
+    EXPECT_EQ(transformer_->sequences.size(), before + 1);
+  }
+  EXPECT_EQ(answers, 1U);
+  EXPECT_TRUE(status.ok()) << status;
+  ScoreTask left(services_, *transformer_, job, done);
+  EXPECT_FALSE(left.RunSlice(*transformer_));
+  wanted = false;
+  EXPECT_TRUE(left.EndIfCancelled());
+  EXPECT_EQ(answers, 2U);
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
 }
 
 // What is trained for all texts is not trained on top of what acts on texts of another kind only.
