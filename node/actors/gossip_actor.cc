@@ -20,6 +20,8 @@
 #include "node/actors/pattern_trials.h"
 #include "node/actors/round_learning.h"
 #include "node/log/log.h"
+#include "node/log/log_limit.h"
+#include "node/sharing/limits.h"
 #include "node/sharing/link_sinks.h"
 #include "node/sharing/own_patterns.h"
 #include "node/sharing/own_withdrawals.h"
@@ -52,7 +54,9 @@ class GossipActor final : public runtime::Actor<Message> {
         withdrawals_(*options.key, options.withdrawals),
         trials_(options_, peer_patterns_),
         experts_(options_, own_patterns_, Performer()),
-        shared_items_(*options.consent) {
+        shared_items_(*options.consent),
+        sinks_(*options.clock),
+        refusals_(*options.clock, limits::kLinkLogLines, limits::kLinkLogPeriod) {
     if (options_.rounds) {
       rounds_.emplace(options_, own_patterns_, Performer());
     }
@@ -299,8 +303,10 @@ class GossipActor final : public runtime::Actor<Message> {
           rounds_->OnDropped(*dropped);
         }
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
-        LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
-                   ReasonOf(refused->status));
+        if (const auto left_out = refusals_.Admit()) {
+          LogWarning("refused on link {}: {} [{}]{}", refused->link, MessageOf(refused->status),
+                     ReasonOf(refused->status), LeftOut(*left_out));
+        }
       } else if (auto* member = std::get_if<federation::MemberChanged>(&action)) {
         LogInfo("member {} {} at {}", member->member.name,
                 federation::MemberStateName(member->member.state), member->member.address);
@@ -464,6 +470,7 @@ class GossipActor final : public runtime::Actor<Message> {
   sharing::SharedItemLog shared_items_;
   std::unique_ptr<federation::GossipCore> core_;
   sharing::LinkSinks sinks_;
+  LogLimit refusals_;
   std::optional<RoundLearning> rounds_;               // nullopt: this node takes part in no rounds
   std::optional<runtime::ReplyTo<LeaveDone>> leave_;  // set once this node leaves
   int64_t consent_since_ms_ = 0;

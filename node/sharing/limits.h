@@ -29,6 +29,11 @@ inline constexpr std::chrono::minutes kTrialRetry{1};
 // after far fewer.
 inline constexpr size_t kMaxRatedUses = 256;
 
+// Lines of the log about closed links, and about refused messages, in each period. A stranger can
+// cause as many of either as it likes; the status counts them all.
+inline constexpr uint64_t kLinkLogLines = 20;
+inline constexpr std::chrono::minutes kLinkLogPeriod{1};
+
 // Experts of peers that serve. Each takes the memory of an adapter of all linear layers.
 inline constexpr size_t kMaxServingExperts = 16;
 // How often an expert on trial looks for new texts that could judge it, at first and at last

@@ -29,7 +29,10 @@ void LinkSinks::Close(const federation::CloseLink& close) {
     return;
   }
   if (!close.status.ok()) {
-    LogInfo("link {} closes: {} [{}]", close.link, MessageOf(close.status), ReasonOf(close.status));
+    if (const auto left_out = closings_.Admit()) {
+      LogInfo("link {} closes: {} [{}]{}", close.link, MessageOf(close.status),
+              ReasonOf(close.status), LeftOut(*left_out));
+    }
   }
   sink->second->Close();
   sinks_.erase(sink);

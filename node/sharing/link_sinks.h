@@ -7,15 +7,20 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "federation/events/actions.h"
+#include "node/log/log_limit.h"
 #include "node/sharing/federation.h"
+#include "node/sharing/limits.h"
 
 namespace ruvd::sharing {
 
 // The streams of the open links. Not thread-safe: the federation actor owns it.
 class LinkSinks {
  public:
-  LinkSinks() = default;
+  // `clock` must outlive this object.
+  explicit LinkSinks(const Clock& clock)
+      : closings_(clock, limits::kLinkLogLines, limits::kLinkLogPeriod) {}
   LinkSinks(const LinkSinks&) = delete;
   LinkSinks& operator=(const LinkSinks&) = delete;
   // Closes all streams: after a failure or a forced stop nothing else would close them.
@@ -32,6 +37,7 @@ class LinkSinks {
 
  private:
   std::map<federation::LinkId, std::shared_ptr<LinkSink>> sinks_;
+  LogLimit closings_;
 };
 
 }  // namespace ruvd::sharing
