@@ -99,8 +99,17 @@ struct FederationActorOptions {
 absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
     runtime::ActorSystem& system, const FederationActorOptions& options);
 
+// What a node that does not federate needs. Everything is borrowed.
+struct IsolationOptions {
+  const Clock* clock = nullptr;
+  storage::ConsentStore* consent = nullptr;
+  const privacy::NodeKey* key = nullptr;
+  absl::Status why;  // why a node that should federate does not; OK: it should not
+};
+
 // Returns the replacement on a node that does not federate: it opens no links and refuses consent
-// with an error that says what to set.
-std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const Clock& clock);
+// with an error that says what to do. A withdrawal of consent is stored, so that it holds when the
+// node federates again.
+std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const IsolationOptions& options);
 
 }  // namespace ruvd::actors

@@ -4,13 +4,15 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
+#include "privacy/consent/consent.h"
+#include "storage/consent/consent_store.h"
 
 namespace ruvd::actors {
 namespace {
 
 class IsolatedFederation final : public sharing::FederationActor {
  public:
-  explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
+  explicit IsolatedFederation(const IsolationOptions& options) : options_(options) {}
   federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink> sink, std::string,
                               federation::LinkChannel) override {
     sink->Close();
@@ -29,14 +31,13 @@ class IsolatedFederation final : public sharing::FederationActor {
   void OnRated(sharing::RatedUse) override {}
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     sharing::FederationView view;
-    view.now = clock_.Now();
+    view.now = options_.clock->Now();
     done(view);
   }
   void SetConsent(
-      privacy::ConsentTier,
+      privacy::ConsentTier tier,
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
-    done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "this node does not federate; set federation.enabled and restart it"));
+    done(tier == privacy::ConsentTier::kPrivate ? Withdraw() : Refusal());
   }
   void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
     done(sharing::OptOutAnswer());
@@ -44,19 +45,37 @@ class IsolatedFederation final : public sharing::FederationActor {
   void Preview(
       privacy::ConsentTier,
       std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
-    done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "this node does not federate, so nothing leaves it; set federation.enabled and "
-               "restart it"));
+    done(Refusal());
   }
 
  private:
-  const Clock& clock_;
+  absl::Status Refusal() const {
+    return options_.why.ok()
+               ? Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+                       "this node does not federate, so nothing leaves it; set federation.enabled "
+                       "and restart it")
+               : Error(absl::StatusCode::kFailedPrecondition, ReasonOf(options_.why),
+                       "this node has not federated since its start, so nothing leaves it: {}; "
+                       "mend that and restart the node",
+                       MessageOf(options_.why));
+  }
+  absl::StatusOr<admin::v1::SetConsentResponse> Withdraw() {
+    const auto record = privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate,
+                                                     options_.clock->WallMillis(), *options_.key);
+    RETURN_IF_ERROR(options_.consent->Set(record));
+    admin::v1::SetConsentResponse answer;
+    answer.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    answer.set_since_ms(record.since_ms);
+    return answer;
+  }
+
+  const IsolationOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const Clock& clock) {
-  return std::make_unique<IsolatedFederation>(clock);
+std::unique_ptr<sharing::FederationActor> MakeIsolatedFederation(const IsolationOptions& options) {
+  return std::make_unique<IsolatedFederation>(options);
 }
 
 }  // namespace ruvd::actors

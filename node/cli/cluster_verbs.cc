@@ -100,6 +100,9 @@ absl::Status Status(CommandContext& context) {
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},
   };
+  if (!status.federation_problem().empty()) {
+    fields.emplace_back("federation", "off: " + status.federation_problem());
+  }
   if (status.certificate_expires_ms() != 0) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
   }

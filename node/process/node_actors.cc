@@ -323,20 +323,42 @@ sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& issuer) {
               }};
 }
 
+// What a disk or a clock broke must not keep the node from serving its own users.
+void NodeImpl::Isolate(const absl::Status& why) {
+  isolation_ = why;
+  if (!why.ok()) {
+    LogError("this node makes no links until the next start: {} [{}]", MessageOf(why),
+             ReasonOf(why));
+  }
+  federation_ = actors::MakeIsolatedFederation(
+      {.clock = &clock_, .consent = consent_.get(), .key = &files_->key, .why = why});
+}
+
 absl::Status NodeImpl::StartFederation() {
   if (!config_.federation.enabled) {
-    federation_ = actors::MakeIsolatedFederation(clock_);
+    Isolate(absl::OkStatus());
     return absl::OkStatus();
   }
+  const absl::StatusOr<federation::GossipConfig> gossip = GossipConfigOf();
+  if (const std::string reason = ReasonOf(gossip.status());
+      reason == reasons::kCertificateInvalid || reason == reasons::kCertificateExpired ||
+      reason == reasons::kSignatureInvalid) {
+    Isolate(gossip.status());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(gossip.status());
   if (!LinksArePlain()) {
     auto tls = admission::LinkTls::Create(LinkTlsPathOf(config_));
-    if (!tls.ok()) {  // a full disk must not keep the node from serving
-      LogError("this node makes no links until the next start: {}", MessageOf(tls.status()));
-      federation_ = actors::MakeIsolatedFederation(clock_);
+    if (!tls.ok()) {
+      Isolate(tls.status());
       return absl::OkStatus();
     }
     link_tls_ = *std::move(tls);
   }
+  return Federate(*gossip);
+}
+
+absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
   PrepareReleases();
   pattern_trial_ = std::make_unique<sharing::PatternTrial>(
       sharing::PatternTrialOptions{.min_rating = config_.learning.min_rating,
@@ -346,7 +368,6 @@ absl::Status NodeImpl::StartFederation() {
     expert_trial_ = std::make_unique<sharing::ExpertTrial>(sharing::ExpertTrialOptions{
         .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
   }
-  ASSIGN_OR_RETURN(federation::GossipConfig gossip, GossipConfigOf());
   actors::FederationActorOptions options{
       .gossip = gossip,
       .next_boot = [this] { return counters_->NextBoot(); },

@@ -173,13 +173,16 @@ absl::StatusOr<privacy::AdmissionCert> LoadCertificate(const config::NodeConfig&
                     "federation needs an admission certificate (`ruvd join` gets one with a token; "
                     "ruvd cert issue makes one on the authority's node)");
   }
-  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
-                   privacy::AdmissionCert::Parse(AsBytes(*bytes)));
-  privacy::PublicKey authority = certificate.issuer;
+  absl::StatusOr<privacy::AdmissionCert> certificate =
+      privacy::AdmissionCert::Parse(AsBytes(*bytes));
+  if (!certificate.ok()) {
+    return Annotate(certificate.status(), path);
+  }
+  privacy::PublicKey authority = certificate->issuer;
   if (!config.federation.authority.empty()) {
     ASSIGN_OR_RETURN(authority, admission::ParsePublicKey(config.federation.authority));
   }
-  if (absl::Status status = certificate.Verify(authority, clock.WallMillis()); !status.ok()) {
+  if (absl::Status status = certificate->Verify(authority, clock.WallMillis()); !status.ok()) {
     return Annotate(status, path);
   }
   return certificate;

@@ -120,6 +120,8 @@ class NodeImpl final : public Node {
                                          : inference::kWhitenedSimilarity;
   }
   absl::Status StartFederation();
+  absl::Status Federate(const federation::GossipConfig& gossip);
+  void Isolate(const absl::Status& why);
   // Returns what the configuration, the model package and the certificate say of gossip.
   absl::StatusOr<federation::GossipConfig> GossipConfigOf() const;
   // Returns where revocations by the issuer and proofs against members are kept.
@@ -258,6 +260,7 @@ class NodeImpl final : public Node {
   std::string api_address_;
   std::string federation_address_;
   bool federates_ = false;
+  absl::Status isolation_;  // why a node that should federate does not
   const TimePoint started_;
   bool stopped_ = false;
   bool orderly_ = false;  // every message was finished before the stop

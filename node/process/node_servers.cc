@@ -268,6 +268,9 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());
+  if (!isolation_.ok()) {
+    status->set_federation_problem(MessageOf(isolation_));
+  }
   const learning::MemoryStatus remembered = memory_->status();
   admin::v1::MemoryStatus* const memory = status->mutable_memory();
   memory->set_enabled(remembered.enabled);

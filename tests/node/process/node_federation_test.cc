@@ -31,6 +31,7 @@
 #include "node/admission/identity.h"
 #include "node/admission/link_tls.h"
 #include "node/api/rpc_status.h"
+#include "node/sharing/limits.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
@@ -75,6 +76,14 @@ class NodeCertificateTest : public NodeTest {
                             certificate->Encode())
             .ok());
   }
+  absl::Status SetConsent(pattern::v1::SharingTier tier) {
+    admin::v1::SetConsentRequest request;
+    request.set_tier(tier);
+    admin::v1::SetConsentResponse response;
+    grpc::ClientContext context;
+    return api::FromRpcStatus(
+        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response));
+  }
   // Connects as a stranger with a TLS key, which everybody can make.
   static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
     grpc::ChannelArguments arguments;
@@ -107,6 +116,52 @@ class WarningSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::promise<std::string> found_;
 };
 
+// Counts the lines of the log that contain a text.
+class LineCounter final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LineCounter(std::string part) : part_(std::move(part)) {}
+  size_t lines() const { return lines_; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    lines_ += std::string_view(message.payload.data(), message.payload.size()).find(part_) !=
+                      std::string_view::npos
+                  ? 1
+                  : 0;
+  }
+  void flush_() override {}
+
+ private:
+  const std::string part_;
+  std::atomic<size_t> lines_{0};
+};
+
+// Found by a hostile review: a stranger wrote one line of the log for each frame.
+TEST_F(NodeCertificateTest, StrangersDoNotFillTheLog) {
+  const auto closings = std::make_shared<LineCounter>("closes");
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", closings));
+  const auto authority = privacy::ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  const auto stub =
+      federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+  for (uint64_t link = 0; link < 3 * limits::kLinkLogLines; ++link) {
+    grpc::ClientContext context;
+    const auto stream = stub->Link(&context);
+    federation::v1::WireFrame frame;
+    frame.mutable_chunk()->set_data("no opening");
+    stream->Write(frame);
+    while (stream->Read(&frame)) {
+    }
+    (void)stream->Finish();
+  }
+  node_.reset();
+  spdlog::set_default_logger(before);
+  EXPECT_GT(closings->lines(), 0U);
+  EXPECT_LE(closings->lines(), 2 * limits::kLinkLogLines) << "of at most two periods";
+}
+
 TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   const auto sink = std::make_shared<WarningSink>("127.0.0.1:1");
   auto found = sink->found();
@@ -123,10 +178,27 @@ TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   EXPECT_THAT(found.get(), ::testing::HasSubstr("federation.seeds"));
 }
 
-TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
+// Found by a hostile review: a power cut and a board without a clock, or a month without the
+// authority, kept a node from serving its own users.
+TEST_F(NodeCertificateTest, WithoutAUsableCertificateTheNodeServesAlone) {
   const auto authority = privacy::ClusterAuthority::Generate();
-  EXPECT_EQ(ReasonOf(StartWith(authority, authority, SystemClock().WallMillis() - 3'600'000)),
-            reasons::kCertificateExpired);
+  const int64_t now_ms = SystemClock().WallMillis();
+  const std::string file = fs::path(config_.node.data_dir) / admission::kNodeCertificateFile;
+  const std::vector<std::pair<std::string, std::function<void()>>> cases = {
+      {reasons::kCertificateExpired, [&] { Certify(authority, authority, now_ms - 3'600'000); }},
+      {reasons::kCertificateExpired, [&] { Certify(authority, authority, now_ms + 3'600'000); }},
+      {reasons::kCertificateInvalid, [&] { EXPECT_TRUE(WriteFileAtomically(file, "?").ok()); }}};
+  for (const auto& [reason, damage] : cases) {
+    damage();
+    Start();
+    EXPECT_THAT(Status().federation_problem(), ::testing::HasSubstr("certificate"));
+    EXPECT_EQ(Status().state(), "serving");
+    EXPECT_EQ(node_->federation_address(), "");
+    EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
+    EXPECT_EQ(ReasonOf(SetConsent(pattern::v1::SHARING_TIER_PUBLIC)), reason);
+    EXPECT_TRUE(SetConsent(pattern::v1::SHARING_TIER_PRIVATE).ok());
+    node_.reset();
+  }
 }
 
 TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
@@ -143,6 +215,7 @@ TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) 
   fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
   Start();
   EXPECT_EQ(Status().state(), "serving");
+  EXPECT_NE(Status().federation_problem(), "");
   EXPECT_EQ(node_->federation_address(), "") << "and not in plain text either";
 }
 
