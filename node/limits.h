@@ -61,6 +61,9 @@ inline constexpr std::chrono::hours kRevocationsLook{1};
 // Time between two checks whether the certificate must be renewed, and the time that an address may
 // take to answer.
 inline constexpr std::chrono::hours kCertificateLook{1};
+// How often a node whose certificate was not usable at its start looks whether it is now, for
+// example because the clock was set.
+inline constexpr std::chrono::minutes kIsolationLook{1};
 inline constexpr std::chrono::seconds kRenewalPatience{5};
 // An offered pattern is offered again this long before its item expires, so that a peer that is
 // away for a day misses nothing; and the time between two checks.

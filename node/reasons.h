@@ -15,6 +15,9 @@ inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 // An operator paused learning, or learning is switched off.
 inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
 
+// What kept the node from federating at its start is mended; it federates after another start.
+inline constexpr char kRestartNeeded[] = "RESTART_NEEDED";
+
 // A path was sent to a node whose API is reachable from other machines.
 inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 

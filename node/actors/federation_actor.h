@@ -104,7 +104,8 @@ struct IsolationOptions {
   const Clock* clock = nullptr;
   storage::ConsentStore* consent = nullptr;
   const privacy::NodeKey* key = nullptr;
-  absl::Status why;  // why a node that should federate does not; OK: it should not
+  Executor* pool = nullptr;  // waits for the disk
+  absl::Status why;          // why a node that should federate does not; OK: it should not
 };
 
 // Returns the replacement on a node that does not federate: it opens no links and refuses consent

@@ -303,9 +303,10 @@ class GossipActor final : public runtime::Actor<Message> {
           rounds_->OnDropped(*dropped);
         }
       } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
-        if (const auto left_out = refusals_.Admit()) {
+        const std::string reason = ReasonOf(refused->status);
+        if (const auto left_out = refusals_.Admit(reason)) {
           LogWarning("refused on link {}: {} [{}]{}", refused->link, MessageOf(refused->status),
-                     ReasonOf(refused->status), LeftOut(*left_out));
+                     reason, LeftOut(*left_out));
         }
       } else if (auto* member = std::get_if<federation::MemberChanged>(&action)) {
         LogInfo("member {} {} at {}", member->member.name,

@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <utility>
+
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
@@ -32,12 +35,26 @@ class IsolatedFederation final : public sharing::FederationActor {
   void View(std::function<void(absl::StatusOr<sharing::FederationView>)> done) override {
     sharing::FederationView view;
     view.now = options_.clock->Now();
+    // What was agreed to and what has left before are still true.
+    const auto record = options_.consent->Get();
+    if (record.ok() && record->has_value() && (*record)->Verify(*options_.key).ok()) {
+      view.tier = (*record)->tier;
+      view.consent_since_ms = (*record)->since_ms;
+    }
+    if (const auto left = options_.consent->LoadSharedTotals(); left.ok()) {
+      view.bytes_shared = left->bytes_sent;
+      view.plain_shared = left->plain;
+    }
     done(view);
   }
   void SetConsent(
       privacy::ConsentTier tier,
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
-    done(tier == privacy::ConsentTier::kPrivate ? Withdraw() : Refusal());
+    if (tier != privacy::ConsentTier::kPrivate) {
+      done(Refusal());
+      return;
+    }
+    options_.pool->Post([this, done = std::move(done)] { done(Withdraw()); });
   }
   void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
     done(sharing::OptOutAnswer());
@@ -60,16 +77,21 @@ class IsolatedFederation final : public sharing::FederationActor {
                        MessageOf(options_.why));
   }
   absl::StatusOr<admin::v1::SetConsentResponse> Withdraw() {
+    const MutexLock lock(mutex_);
     const auto record = privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate,
                                                      options_.clock->WallMillis(), *options_.key);
     RETURN_IF_ERROR(options_.consent->Set(record));
     admin::v1::SetConsentResponse answer;
     answer.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
     answer.set_since_ms(record.since_ms);
+    answer.set_residual(
+        "the withdrawal is stored; peers keep what this node offered until it federates again and "
+        "tells them");
     return answer;
   }
 
   const IsolationOptions options_;
+  Mutex mutex_;  // held while the consent is written
 };
 
 }  // namespace

@@ -9,18 +9,23 @@
 
 namespace ruvd {
 
-std::optional<uint64_t> LogLimit::Admit() {
+std::optional<uint64_t> LogLimit::Admit(std::string_view kind) {
   const TimePoint now = clock_.Now();
-  if (!began_ || now - *began_ >= period_) {
-    began_ = now;
-    written_ = 0;
+  auto found = kinds_.find(kind);
+  if (found == kinds_.end()) {
+    found = kinds_.emplace(kind, Kind{.began = now}).first;
   }
-  if (written_ >= lines_) {
-    ++left_out_;
+  Kind& own = found->second;
+  if (now - own.began >= period_) {
+    own.began = now;
+    own.written = 0;
+  }
+  if (own.written >= lines_) {
+    ++own.left_out;
     return std::nullopt;
   }
-  ++written_;
-  return std::exchange(left_out_, 0);
+  ++own.written;
+  return std::exchange(own.left_out, 0);
 }
 
 std::string LeftOut(uint64_t lines) {

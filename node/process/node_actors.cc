@@ -28,9 +28,19 @@
 #include "node/process/learner_options.h"
 #include "node/process/limits.h"
 #include "node/process/node_impl.h"
+#include "node/reasons.h"
 #include "privacy/sodium.h"
 
 namespace ruvd::node {
+namespace {
+
+// Returns whether the certificate is damaged, or not valid at this time.
+bool IsFaultOfCertificate(std::string_view reason) {
+  return reason == reasons::kCertificateInvalid || reason == reasons::kCertificateExpired ||
+         reason == reasons::kSignatureInvalid;
+}
+
+}  // namespace
 
 void NodeImpl::MakeActorSystem() {
   runtime::ActorSystemOptions options;
@@ -323,15 +333,50 @@ sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& issuer) {
               }};
 }
 
-// What a disk or a clock broke must not keep the node from serving its own users.
+// A certificate or a TLS key that a disk or a clock broke must not keep the node from serving its
+// own users.
 void NodeImpl::Isolate(const absl::Status& why) {
-  isolation_ = why;
+  {
+    const MutexLock lock(isolation_mutex_);
+    isolation_ = why;
+  }
   if (!why.ok()) {
     LogError("this node makes no links until the next start: {} [{}]", MessageOf(why),
              ReasonOf(why));
+    pattern_pool_.PostAt(clock_.Now() + limits::kIsolationLook,
+                         [this] { ScheduleIsolationCheck(); });
   }
-  federation_ = actors::MakeIsolatedFederation(
-      {.clock = &clock_, .consent = consent_.get(), .key = &files_->key, .why = why});
+  federation_ = actors::MakeIsolatedFederation({.clock = &clock_,
+                                                .consent = consent_.get(),
+                                                .key = &files_->key,
+                                                .pool = &pattern_pool_,
+                                                .why = why});
+}
+
+absl::Status NodeImpl::isolation() const {
+  const MutexLock lock(isolation_mutex_);
+  return isolation_;
+}
+
+void NodeImpl::CheckIsolation() {
+  const std::string reason = ReasonOf(isolation());
+  const bool waits = IsFaultOfCertificate(reason) && LoadCertificate(config_, clock_).ok();
+  if (waits) {
+    const absl::Status usable =
+        Error(absl::StatusCode::kFailedPrecondition, reasons::kRestartNeeded,
+              "the certificate, which was not usable at the start, is so now; restart this node");
+    LogWarning("{} [{}]", MessageOf(usable), ReasonOf(usable));
+    const MutexLock lock(isolation_mutex_);
+    isolation_ = usable;
+  }
+}
+
+void NodeImpl::ScheduleIsolationCheck() {
+  if (stopping_.load()) {
+    return;
+  }
+  CheckIsolation();
+  pattern_pool_.PostAt(clock_.Now() + limits::kIsolationLook, [this] { ScheduleIsolationCheck(); });
 }
 
 absl::Status NodeImpl::StartFederation() {
@@ -340,9 +385,13 @@ absl::Status NodeImpl::StartFederation() {
     return absl::OkStatus();
   }
   const absl::StatusOr<federation::GossipConfig> gossip = GossipConfigOf();
-  if (const std::string reason = ReasonOf(gossip.status());
-      reason == reasons::kCertificateInvalid || reason == reasons::kCertificateExpired ||
-      reason == reasons::kSignatureInvalid) {
+  if (IsFaultOfCertificate(ReasonOf(gossip.status()))) {
+    if (HoldsAuthority()) {
+      // Without its office no member of the cluster could join, renew or be revoked.
+      return Annotate(gossip.status(),
+                      "this node holds the cluster authority's key, so it does not start without a "
+                      "certificate; make one with `ruvd cert issue`");
+    }
     Isolate(gossip.status());
     return absl::OkStatus();
   }

@@ -122,6 +122,12 @@ class NodeImpl final : public Node {
   absl::Status StartFederation();
   absl::Status Federate(const federation::GossipConfig& gossip);
   void Isolate(const absl::Status& why);
+  absl::Status isolation() const;
+  // Notices when the certificate of an isolated node has become usable.
+  void CheckIsolation();
+  void ScheduleIsolationCheck();
+  // Returns whether the data folder holds the key of the cluster's authority.
+  bool HoldsAuthority() const;
   // Returns what the configuration, the model package and the certificate say of gossip.
   absl::StatusOr<federation::GossipConfig> GossipConfigOf() const;
   // Returns where revocations by the issuer and proofs against members are kept.
@@ -260,7 +266,9 @@ class NodeImpl final : public Node {
   std::string api_address_;
   std::string federation_address_;
   bool federates_ = false;
-  absl::Status isolation_;  // why a node that should federate does not
+  mutable Mutex isolation_mutex_;
+  // Why a node that should federate does not
+  absl::Status isolation_ ABSL_GUARDED_BY(isolation_mutex_);
   const TimePoint started_;
   bool stopped_ = false;
   bool orderly_ = false;  // every message was finished before the stop

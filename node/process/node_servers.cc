@@ -37,10 +37,14 @@
 
 namespace ruvd::node {
 
-absl::Status NodeImpl::OpenAdmissionController() {
+bool NodeImpl::HoldsAuthority() const {
   const auto key = std::filesystem::path(config_.node.data_dir) / admission::kAuthorityKeyFile;
   std::error_code error;
-  if (!std::filesystem::exists(key, error)) {
+  return std::filesystem::exists(key, error);
+}
+
+absl::Status NodeImpl::OpenAdmissionController() {
+  if (!HoldsAuthority()) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(
@@ -117,6 +121,7 @@ void NodeImpl::CheckCertificate() {
 }
 
 void NodeImpl::CheckCertificateOnce() {
+  CheckIsolation();
   const MutexLock lock(certificate_mutex_);
   if (certificate_ == nullptr || stopping_.load()) {
     return;
@@ -268,8 +273,8 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());
-  if (!isolation_.ok()) {
-    status->set_federation_problem(MessageOf(isolation_));
+  if (const absl::Status why = isolation(); !why.ok()) {
+    status->set_federation_problem(MessageOf(why));
   }
   const learning::MemoryStatus remembered = memory_->status();
   admin::v1::MemoryStatus* const memory = status->mutable_memory();

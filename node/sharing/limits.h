@@ -29,8 +29,8 @@ inline constexpr std::chrono::minutes kTrialRetry{1};
 // after far fewer.
 inline constexpr size_t kMaxRatedUses = 256;
 
-// Lines of the log about closed links, and about refused messages, in each period. A stranger can
-// cause as many of either as it likes; the status counts them all.
+// Lines of the log about closed links, and about refused messages, of each error reason in each
+// period. A stranger can cause as many of either as it likes; the status counts refused messages.
 inline constexpr uint64_t kLinkLogLines = 20;
 inline constexpr std::chrono::minutes kLinkLogPeriod{1};
 

@@ -3,6 +3,7 @@
 
 #include "node/sharing/link_sinks.h"
 
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -29,9 +30,10 @@ void LinkSinks::Close(const federation::CloseLink& close) {
     return;
   }
   if (!close.status.ok()) {
-    if (const auto left_out = closings_.Admit()) {
-      LogInfo("link {} closes: {} [{}]{}", close.link, MessageOf(close.status),
-              ReasonOf(close.status), LeftOut(*left_out));
+    const std::string reason = ReasonOf(close.status);
+    if (const auto left_out = closings_.Admit(reason)) {
+      LogInfo("link {} closes: {} [{}]{}", close.link, MessageOf(close.status), reason,
+              LeftOut(*left_out));
     }
   }
   sink->second->Close();

@@ -14,20 +14,21 @@ namespace {
 TEST(LogLimitTest, LetsSomeLinesOfEachPeriodThroughAndCountsTheOthers) {
   ManualClock clock;
   LogLimit limit(clock, 2, std::chrono::seconds(60));
-  EXPECT_EQ(limit.Admit(), 0U);
+  EXPECT_EQ(limit.Admit("A"), 0U);
   clock.Advance(std::chrono::seconds(30));
-  EXPECT_EQ(limit.Admit(), 0U);
+  EXPECT_EQ(limit.Admit("A"), 0U);
   for (int line = 0; line < 5; ++line) {
-    EXPECT_EQ(limit.Admit(), std::nullopt);
+    EXPECT_EQ(limit.Admit("A"), std::nullopt);
   }
   clock.Advance(std::chrono::seconds(30));
-  EXPECT_EQ(limit.Admit(), 5U) << "the next period tells what was left out";
-  EXPECT_EQ(limit.Admit(), 0U);
-  EXPECT_EQ(limit.Admit(), std::nullopt);
+  EXPECT_EQ(limit.Admit("A"), 5U) << "the next period tells what was left out";
+  EXPECT_EQ(limit.Admit("A"), 0U);
+  EXPECT_EQ(limit.Admit("A"), std::nullopt);
+  EXPECT_EQ(limit.Admit("B"), 0U) << "one kind hides no other";
   clock.StepWall(-86'400'000);
-  EXPECT_EQ(limit.Admit(), std::nullopt) << "the wall clock has no part in it";
+  EXPECT_EQ(limit.Admit("A"), std::nullopt) << "the wall clock has no part in it";
   clock.Advance(std::chrono::hours(5));
-  EXPECT_EQ(limit.Admit(), 2U);
+  EXPECT_EQ(limit.Admit("A"), 2U);
 }
 
 TEST(LogLimitTest, TheEndOfALineSaysHowManyAreMissing) {

@@ -39,51 +39,13 @@
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
-#include "tests/node/node_fixture.h"
+#include "tests/node/process/certified_node_fixture.h"
 
 namespace ruvd::node {
 namespace {
 
-// Federation needs a certificate of the right cluster that is valid now.
-class NodeCertificateTest : public NodeTest {
+class NodeLinksTest : public CertifiedNodeTest {
  protected:
-  static constexpr int64_t kLife = 600'000;
-
-  absl::Status StartWith(const privacy::ClusterAuthority& issuer,
-                         const privacy::ClusterAuthority& trusted, int64_t not_after_ms) {
-    Certify(issuer, trusted, not_after_ms);
-    return Node::Start(config_).status();
-  }
-  void Certify(const privacy::ClusterAuthority& issuer, const privacy::ClusterAuthority& trusted,
-               int64_t not_after_ms) {
-    config_.federation.enabled = true;
-    config_.federation.listen = "127.0.0.1:0";
-    config_.federation.authority = ToHex(trusted.public_key());
-    EXPECT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
-    auto key =
-        privacy::NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / admission::kNodeKeyFile);
-    EXPECT_TRUE(key.ok());
-    privacy::ClusterAuthority::Request request;
-    request.node_key = key->public_key();
-    request.name = "a";
-    request.not_after_ms = not_after_ms;
-    request.not_before_ms = not_after_ms - kLife;
-    request.serial = 1;
-    auto certificate = issuer.Issue(request);
-    EXPECT_TRUE(certificate.ok()) << certificate.status();
-    EXPECT_TRUE(
-        WriteFileAtomically(fs::path(config_.node.data_dir) / admission::kNodeCertificateFile,
-                            certificate->Encode())
-            .ok());
-  }
-  absl::Status SetConsent(pattern::v1::SharingTier tier) {
-    admin::v1::SetConsentRequest request;
-    request.set_tier(tier);
-    admin::v1::SetConsentResponse response;
-    grpc::ClientContext context;
-    return api::FromRpcStatus(
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response));
-  }
   // Connects as a stranger with a TLS key, which everybody can make.
   static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
     grpc::ChannelArguments arguments;
@@ -137,7 +99,7 @@ class LineCounter final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 // Found by a hostile review: a stranger wrote one line of the log for each frame.
-TEST_F(NodeCertificateTest, StrangersDoNotFillTheLog) {
+TEST_F(NodeLinksTest, StrangersDoNotFillTheLog) {
   const auto closings = std::make_shared<LineCounter>("closes");
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", closings));
@@ -159,10 +121,10 @@ TEST_F(NodeCertificateTest, StrangersDoNotFillTheLog) {
   node_.reset();
   spdlog::set_default_logger(before);
   EXPECT_GT(closings->lines(), 0U);
-  EXPECT_LE(closings->lines(), 2 * limits::kLinkLogLines) << "of at most two periods";
+  EXPECT_LE(closings->lines(), 2 * limits::kLinkLogLines) << "of one reason in at most two periods";
 }
 
-TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
+TEST_F(NodeLinksTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   const auto sink = std::make_shared<WarningSink>("127.0.0.1:1");
   auto found = sink->found();
   const auto before = spdlog::default_logger();
@@ -178,56 +140,8 @@ TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   EXPECT_THAT(found.get(), ::testing::HasSubstr("federation.seeds"));
 }
 
-// Found by a hostile review: a power cut and a board without a clock, or a month without the
-// authority, kept a node from serving its own users.
-TEST_F(NodeCertificateTest, WithoutAUsableCertificateTheNodeServesAlone) {
-  const auto authority = privacy::ClusterAuthority::Generate();
-  const int64_t now_ms = SystemClock().WallMillis();
-  const std::string file = fs::path(config_.node.data_dir) / admission::kNodeCertificateFile;
-  const std::vector<std::pair<std::string, std::function<void()>>> cases = {
-      {reasons::kCertificateExpired, [&] { Certify(authority, authority, now_ms - 3'600'000); }},
-      {reasons::kCertificateExpired, [&] { Certify(authority, authority, now_ms + 3'600'000); }},
-      {reasons::kCertificateInvalid, [&] { EXPECT_TRUE(WriteFileAtomically(file, "?").ok()); }}};
-  for (const auto& [reason, damage] : cases) {
-    damage();
-    Start();
-    EXPECT_THAT(Status().federation_problem(), ::testing::HasSubstr("certificate"));
-    EXPECT_EQ(Status().state(), "serving");
-    EXPECT_EQ(node_->federation_address(), "");
-    EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
-    EXPECT_EQ(ReasonOf(SetConsent(pattern::v1::SHARING_TIER_PUBLIC)), reason);
-    EXPECT_TRUE(SetConsent(pattern::v1::SHARING_TIER_PRIVATE).ok());
-    node_.reset();
-  }
-}
-
-TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
-  EXPECT_EQ(
-      ReasonOf(StartWith(privacy::ClusterAuthority::Generate(),
-                         privacy::ClusterAuthority::Generate(), SystemClock().WallMillis() + 500)),
-      reasons::kCertificateForeign);
-}
-
-// As on a full disk, the file cannot be written: a folder is in its place.
-TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) {
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-  fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
-  Start();
-  EXPECT_EQ(Status().state(), "serving");
-  EXPECT_NE(Status().federation_problem(), "");
-  EXPECT_EQ(node_->federation_address(), "") << "and not in plain text either";
-}
-
-TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
-  config_.federation.enabled = true;
-  const absl::Status status = Node::Start(config_).status();
-  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
-  EXPECT_NE(MessageOf(status).find("ruvd cert issue"), std::string::npos);
-}
-
 // A stranger without a certificate sends frames as fast as it can.
-TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
+TEST_F(NodeLinksTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
   const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
@@ -251,7 +165,7 @@ TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
 }
 
 // A stranger opens a link and does nothing: neither reads, nor writes, nor ends the stream.
-TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
+TEST_F(NodeLinksTest, ASilentLinkDoesNotHoldUpTheStop) {
   const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
@@ -301,7 +215,7 @@ class StuckPeer final : public federation::v1::FederationService::CallbackServic
   std::atomic<size_t> links = 0;
 };
 
-TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
+TEST_F(NodeLinksTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   StuckPeer peer;
   int port = 0;
   grpc::ServerBuilder builder;
@@ -355,7 +269,7 @@ class Relay final : public federation::v1::FederationService::Service {
 };
 
 // Two nodes of one cluster in this process, the second of which dials the address `seed_`.
-class TwoNodesTest : public NodeCertificateTest {
+class TwoNodesTest : public NodeLinksTest {
  protected:
   void StartBoth(const std::function<std::string(const std::string&)>& way_to) {
     Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
@@ -369,7 +283,7 @@ class TwoNodesTest : public NodeCertificateTest {
   }
   void TearDown() override {
     second_.reset();
-    NodeCertificateTest::TearDown();
+    NodeLinksTest::TearDown();
   }
   // Returns the first node's status once `enough` returns true for it.
   admin::v1::GetStatusResponse AwaitStatus(
