@@ -63,11 +63,6 @@ absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const Mer
                                                              const MergeOptions& options,
                                                              std::string name, uint32_t version);
 
-// Returns the best approximation of the adapter with rank at most `rank` on each target, in the
-// Frobenius norm: its leading singular vectors (Eckart and Young 1936). The scale is 1; B carries
-// the singular values. `rank` must be at least 1.
-std::shared_ptr<const Adapter> ReduceRank(const Adapter& adapter, int rank);
-
 // Returns the (Frobenius) inner product of two changes <scale B A, scale' B' A'>, from the factors
 // alone. The shapes must be equal.
 double ChangeDot(const LowRank& a, const LowRank& b);

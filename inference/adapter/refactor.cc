@@ -94,17 +94,6 @@ LowRank TruncateDenseRank(const DenseMatrix& full, int rank) {
   return FromTriples(TopSvd(full, static_cast<size_t>(rank)), rank);
 }
 
-std::shared_ptr<const Adapter> ReduceRank(const Adapter& adapter, int rank) {
-  auto result = std::make_shared<Adapter>();
-  result->name = adapter.name;
-  result->version = adapter.version;
-  result->model_hash = adapter.model_hash;
-  for (const auto& [target, change] : adapter.targets) {
-    result->targets.emplace(target, TruncateRank(change, rank));
-  }
-  return result;
-}
-
 double ChangeDot(const LowRank& a, const LowRank& b) {
   // The formula is <B A, B' A'> = <B^T B', A A'^T>, where both factors are rank x rank'.
   const DenseMatrix left = ProductTransposed(Transposed(FactorB(a)), Transposed(FactorB(b)));

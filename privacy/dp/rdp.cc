@@ -3,8 +3,6 @@
 
 #include "privacy/dp/rdp.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,8 +15,6 @@
 
 namespace ruvd::privacy::dp {
 namespace {
-
-constexpr double kSigmaTolerance = 1e-6;
 
 // Returns the smallest `bound_at(i)` and the order at which it occurs.
 template <typename BoundAt>
@@ -55,17 +51,6 @@ absl::Status CheckOrders(const std::vector<double>& orders) {
   return absl::OkStatus();
 }
 
-// Returns the epsilon of a mechanism that has been checked.
-double EpsilonOf(const std::vector<double>& orders, const SampledGaussian& mechanism,
-                 double delta) {
-  std::vector<double> rdp;
-  rdp.reserve(orders.size());
-  for (const double order : orders) {
-    rdp.push_back(SampledGaussianRdp(mechanism, order));
-  }
-  return EpsilonOfRdp(orders, rdp, delta).value;
-}
-
 }  // namespace
 
 std::vector<double> FractionalOrders() {
@@ -94,16 +79,6 @@ std::vector<double> AllOrders() {
     orders.insert(some.begin(), some.end());
   }
   return {orders.begin(), orders.end()};
-}
-
-std::string EdgeWarning(const RdpBound& bound) {
-  if (!bound.at_edge) {
-    return "";
-  }
-  return fmt::format(
-      "the best Renyi order, {}, is at the edge of the orders tried, so the true bound may be "
-      "lower; try orders beyond it",
-      bound.order);
 }
 
 RdpBound EpsilonOfRdp(std::span<const double> orders, std::span<const double> rdp, double delta) {
@@ -153,27 +128,6 @@ absl::StatusOr<RdpBound> RdpAccountant::Epsilon(double delta) const {
 absl::StatusOr<RdpBound> RdpAccountant::Delta(double epsilon) const {
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   return DeltaOfRdp(orders_, rdp_, epsilon);
-}
-
-absl::StatusOr<double> SampledGaussianSigma(double epsilon, double delta, double q,
-                                            uint64_t steps) {
-  RETURN_IF_ERROR(CheckDelta(delta));
-  RETURN_IF_ERROR(CheckEpsilon(epsilon));
-  const std::vector<double> orders = AllOrders();
-  SampledGaussian mechanism{.q = q, .sigma = limits::kMaxNoiseMultiplier, .steps = steps};
-  RETURN_IF_ERROR(CheckSampledGaussian(mechanism));
-  if (EpsilonOf(orders, mechanism, delta) > epsilon) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "no noise multiplier up to {} reaches epsilon {} at delta {}; allow a larger one",
-                 limits::kMaxNoiseMultiplier, epsilon, delta);
-  }
-  double low = limits::kMinNoiseMultiplier;
-  double high = limits::kMaxNoiseMultiplier;
-  while (high > low * (1 + kSigmaTolerance)) {
-    mechanism.sigma = std::sqrt(low * high);
-    (EpsilonOf(orders, mechanism, delta) > epsilon ? low : high) = mechanism.sigma;
-  }
-  return high;
 }
 
 }  // namespace ruvd::privacy::dp

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,9 +29,6 @@ struct RdpBound {
   bool at_edge =
       false;  // the best order is the first or last one; other orders may give a lower bound
 };
-
-// Returns a warning for the operator if the bound is at the edge of the orders tried, otherwise "".
-std::string EdgeWarning(const RdpBound& bound);
 
 // Returns the smallest epsilon that the Renyi privacy `rdp[i]` at `orders[i]` implies at `delta`,
 // over all i: rdp + ln(1 - 1/order) - (ln delta + ln order) / (order - 1), but at least 0 (Canonne,
@@ -71,11 +67,5 @@ class RdpAccountant {
   std::vector<double> orders_;
   std::vector<double> rdp_;
 };
-
-// Returns the smallest noise multiplier with which `steps` steps at sampling rate `q` stay within
-// (epsilon, delta) by AllOrders(). Its relative error is at most 1e-6 and never makes it too small.
-// Fails with INVALID_ARGUMENT for arguments out of range, and if no allowed noise multiplier
-// reaches epsilon.
-absl::StatusOr<double> SampledGaussianSigma(double epsilon, double delta, double q, uint64_t steps);
 
 }  // namespace ruvd::privacy::dp

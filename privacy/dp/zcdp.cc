@@ -18,8 +18,6 @@ namespace {
 constexpr double kLogOrderRange = 25;
 constexpr int kOrderSteps = 200;
 constexpr int kHalvings = 120;
-constexpr double kTolerance = 1e-9;
-constexpr double kSmallestRho = 1e-300;
 
 // `excess` is the order minus 1, which keeps its digits for orders near 1.
 double EpsilonAt(double rho, double delta, double excess) {
@@ -76,27 +74,6 @@ absl::StatusOr<double> EpsilonOfRho(double rho, double delta) {
   }
   const double middle = -kLogOrderRange + best * step;
   return std::max(0.0, std::min(least, Refine(rho, delta, middle - step, middle + step)));
-}
-
-absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta) {
-  RETURN_IF_ERROR(CheckDelta(delta));
-  RETURN_IF_ERROR(CheckEpsilon(epsilon));
-  double low = 0;
-  double high = 1;
-  for (;;) {
-    ASSIGN_OR_RETURN(const double reached, EpsilonOfRho(high, delta));
-    if (reached > epsilon) {
-      break;
-    }
-    low = high;
-    high *= 2;
-  }
-  while (high > low * (1 + kTolerance) && high > kSmallestRho) {
-    const double middle = 0.5 * (low + high);
-    ASSIGN_OR_RETURN(const double reached, EpsilonOfRho(middle, delta));
-    (reached > epsilon ? high : low) = middle;
-  }
-  return low;
 }
 
 }  // namespace ruvd::privacy::dp

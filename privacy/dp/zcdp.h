@@ -16,14 +16,8 @@ namespace ruvd::privacy::dp {
 // any number of dimensions: Canonne, Kamath and Steinke 2020, theorem 14).
 double GaussianRho(double sigma);
 
-// Returns epsilon at `delta`, by the conversion of EpsilonOfRdp at the best real order. All
-// functions below also fail with INVALID_ARGUMENT unless rho is finite and at least 0 and 0 < delta
-// < 1.
+// Returns epsilon at `delta`, by the conversion of EpsilonOfRdp at the best real order. Fails
+// with INVALID_ARGUMENT unless rho is finite and at least 0 and 0 < delta < 1.
 absl::StatusOr<double> EpsilonOfRho(double rho, double delta);
-
-// Returns the largest rho that stays within (epsilon, delta), with a relative error of at most 1e-9
-// that never makes it too large. Fails with INVALID_ARGUMENT unless epsilon is finite and at least
-// 0.
-absl::StatusOr<double> RhoForEpsilon(double epsilon, double delta);
 
 }  // namespace ruvd::privacy::dp

@@ -122,19 +122,6 @@ absl::Status LessonStore::ForEachEntry(
   return lessons::ScanEntriesBackward(database_, callback);
 }
 
-absl::Status LessonStore::ForEachNewest(
-    const std::function<bool(const StoredLesson&)>& callback) const {
-  return lessons::ScanEntriesBackward(database_,
-                                      [&](const LessonEntry& entry) -> absl::StatusOr<bool> {
-                                        const absl::StatusOr<StoredLesson> lesson = Get(entry.id);
-                                        if (lessons::MaySkip(lesson.status())) {
-                                          return true;
-                                        }
-                                        RETURN_IF_ERROR(lesson.status());
-                                        return callback(*lesson);
-                                      });
-}
-
 absl::StatusOr<LessonPage> LessonStore::List(const LessonQuery& query) const {
   if (query.most == 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,

@@ -64,11 +64,9 @@ class LessonStore {
   // Returns kNotFound with reason NOT_FOUND as Get does.
   absl::StatusOr<LessonSource> GetSource(const LessonSourceId& id) const;
 
-  // Shows all lessons, newest first, until the callback returns false. Skips rows that do not open
-  // or decode. The callback may call this store.
-  absl::Status ForEachNewest(const std::function<bool(const StoredLesson&)>& callback) const;
-  // Shows the entries of all lessons, newest first, until the callback returns false. It reads no
-  // text, so use it to choose among many lessons. The callback may call this store.
+  // Shows the entries of all lessons, newest first, until the callback returns false. Skips rows
+  // that do not open or decode. It reads no text, so use it to choose among many lessons. The
+  // callback may call this store.
   absl::Status ForEachEntry(const std::function<bool(const LessonEntry&)>& callback) const;
 
   // Returns lessons in order of their numbers, which grow with each lesson added. Skips rows that

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,8 +16,6 @@
 
 namespace ruvd::privacy::dp {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Returns a number uniform over [low, high].
 double OrdersBetween(double low, double high) {
@@ -144,7 +141,7 @@ TEST(DpRdp, CompositionIsTheSum) {
   EXPECT_GT(apart.Epsilon(1e-5).value().value, before);
 }
 
-TEST(DpRdp, WarnsAtTheEdgeOfTheGrid) {
+TEST(DpRdp, SaysWhereTheBestOrderIsAtTheEdgeOfTheGrid) {
   std::vector<double> orders;
   for (int order = 2; order <= 32; ++order) {
     orders.push_back(order);
@@ -152,12 +149,12 @@ TEST(DpRdp, WarnsAtTheEdgeOfTheGrid) {
   const RdpBound edge = EpsilonOfRdp(orders, std::vector<double>(orders.size(), 1.1), 1e-5);
   EXPECT_NEAR(edge.value, 1.32783806176, 1e-11);
   EXPECT_EQ(edge.order, 32);
-  EXPECT_THAT(EdgeWarning(edge), HasSubstr("32"));
+  EXPECT_TRUE(edge.at_edge);
 
   RdpAccountant inside = RdpAccountant::Create(AllOrders()).value();
   ASSERT_TRUE(inside.Compose({.sigma = 1}).ok());
   EXPECT_NEAR(inside.Epsilon(1e-5).value().order, 5.4, 1e-12);
-  EXPECT_EQ(EdgeWarning(inside.Epsilon(1e-5).value()), "");
+  EXPECT_FALSE(inside.Epsilon(1e-5).value().at_edge);
 }
 
 TEST(DpRdp, AFineGridReachesTheBestOrder) {
@@ -190,15 +187,16 @@ RC_GTEST_PROP(DpRdp, DeltaInvertsEpsilon, ()) {
   RC_ASSERT(accountant.Delta(epsilon * 0.99).value().value > delta);
 }
 
-TEST(DpRdp, FindsTheNoiseForABudget) {
-  // Other libraries find 1.416 and 1.3562, within the tolerances of their searches.
-  EXPECT_NEAR(SampledGaussianSigma(8, 1e-5, 0.04, 2250).value(), 1.416, 0.003);
-  const double sigma = SampledGaussianSigma(8, 1e-5, 0.04, 2000).value();
-  EXPECT_NEAR(sigma, 1.3562, 0.003);
-  EXPECT_LE(Epsilon(AllOrders(), {.q = 0.04, .sigma = sigma, .steps = 2000}, 1e-5), 8);
-  EXPECT_GT(Epsilon(AllOrders(), {.q = 0.04, .sigma = sigma * 0.9999, .steps = 2000}, 1e-5), 8);
-  EXPECT_EQ(ReasonOf(SampledGaussianSigma(1e-9, 1e-12, 1, 1'000'000'000).status()),
-            reasons::kInvalidArgument);
+// Other libraries find these noise multipliers for epsilon 8, within the tolerances of their
+// searches.
+TEST(DpRdp, AgreesWithOtherLibrariesOnTheNoiseForABudget) {
+  const auto epsilon_at = [](double sigma, uint64_t steps) {
+    return Epsilon(AllOrders(), {.q = 0.04, .sigma = sigma, .steps = steps}, 1e-5);
+  };
+  for (const auto& [sigma, steps] : {std::pair(1.416, 2250), std::pair(1.3562, 2000)}) {
+    EXPECT_LE(epsilon_at(sigma + 0.003, static_cast<uint64_t>(steps)), 8);
+    EXPECT_GT(epsilon_at(sigma - 0.003, static_cast<uint64_t>(steps)), 8);
+  }
 }
 
 TEST(DpRdp, RefusesWhatIsOutOfRange) {
@@ -230,16 +228,13 @@ TEST(DpZcdp, ConvertsAtTheBestOrder) {
   EXPECT_EQ(ReasonOf(EpsilonOfRho(1, 0).status()), reasons::kInvalidArgument);
 }
 
-RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrdersAndInverts, ()) {
+RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrders, ()) {
   const double sigma = OrdersBetween(0.4, 30);
   const double delta = std::pow(10, -OrdersBetween(2, 12));
   const double epsilon = EpsilonOfRho(GaussianRho(sigma), delta).value();
   RC_ASSERT(epsilon <= Epsilon(AllOrders(), {.sigma = sigma}, delta) + 1e-12);
   // The bound of Bun and Steinke 2016, proposition 1.3, is looser.
   RC_ASSERT(epsilon <= GaussianRho(sigma) + 2 * std::sqrt(-GaussianRho(sigma) * std::log(delta)));
-  const double rho = RhoForEpsilon(epsilon, delta).value();
-  RC_ASSERT(std::abs(rho / GaussianRho(sigma) - 1) < 1e-6);
-  RC_ASSERT(EpsilonOfRho(rho, delta).value() <= epsilon);
 }
 
 }  // namespace

@@ -143,8 +143,8 @@ TEST_F(LessonDamageTest, ADamagedRowHidesNoOther) {
   EXPECT_EQ(Texts({.source = a}).size(), 3U);
   size_t seen = 0;
   EXPECT_TRUE(lessons_
-                  ->ForEachNewest([&](const StoredLesson&) {
-                    ++seen;
+                  ->ForEachEntry([&](const LessonEntry& entry) {
+                    seen += lessons_->Get(entry.id).ok() ? 1 : 0;
                     return true;
                   })
                   .ok());
@@ -331,7 +331,7 @@ TEST_F(LessonDamageTest, WritersAndReadersWorkAtTheSameTime) {
     while (!done.load()) {
       EXPECT_TRUE(lessons_->List({.most = 10}).ok());
       EXPECT_TRUE(lessons_->ListSources({}, 10).ok());
-      EXPECT_TRUE(lessons_->ForEachNewest([](const StoredLesson&) { return true; }).ok());
+      EXPECT_TRUE(lessons_->ForEachEntry([](const LessonEntry&) { return true; }).ok());
       EXPECT_EQ(lessons_->PurgeErased().value(), 0U);
     }
   });

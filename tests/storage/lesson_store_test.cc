@@ -238,9 +238,8 @@ TEST_F(LessonStoreTest, WalksBeginWithTheNewest) {
   Add("b", 1);
   std::vector<std::string> seen;
   EXPECT_TRUE(lessons_
-                  ->ForEachNewest([&](const StoredLesson& lesson) {
-                    seen.push_back(lesson.text);
-                    EXPECT_EQ(lessons_->Get(lesson.id)->text, lesson.text);
+                  ->ForEachEntry([&](const LessonEntry& entry) {
+                    seen.push_back(lessons_->Get(entry.id)->text);
                     return seen.size() < 3;
                   })
                   .ok());
