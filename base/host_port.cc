@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/config/address.h"
+#include "base/host_port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
 
-namespace ruvd::config {
+namespace ruvd {
 
 std::optional<HostPort> ParseHostPort(std::string_view text) {
   const size_t colon = text.rfind(':');
@@ -26,9 +27,13 @@ std::optional<HostPort> ParseHostPort(std::string_view text) {
   if (bracketed) {
     host = host.substr(1, host.size() - 2);
   }
-  constexpr std::string_view kNeverInHosts = "[]/ \t\r\n,\"";
-  if (host.empty() || host.find_first_of(kNeverInHosts) != std::string_view::npos ||
-      (!bracketed && host.find(':') != std::string_view::npos)) {
+  const auto fits = [bracketed](char c) {
+    const bool alphanumeric =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return alphanumeric || c == '.' || c == '-' || c == '_' ||
+           (bracketed && (c == ':' || c == '%'));  // a zone follows '%'
+  };
+  if (host.empty() || !std::ranges::all_of(host, fits)) {
     return std::nullopt;
   }
   result.host = host;
@@ -48,4 +53,4 @@ bool IsLoopback(std::string_view host) {
   return text == "localhost";
 }
 
-}  // namespace ruvd::config
+}  // namespace ruvd

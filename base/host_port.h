@@ -8,18 +8,20 @@
 #include <string>
 #include <string_view>
 
-namespace ruvd::config {
+namespace ruvd {
 
 struct HostPort {
   std::string host;  // without the brackets of an IPv6 address
   uint16_t port = 0;
 };
 
-// Reads "HOST:PORT" or "[IPV6]:PORT"; nullopt for anything else.
+// Reads "HOST:PORT" or "[IPV6]:PORT", where HOST is a name or an IPv4 address of letters, digits
+// and
+// ".-_"; nullopt for anything else, such as a name with a scheme.
 std::optional<HostPort> ParseHostPort(std::string_view text);
 
 // Returns whether only programs on the same machine can reach the host: localhost, 127.0.0.0/8 or
 // ::1. Other names count as remote, even if they resolve to such an address.
 bool IsLoopback(std::string_view host);
 
-}  // namespace ruvd::config
+}  // namespace ruvd

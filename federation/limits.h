@@ -25,8 +25,13 @@ inline constexpr size_t kMaxFrameBytes = 128 << 10;
 // A revocation list is sent when a link opens and over open links. This limit, half of a frame, is
 // enough for 2,000 nodes; longer lists are distributed by the operator.
 inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
-// Links of all kinds. At the limit an idle link is closed, or a newcomer must dial another node.
+// Links to members and those that this node dials. At the limit an idle link is closed, or a member
+// must dial another node.
 inline constexpr size_t kMaxLinks = 64;
+// Links from nodes that have not proved yet that they are members. For one more the oldest of them
+// is closed: an honest opening takes two messages, so it is done long before its turn comes, and
+// strangers displace strangers only.
+inline constexpr size_t kMaxHalfOpenLinks = 16;
 // A dial that has neither succeeded nor failed by then counts as failed.
 inline constexpr Duration kDialTimeout = seconds(10);
 inline constexpr Duration kHandshakeTimeout = seconds(5);
@@ -45,6 +50,8 @@ inline constexpr Duration kDrainMax = seconds(10);
 inline constexpr Duration kDrainQuiet = seconds(1);
 inline constexpr Duration kBackoffBase = milliseconds(500);
 inline constexpr Duration kBackoffMax = seconds(60);
+// How long an address counts as this node's own once the node has reached itself there.
+inline constexpr Duration kSelfMemory = std::chrono::hours(1);
 // Seeds and silent members are where a partition heals, so they are dialled more often.
 inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A stream of 64 KiB chunks at 30 MB/s stays below.

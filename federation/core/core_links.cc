@@ -50,17 +50,7 @@ absl::Status OtherPlan(const std::string& peer, const Digest& plan, const Digest
                peer, name(plan), name(own));
 }
 
-absl::Status IdleLink() {
-  return Error(
-      absl::StatusCode::kUnavailable, reasons::kLinkIdle,
-      "link is not part of the mesh and made room for another; dial again when it is needed");
-}
-
 }  // namespace
-
-void GossipCore::State::CloseIdle(LinkId id, Instant now) {
-  CloseWithGoaway(links.at(id), IdleLink(), now);
-}
 
 GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
                                                     const Handshake::Nonce& nonce,
@@ -91,14 +81,16 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
   }
   Handshake::Nonce nonce{};
   sealer.FillRandom(nonce);
-  const bool room = links.size() < limits::kMaxLinks || MakeRoomForLink(now);
+  bool room = true;
+  if (dialed) {
+    room = MakeRoomForLink(now);
+  } else {
+    MakeRoomForHalfOpenLink(now);
+  }
   Link& kept = AddLink(id, dialed, nonce, std::move(channel), now);
   kept.dialed_address = dialed_address;
   if (!room) {
-    CloseWithGoaway(kept,
-                    Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                          "node has {} links already; dial another member", limits::kMaxLinks),
-                    now);
+    CloseCrowded(kept, now);
     return;
   }
   if (leaving) {
@@ -108,15 +100,6 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
   if (dialed) {
     outbox.Send(id, kept.handshake->Hello());
   }
-}
-
-bool GossipCore::State::MakeRoomForLink(Instant now) {
-  const LinkId idlest = mesh.LeastRecentlyUsed();
-  if (idlest == 0) {
-    return false;
-  }
-  CloseIdle(idlest, now);
-  return true;
 }
 
 void GossipCore::State::CloseWithGoaway(Link& link, const absl::Status& status, Instant now) {
@@ -225,11 +208,8 @@ void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant n
 void GossipCore::State::OnHandshakeFrame(Link& link, const WireFrame& frame, Instant now) {
   auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
   if (!answer.ok()) {
-    for (const auto& [other_id, other] : links) {
-      if (frame.has_hello() && other.dialed && other.handshake &&
-          other.handshake->nonce() == frame.hello().introduction().nonce()) {
-        dialer.OnSelf(other.dialed_address);  // the node received its own Hello
-      }
+    if (frame.has_hello() && ReasonOf(answer.status()) == reasons::kDuplicateLink) {
+      NoteOwnHello(frame.hello().introduction().nonce(), now);
     }
     const LinkId id = link.id;
     outbox.Refuse(id, answer.status());
@@ -243,6 +223,17 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const WireFrame& frame, Ins
   }
   if (link.handshake->done()) {
     Activate(link, now);
+  }
+}
+
+// The node received its own Hello. A machine between it and a peer can send it back, too; over TLS
+// that machine does not have the node's certificate.
+void GossipCore::State::NoteOwnHello(const std::string& nonce, Instant now) {
+  for (const auto& [id, link] : links) {
+    if (link.dialed && link.handshake && link.handshake->nonce() == nonce &&
+        link.handshake->LeadsToItself()) {
+      dialer.OnSelf(link.dialed_address, now.now);
+    }
   }
 }
 
@@ -316,9 +307,16 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (!ResolveDuplicate(link, peer, now)) {
     return;
   }
+  if (link.half_open() && !MakeRoomForLink(now)) {
+    CloseCrowded(link, now);
+    return;
+  }
   const std::string revocations = link.handshake->peer_revocations();
   const Digest plan = link.handshake->peer_plan();
   LinkUp(link, peer, now);
+  if (!link.relayed) {
+    outbox.Emit(LinkIdentified{link.id});
+  }
   if (!link.same_plan) {
     outbox.Refuse(/*link=*/0, OtherPlan(link.certificate.name, plan, local.plan_id));
   }

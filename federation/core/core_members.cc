@@ -267,7 +267,7 @@ absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto,
     ForwardAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);
     // A node that cannot dial the suspect at all would mistake that for silence.
     const RecordPtr* record = members.records().Find(suspect);
-    const bool can_look = IsLinked(suspect) || (record != nullptr && !NeedsRelay(**record));
+    const bool can_look = IsLinked(suspect) || (record != nullptr && !NeedsRelay(**record, now));
     if (accused == MemberTable::AccusationResult::kFirst && can_look) {
       detector.Check(suspect, members.alive(), now.now);
     }

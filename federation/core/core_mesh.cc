@@ -158,7 +158,7 @@ bool GossipCore::State::IsWorthDialing(const SignedRecord& record) const {
 }
 
 bool GossipCore::State::DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now) {
-  if (!dialer.Begin(record.record.address, purpose, now.now)) {
+  if (!MayDial(record.record.address) || !dialer.Begin(record.record.address, purpose, now.now)) {
     return false;
   }
   outbox.Emit(Dial{.address = record.record.address});
@@ -167,7 +167,7 @@ bool GossipCore::State::DialDirectly(const SignedRecord& record, DialPurpose pur
 
 bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpose, Instant now) {
   return DialDirectly(record, purpose, now) ||
-         (NeedsRelay(record) && AskRelay(record.node(), purpose, now));
+         (NeedsRelay(record, now) && AskRelay(record.node(), purpose, now));
 }
 
 // The members are drawn at random from all, so that groups that know each other best do not isolate
@@ -188,7 +188,7 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
     }
     if (DialDirectly(**record, purpose, now)) {
       ++begun;
-    } else if (NeedsRelay(**record)) {
+    } else if (NeedsRelay(**record, now)) {
       by_relay.push_back((*record)->node());
     }
   }

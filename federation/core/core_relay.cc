@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/host_port.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core/core_state.h"
@@ -72,8 +73,14 @@ void GossipCore::State::WrapRelayed() {
   });
 }
 
-bool GossipCore::State::NeedsRelay(const SignedRecord& record) const {
-  return record.record.address.empty() || dialer.Unreachable(record.record.address);
+bool GossipCore::State::MayDial(const std::string& address) const {
+  const auto stated = ParseHostPort(address);
+  const auto own = ParseHostPort(local.listen_address);
+  return stated && (!IsLoopback(stated->host) || (own && IsLoopback(own->host)));
+}
+
+bool GossipCore::State::NeedsRelay(const SignedRecord& record, Instant now) const {
+  return !MayDial(record.record.address) || dialer.Unreachable(record.record.address, now.now);
 }
 
 bool GossipCore::State::IsLinkedByRelay(const privacy::NodeId& id) const {
@@ -82,7 +89,7 @@ bool GossipCore::State::IsLinkedByRelay(const privacy::NodeId& id) const {
 }
 
 absl::Status GossipCore::State::CheckRelayCapacity(LinkId carrier) const {
-  if (links.size() >= limits::kMaxLinks || relayed.size() >= limits::kMaxRelayedLinks ||
+  if (CountedLinks() >= limits::kMaxLinks || relayed.size() >= limits::kMaxRelayedLinks ||
       relayed.CountOver(carrier) >= limits::kMaxRelayedLinksOfRelay) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "node has {} links through relays, {} through this one; dial another member, or "

@@ -46,7 +46,7 @@ absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationLis
   ExpelRevoked(former);
   for (const privacy::NodeId& id : members.EndSuspicionsOfRevoked()) {
     const RecordPtr* record = members.records().Find(id);
-    if (IsLinked(id) || (record != nullptr && !NeedsRelay(**record))) {
+    if (IsLinked(id) || (record != nullptr && !NeedsRelay(**record, now))) {
       detector.Check(id, members.alive(), now.now);
     }
   }

@@ -46,6 +46,7 @@ struct GossipCore::State {
     std::unique_ptr<Handshake> handshake;  // until the link is active
     bool dialed = false;
     bool active = false;
+    bool half_open() const { return !active && !dialed && !relayed; }
     // Set when the link is active
     privacy::NodeId peer{};
     privacy::AdmissionCert certificate;
@@ -174,7 +175,16 @@ struct GossipCore::State {
   // Decides which of two links to the same peer to keep. Both sides choose the same one.
   bool PrefersNewLink(const Link& old_link, const Link& new_link,
                       const privacy::NodeId& peer) const;
+  // Returns whether one more link to a member fits; may close an idle link for it.
   bool MakeRoomForLink(Instant now);
+  void NoteOwnHello(const std::string& nonce, Instant now);
+  // Closes a link for which there is no room.
+  void CloseCrowded(Link& link, Instant now);
+  // Closes the oldest half-open link if there are too many for one more.
+  void MakeRoomForHalfOpenLink(Instant now);
+  // Returns the number of links that are not half-open. A link is half-open while a peer that
+  // dialled this node has not proved that it is a member.
+  size_t CountedLinks() const;
   absl::Status OnActiveFrame(Link& link, const WireFrame& frame, Instant now);
   // Handles a frame about members, the mesh, evidence or revocations.
   absl::Status OnMemberFrame(Link& link, const WireFrame& frame, Instant now);
@@ -264,7 +274,11 @@ struct GossipCore::State {
   bool BelongsToCircuit(Link& link, const WireFrame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
   // Returns whether the member has no address, or dials to it fail.
-  bool NeedsRelay(const SignedRecord& record) const;
+  // Returns whether this node may dial an address that a member states. One that leads to the own
+  // machine makes no sense, unless this node has such an address, too: it would make the node knock
+  // at its neighbours in the house.
+  bool MayDial(const std::string& address) const;
+  bool NeedsRelay(const SignedRecord& record, Instant now) const;
   // Asks neighbours, one after the other, to carry a link to a member. Returns false if it cannot
   // be done now.
   bool AskRelay(const privacy::NodeId& target, DialPurpose purpose, Instant now);

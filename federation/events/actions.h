@@ -68,6 +68,10 @@ struct CloseLink {
   LinkId link = 0;
   absl::Status status;
 };
+// The peer of a link has proved that it is a member.
+struct LinkIdentified {
+  LinkId link = 0;
+};
 // Connect; answer with OnLinkOpened(link, address) or OnDialFailed(address).
 struct Dial {
   std::string address;
@@ -108,8 +112,9 @@ struct RevocationsChanged {
 // RestoreEvidence after a restart.
 struct EvidenceChanged {};
 
-using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, ItemWithdrawn,
-                            MessageRefused, MemberChanged, RevocationsChanged, EvidenceChanged>;
+using Action =
+    std::variant<SendFrame, CloseLink, LinkIdentified, Dial, ItemAccepted, ItemDropped,
+                 ItemWithdrawn, MessageRefused, MemberChanged, RevocationsChanged, EvidenceChanged>;
 using Actions = std::vector<Action>;
 
 }  // namespace ruvd::federation

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/events/outbox.h"
@@ -70,8 +71,7 @@ Digest HashOf(const v1::Introduction& introduction) {
 
 bool IsValidAddress(std::string_view address) {
   return address.size() <= limits::kMaxAddressBytes &&
-         std::all_of(address.begin(), address.end(), [](char c) { return c > ' ' && c < 127; }) &&
-         (address.empty() || address.find(':') != std::string_view::npos);
+         (address.empty() || ParseHostPort(address).has_value());
 }
 
 Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel)
@@ -88,6 +88,12 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
   if (local.plan_id != Digest{}) {
     own_.set_plan_id(std::string(AsText(local.plan_id)));
   }
+}
+
+bool Handshake::LeadsToItself() const {
+  return !channel_.peer_certificate ||
+         std::ranges::find(channel_.own_certificates, *channel_.peer_certificate) !=
+             channel_.own_certificates.end();
 }
 
 Handshake::WireFrame Handshake::Hello() const {
@@ -172,14 +178,14 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
     return Unexpected("nonce has the wrong length");
   }
   if (!IsValidAddress(introduction.listen_address())) {
-    return Unexpected("address is not a printable host:port");
+    return Unexpected("address is no host:port");
   }
+  RETURN_IF_ERROR(BindChannel(introduction));
   if (peer_certificate_.node_id == local_->key->id()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kDuplicateLink,
                  "node {} dialled itself; remove its own address from its seeds",
                  peer_certificate_.name);
   }
-  RETURN_IF_ERROR(BindChannel(introduction));
   if (introduction.model_hash() != AsText(local_->model_hash)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
                  "this node serves model {}, the peer another one; serve the same model file on "

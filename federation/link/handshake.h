@@ -47,6 +47,8 @@ class Handshake {
 
   bool dialed() const { return dialed_; }
   bool done() const { return done_; }
+  // Whether both ends of the channel may be this node: over TLS they then have its certificate.
+  bool LeadsToItself() const;
   // The nonce of this side
   const std::string& nonce() const { return own_.nonce(); }
   // Data of the peer, known once done()
@@ -98,7 +100,7 @@ class Handshake {
   Digest peer_plan_{};
 };
 
-// Returns whether an address may be remembered and dialled: printable host:port, or empty.
+// Returns whether an address may be remembered and dialled: host:port (base/host_port.h), or empty.
 bool IsValidAddress(std::string_view address);
 
 }  // namespace ruvd::federation

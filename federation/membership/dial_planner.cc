@@ -21,7 +21,7 @@ DialPlanner::DialPlanner(std::vector<std::string> seeds, std::string own_address
     targets_[std::move(seed)].seed = true;
   }
   if (!own_address.empty()) {
-    targets_[std::move(own_address)].self = true;
+    targets_[std::move(own_address)].self_until = TimePoint::max();
   }
 }
 
@@ -29,7 +29,7 @@ void DialPlanner::MakeRoom() {
   auto oldest = targets_.end();
   for (auto it = targets_.begin(); it != targets_.end(); ++it) {
     const Target& target = it->second;
-    if (!target.seed && !target.self && !target.dialing_since &&
+    if (!target.seed && target.self_until == TimePoint{} && !target.dialing_since &&
         (oldest == targets_.end() || target.next_try < oldest->second.next_try)) {
       oldest = it;
     }
@@ -94,15 +94,15 @@ void DialPlanner::OnFailed(const std::string& address, bool hopeless, TimePoint 
   ++target.attempts;
 }
 
-bool DialPlanner::Unreachable(const std::string& address) const {
+bool DialPlanner::Unreachable(const std::string& address, TimePoint now) const {
   const auto found = targets_.find(address);
   return found != targets_.end() &&
-         (found->second.self || found->second.unanswered >= limits::kDialsBeforeRelay);
+         (found->second.self_until > now || found->second.unanswered >= limits::kDialsBeforeRelay);
 }
 
-void DialPlanner::OnSelf(const std::string& address) {
+void DialPlanner::OnSelf(const std::string& address, TimePoint now) {
   if (auto found = targets_.find(address); found != targets_.end()) {
-    found->second.self = true;
+    found->second.self_until = std::max(found->second.self_until, now + limits::kSelfMemory);
   }
 }
 

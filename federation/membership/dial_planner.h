@@ -42,9 +42,10 @@ class DialPlanner {
   // Returns whether it is worth asking a relay for a member at this address: either several dials
   // in a row reached no node, or the address is this node's own (a member can announce an address
   // that only its own machine can dial).
-  bool Unreachable(const std::string& address) const;
-  // The address turned out to be this node's own.
-  void OnSelf(const std::string& address);
+  bool Unreachable(const std::string& address, TimePoint now) const;
+  // The address turned out to be this node's own. It is tried again after kSelfMemory, because it
+  // may belong to another node then.
+  void OnSelf(const std::string& address, TimePoint now);
 
   // Counts dials that neither succeeded nor failed in time as failed.
   void Expire(TimePoint now, Random& random);
@@ -59,7 +60,7 @@ class DialPlanner {
  private:
   struct Target {
     bool seed = false;
-    bool self = false;
+    TimePoint self_until{};  // it is this node's own address
     bool hopeless = false;
     int attempts = 0;
     int unanswered = 0;  // consecutive dials that opened no link
@@ -70,7 +71,7 @@ class DialPlanner {
     std::optional<privacy::NodeId> owner;
   };
   static bool Ready(const Target& target, TimePoint now) {
-    return !target.self && !target.dialing_since && target.next_try <= now;
+    return target.self_until <= now && !target.dialing_since && target.next_try <= now;
   }
   void MakeRoom();
 

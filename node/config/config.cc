@@ -11,10 +11,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/closest.h"
 #include "base/file.h"
+#include "base/host_port.h"
 #include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/config/address.h"
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 

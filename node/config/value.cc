@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/host_port.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/config/address.h"
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/host_port.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
@@ -24,7 +25,6 @@
 #include "node/api/authorization.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
-#include "node/config/address.h"
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/process/node_impl.h"
@@ -211,9 +211,9 @@ absl::Status NodeImpl::StartServers() {
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
-  const std::optional<config::HostPort> address = config::ParseHostPort(config_.api.listen);
+  const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
   dependencies.paths_are_local =
-      !config_.api.allow_remote && address && config::IsLoopback(address->host);
+      !config_.api.allow_remote && address && IsLoopback(address->host);
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "base/reasons.h"
 #include "federation/membership/member_record.h"
 #include "federation/reasons.h"
@@ -158,6 +161,81 @@ TEST_F(BadPeer, SilentOpeningTimesOut) {
   Answers answers;
   answers.Add(target_.core().OnTick(target_.now()));
   EXPECT_EQ(answers.closed, reasons::kDeadlineExceeded);
+}
+
+// Found by a hostile review: 33 silent streams a second closed the idle links of members and kept
+// others out.
+TEST_F(BadPeer, HalfOpenLinksDisplaceNoMember) {
+  std::vector<std::unique_ptr<TestPeer>> members;
+  for (size_t i = 1; i <= limits::kMaxLinks; ++i) {
+    members.push_back(std::make_unique<TestPeer>(target_, i, static_cast<federation::LinkId>(i)));
+    ASSERT_EQ(members.back()->Dial().closed, "") << i;
+  }
+  Answers answers;
+  for (federation::LinkId link = 1000; link < 1200; ++link) {
+    answers.Add(target_.core().OnLinkOpened(link, "", target_.now()));
+  }
+  EXPECT_EQ(target_.core().active_links(), limits::kMaxLinks);
+  EXPECT_EQ(answers.closed, reasons::kLimitExceeded) << "the oldest of the strangers";
+
+  // One more member gets the place of an idle one, as before.
+  TestPeer late(target_, limits::kMaxLinks + 1, 2000);
+  EXPECT_EQ(late.Dial().closed, reasons::kLinkIdle);
+  EXPECT_EQ(target_.core().active_links(), limits::kMaxLinks);
+}
+
+TEST_F(BadPeer, AMemberIsIdentifiedAndAStrangerIsNot) {
+  TestPeer member(target_, 1, 7);
+  EXPECT_THAT(member.Dial().identified, ElementsAre(7));
+  TestPeer stranger(target_, 2, 8, [](federation::LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "outsider", Authority(2000));
+  });
+  EXPECT_THAT(stranger.Dial().identified, IsEmpty());
+}
+
+// Found by a hostile review: a machine on the way that sent a node's Hello back to it made the node
+// take the dialled address for its own.
+TEST_F(BadPeer, AHelloThatIsSentBackMakesNoAddressTheOwnOne) {
+  const Digest own = Sha256("own certificate");
+  const Digest theirs = Sha256("certificate of a machine on the way");
+  // Returns whether the node dials the seed again after its Hello came back.
+  const auto dials_again = [&](const Digest& seen) {
+    CoreUnderTest target(0, [](federation::GossipConfig& config) { config.seeds = {"seed:7000"}; });
+    Answers answers;
+    answers.Add(target.core().OnLinkOpened(1, "seed:7000", target.now(),
+                                           {.peer_certificate = seen, .own_certificates = {own}}));
+    const WireFrame hello = *answers.Find(WireFrame::kHello);
+    answers.Add(target.core().OnLinkOpened(2, "", target.now(),
+                                           {.peer_certificate = own, .own_certificates = {own}}));
+    answers.Add(target.core().OnFrame(2, hello, target.now()));
+    answers.Add(target.core().OnLinkClosed(1, target.now()));
+    for (int second = 0; second < 30; ++second) {
+      target.Advance(std::chrono::seconds(1));
+      answers.Add(target.core().OnTick(target.now()));
+    }
+    return !answers.dials.empty();
+  };
+  EXPECT_FALSE(dials_again(own)) << "the address is the node's own";
+  EXPECT_TRUE(dials_again(theirs));
+}
+
+// A member must not make others knock at the ports of their own machines, or ask a resolver of its
+// choice.
+TEST_F(BadPeer, AnAddressThatLeadsElsewhereIsNotDialled) {
+  for (const char* address : {"unix:/run/a:1", "dns://resolver/b:1", "ipv4:10.0.0.1:1", "x y:1"}) {
+    EXPECT_FALSE(federation::IsValidAddress(address)) << address;
+  }
+  for (const char* address : {"127.0.0.1:22", "localhost:22", "[::1]:22", "node-9:22"}) {
+    CoreUnderTest target(0);
+    TestPeer peer(target, 1, 7, [&](federation::LocalNode& n) { n.listen_address = address; });
+    Answers answers = peer.Dial();
+    answers.Add(target.core().OnLinkClosed(7, target.now()));
+    for (int second = 0; second < 60; ++second) {
+      target.Advance(std::chrono::seconds(1));
+      answers.Add(target.core().OnTick(target.now()));
+    }
+    EXPECT_EQ(!answers.dials.empty(), std::string(address) == "node-9:22") << address;
+  }
 }
 
 TEST_F(BadPeer, ForgedEnvelopes) {

@@ -301,6 +301,20 @@ TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
   EXPECT_EQ(DueSeeds(planner, start + limits::kSeedBackoffMax).size(), 1U);
 }
 
+// Found by a hostile review: an address that once led to the node itself was given up until the
+// next start, and a machine on the way could bring that about.
+TEST(DialPlanner, AnAddressIsTheOwnOneForAnHour) {
+  federation::DialPlanner planner({"a:1"}, "me:1");
+  const TimePoint start{};
+  planner.OnSelf("a:1", start);
+  EXPECT_TRUE(DueSeeds(planner, start).empty());
+  EXPECT_TRUE(planner.Unreachable("a:1", start));
+  const TimePoint later = start + limits::kSelfMemory;
+  EXPECT_EQ(DueSeeds(planner, later), std::vector<std::string>{"a:1"});
+  EXPECT_FALSE(planner.Unreachable("a:1", later));
+  EXPECT_FALSE(planner.Begin("me:1", federation::DialPurpose::kMesh, later));
+}
+
 TEST(DialPlanner, ADialThatNobodyAnswersFails) {
   Random random(1);
   federation::DialPlanner planner({}, "");

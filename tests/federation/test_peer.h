@@ -37,6 +37,7 @@ struct Answers {
   std::vector<std::string> refused;  // reasons
   std::string closed;                // reason of the last CloseLink
   std::vector<std::string> dials;
+  std::vector<federation::LinkId> identified;
 
   void Add(federation::Actions actions) {
     for (federation::Action& action : actions) {
@@ -55,6 +56,8 @@ struct Answers {
         closed = ReasonOf(close->status);
       } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
         dials.push_back(dial->address);
+      } else if (auto* known = std::get_if<federation::LinkIdentified>(&action)) {
+        identified.push_back(known->link);
       }
     }
   }

@@ -10,7 +10,6 @@
 #include "base/closest.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/config/address.h"
 #include "node/config/config.h"
 #include "node/config/keys.h"
 #include "node/config/toml.h"
@@ -90,16 +89,6 @@ TEST(ConfigTomlTest, ControlCharactersAreRefusedWithTheirLine) {
   EXPECT_THAT(MessageOf(entries.status()),
               ::testing::HasSubstr("f.toml:2: control character 0x00"));
   EXPECT_TRUE(ParseTomlEntries("[node]\r\n\tname = 'a'\r\n", "f.toml").ok());
-}
-
-TEST(ConfigAddressTest, ReadsHostsAndPorts) {
-  EXPECT_EQ(ParseHostPort("127.0.0.1:0")->port, 0);
-  EXPECT_EQ(ParseHostPort("host:7420")->host, "host");
-  EXPECT_EQ(ParseHostPort("[::1]:1")->host, "::1");
-  for (const char* wrong : {"", ":1", "host", "host:", "host:x", "host:65536", "host:-1", "::1:1",
-                            "ho st:1", "a/b:1", "host:1 ", "[]:1"}) {
-    EXPECT_FALSE(ParseHostPort(wrong).has_value()) << wrong;
-  }
 }
 
 TEST(ConfigClosestTest, CountsEdits) {
