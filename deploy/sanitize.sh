@@ -15,8 +15,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Rooms with a suite of their own, from bottom to top; the suite of storage is storage_tests.
-rooms=(base privacy hnsw storage inference federation sim runtime config serving learning sharing
-  actors client cli tools api local process program)
+rooms=(base privacy hnsw storage inference federation sim runtime config transport serving learning
+  sharing actors client cli tools api local process program)
 
 usage() { sed -n '5,13s/^# \{0,1\}//p' deploy/sanitize.sh; }
 fail() { echo "sanitize.sh: $1" >&2; exit 2; }
@@ -51,7 +51,6 @@ room_of() {
       echo "${room%%/*}" ;;
     proto/*) echo federation ;;
     # These rooms have no suite of their own.
-    node/transport/*) echo client ;;
     node/terminal/*) echo cli ;;
     node/admission/* | node/metrics/*) echo process ;;
     node/log/*) echo program ;;

@@ -15,6 +15,9 @@ inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 // An operator paused learning, or learning is switched off.
 inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
 
+// A node answers, and a part of it does not work.
+inline constexpr char kNodeDegraded[] = "NODE_DEGRADED";
+
 // What kept the node from federating at its start is mended; it federates after another start.
 inline constexpr char kRestartNeeded[] = "RESTART_NEEDED";
 

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <utility>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/gossip_actor.h"
 #include "node/limits.h"
 #include "node/log/log.h"
+#include "node/runtime/reasons.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 using Message = GossipMessage;
 
+constexpr char kFederationActor[] = "federation";
 // Answers to the operator come from memory, so this limit only guards against a stopped actor.
 constexpr Duration kPatience = std::chrono::seconds(30);
 // A preview trains a contribution, behind what the learning thread does already.
@@ -28,8 +31,14 @@ constexpr Duration kLastTick = std::chrono::seconds(1);
 
 class FederationActorImpl final : public sharing::FederationActor {
  public:
-  FederationActorImpl(const Clock& clock, runtime::Ref<Message> ref)
-      : clock_(clock), ref_(std::move(ref)) {}
+  FederationActorImpl(const FederationActorOptions& options, runtime::ActorSystem& system)
+      : clock_(*options.clock), withdrawal_(*options.withdrawal), pool_(options.pool) {
+    runtime::SpawnOptions<Message> spawn;
+    spawn.name = kFederationActor;
+    spawn.mailbox.capacity = limits::kFederationMailbox;
+    spawn.mailbox.control_capacity = limits::kFederationMailbox;
+    ref_ = system.Spawn<Message>(spawn, [options] { return MakeGossipActor(options); });
+  }
 
   federation::LinkId OpenLink(std::shared_ptr<sharing::LinkSink> sink, std::string address,
                               federation::LinkChannel channel) override {
@@ -90,7 +99,22 @@ class FederationActorImpl final : public sharing::FederationActor {
         [tier](runtime::ReplyTo<admin::v1::SetConsentResponse> reply) {
           return ConsentRequest{tier, std::move(reply)};
         },
-        clock_.Now() + kPatience, std::move(done), Priority::kControl);
+        clock_.Now() + kPatience,
+        [this, tier,
+         done = std::move(done)](const absl::StatusOr<admin::v1::SetConsentResponse>& answer) {
+          // A withdrawal does not wait until the actor works again.
+          if (tier == privacy::ConsentTier::kPrivate && IsUnheard(answer.status())) {
+            pool_->Post([this, done] {
+              auto stored = withdrawal_.Store();
+              // The actor may have begun to work meanwhile, with the former consent.
+              Control(ConsentRequest{privacy::ConsentTier::kPrivate, {}});
+              done(std::move(stored));
+            });
+          } else {
+            done(answer);
+          }
+        },
+        Priority::kControl);
   }
   void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
     ref_.Ask<sharing::OptOutAnswer>(
@@ -111,14 +135,24 @@ class FederationActorImpl final : public sharing::FederationActor {
 
  private:
   // Sends a message that must not be lost to a flood of frames. A full control lane means that the
-  // actor is stuck, which its supervisor and the dead letter count report.
+  // actor is stuck, which its supervisor and the dead letter count report. An actor that fails
+  // reads at its next start what the message would have told it.
   void Control(Message message) {
     if (!ref_.TryTell(std::move(message), Priority::kControl).ok()) {
-      LogDebug("the federation actor has stopped");
+      LogDebug("the federation actor does not take messages");
     }
   }
 
+  // Returns whether the actor may not have heard a question.
+  static bool IsUnheard(const absl::Status& status) {
+    const std::string reason = ReasonOf(status);
+    return reason == reasons::kActorFailing || reason == reasons::kActorStopped ||
+           reason == reasons::kMailboxFull || reason == reasons::kDeadlineExceeded;
+  }
+
   const Clock& clock_;
+  sharing::OperatorWithdrawal& withdrawal_;
+  Executor* const pool_;
   runtime::Ref<Message> ref_;
   std::atomic<federation::LinkId> next_link_{1};
   std::atomic<bool> leaving_{false};
@@ -133,13 +167,7 @@ absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
                                                  privacy::SecureRandomBytes, 0,
                                                  federation::Instant::Of(*options.clock))
                       .status());
-  runtime::SpawnOptions<Message> spawn;
-  spawn.name = "federation";
-  spawn.mailbox.capacity = limits::kFederationMailbox;
-  spawn.mailbox.control_capacity = limits::kFederationMailbox;
-  runtime::Ref<Message> ref =
-      system.Spawn<Message>(spawn, [options] { return MakeGossipActor(options); });
-  return std::make_unique<FederationActorImpl>(*options.clock, std::move(ref));
+  return std::make_unique<FederationActorImpl>(options, system);
 }
 
 }  // namespace ruvd::actors

@@ -27,6 +27,7 @@
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/node_rounds.h"
+#include "node/sharing/operator_withdrawal.h"
 #include "node/sharing/pattern_trial.h"
 #include "node/sharing/trial_counters.h"
 #include "node/sharing/trust_records.h"
@@ -84,6 +85,9 @@ struct FederationActorOptions {
   learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;
+  // Takes the operator's withdrawal of consent while the actor does not work; `pool` waits for it
+  sharing::OperatorWithdrawal* withdrawal = nullptr;
+  Executor* pool = nullptr;
   // Starts a link to host:port, which ends in OpenLink or OnDialFailed. Must be set before the
   // first Dial action.
   std::function<void(const std::string&)> dial;
@@ -103,6 +107,7 @@ absl::StatusOr<std::unique_ptr<sharing::FederationActor>> StartFederationActor(
 struct IsolationOptions {
   const Clock* clock = nullptr;
   storage::ConsentStore* consent = nullptr;
+  sharing::OperatorWithdrawal* withdrawal = nullptr;
   const privacy::NodeKey* key = nullptr;
   Executor* pool = nullptr;  // waits for the disk
   absl::Status why;          // why a node that should federate does not; OK: it should not

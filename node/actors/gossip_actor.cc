@@ -259,6 +259,12 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::Status RestoreConsent(Context& context) {
+    if (options_.withdrawal->unstored()) {
+      const auto stored = options_.withdrawal->Store();
+      LogFailure("sharing stays off", stored.status());
+      consent_since_ms_ = stored.ok() ? stored->since_ms() : 0;
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, options_.consent->Get());
     if (!record.has_value()) {
       return absl::OkStatus();
@@ -290,6 +296,8 @@ class GossipActor final : public runtime::Actor<Message> {
         sinks_.Send(std::move(*send));
       } else if (auto* close = std::get_if<federation::CloseLink>(&action)) {
         sinks_.Close(*close);
+      } else if (auto* known = std::get_if<federation::LinkIdentified>(&action)) {
+        sinks_.OnIdentified(known->link);
       } else if (auto* dial = std::get_if<federation::Dial>(&action)) {
         options_.dial(dial->address);
       } else if (auto* accepted = std::get_if<federation::ItemAccepted>(&action)) {
@@ -384,6 +392,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (!stored.ok() && tier != privacy::ConsentTier::kPrivate) {
       return stored;
     }
+    options_.withdrawal->SetUnstored(!stored.ok());
     // A withdrawal takes effect at once, even if the disk refuses to store it.
     ASSIGN_OR_RETURN(federation::Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;

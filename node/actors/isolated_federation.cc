@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
@@ -54,7 +53,7 @@ class IsolatedFederation final : public sharing::FederationActor {
       done(Refusal());
       return;
     }
-    options_.pool->Post([this, done = std::move(done)] { done(Withdraw()); });
+    options_.pool->Post([this, done = std::move(done)] { done(options_.withdrawal->Store()); });
   }
   void OnConsentsChanged(std::function<void(absl::StatusOr<sharing::OptOutAnswer>)> done) override {
     done(sharing::OptOutAnswer());
@@ -76,22 +75,8 @@ class IsolatedFederation final : public sharing::FederationActor {
                        "mend that and restart the node",
                        MessageOf(options_.why));
   }
-  absl::StatusOr<admin::v1::SetConsentResponse> Withdraw() {
-    const MutexLock lock(mutex_);
-    const auto record = privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate,
-                                                     options_.clock->WallMillis(), *options_.key);
-    RETURN_IF_ERROR(options_.consent->Set(record));
-    admin::v1::SetConsentResponse answer;
-    answer.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
-    answer.set_since_ms(record.since_ms);
-    answer.set_residual(
-        "the withdrawal is stored; peers keep what this node offered until it federates again and "
-        "tells them");
-    return answer;
-  }
 
   const IsolationOptions options_;
-  Mutex mutex_;  // held while the consent is written
 };
 
 }  // namespace

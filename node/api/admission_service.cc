@@ -8,7 +8,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <atomic>
+#include <list>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -40,22 +42,37 @@ absl::StatusOr<Array> ExactBytes(const std::string& bytes, std::string_view what
   return array;
 }
 
+class Joining;
+
+// The joins under way. A join that has not applied yet holds no place for long: the oldest such one
+// gives it to a newcomer, so that callers that stay silent keep no node out. Thread-safe.
+class JoinQueue {
+ public:
+  // Adds a join that has not applied. Returns another one that must end for it, or null.
+  std::shared_ptr<Joining> Add(const std::shared_ptr<Joining>& join);
+  // Notes that a join applies. Returns false if too many do already.
+  bool Apply(const std::shared_ptr<Joining>& join);
+  void Remove(const Joining* join);
+
+ private:
+  Mutex mutex_;
+  std::list<std::shared_ptr<Joining>> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  std::set<const Joining*> applying_ ABSL_GUARDED_BY(mutex_);
+};
+
 // The call of one joining node. gRPC calls the reactions one after another, except OnCancel.
 class Joining final : public JoinReactor, public std::enable_shared_from_this<Joining> {
  public:
-  static JoinReactor* Start(const AdmissionDependencies& dependencies, std::atomic<size_t>& joins,
+  static JoinReactor* Start(const AdmissionDependencies& dependencies, JoinQueue& joins,
                             grpc::CallbackServerContext* context) {
     std::shared_ptr<Joining> joining(new Joining(dependencies, joins, context));
     joining->self_ = joining;
-    if (joins.fetch_add(1) >= limits::kMaxJoinsUnderWay) {
-      joining->Finish(ToRpcStatus(
-          Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                "{} nodes are joining already; try again in a moment", limits::kMaxJoinsUnderWay)));
-    } else {
-      joining->GiveUpInTime();
-      joining->StartSendInitialMetadata();  // the caller recognises the connection by it
-      joining->StartRead(&joining->request_);
+    if (const std::shared_ptr<Joining> displaced = joins.Add(joining)) {
+      displaced->GiveUp();
     }
+    joining->GiveUpInTime();
+    joining->StartSendInitialMetadata();  // the caller recognises the connection by it
+    joining->StartRead(&joining->request_);
     return joining.get();
   }
 
@@ -65,7 +82,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     } else if (!welcomed_ && request_.has_greeting()) {
       Welcome(request_.greeting());
     } else if (welcomed_ && request_.has_application()) {
-      dependencies_.files->Post([self = shared_from_this()] { self->Admit(); });
+      Apply();
     } else {
       Finish(
           ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -88,12 +105,12 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
       context_ = nullptr;  // belongs to gRPC and is gone after this
     }
     alarm_.Cancel();
-    joins_.fetch_sub(1);
+    joins_.Remove(this);
     const std::shared_ptr<Joining> self = std::move(self_);
   }
 
  private:
-  Joining(const AdmissionDependencies& dependencies, std::atomic<size_t>& joins,
+  Joining(const AdmissionDependencies& dependencies, JoinQueue& joins,
           grpc::CallbackServerContext* context)
       : dependencies_(dependencies), joins_(joins), context_(context) {}
 
@@ -101,12 +118,24 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     alarm_.Set(gpr_time_from_seconds(limits::kJoinPatience.count(), GPR_TIMESPAN),
                [weak = weak_from_this()](bool due) {
                  if (const std::shared_ptr<Joining> self = weak.lock(); due && self != nullptr) {
-                   const MutexLock lock(self->mutex_);
-                   if (self->context_ != nullptr) {
-                     self->context_->TryCancel();
-                   }
+                   self->GiveUp();
                  }
                });
+  }
+  void GiveUp() {
+    const MutexLock lock(mutex_);
+    if (context_ != nullptr) {
+      context_->TryCancel();
+    }
+  }
+  void Apply() {
+    if (joins_.Apply(shared_from_this())) {
+      dependencies_.files->Post([self = shared_from_this()] { self->Admit(); });
+    } else {
+      Finish(ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                               "{} nodes are joining already; try again in a moment",
+                               limits::kMaxJoinsUnderWay)));
+    }
   }
 
   void Welcome(const admission::v1::Greeting& greeting) {
@@ -163,7 +192,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   }
 
   const AdmissionDependencies& dependencies_;
-  std::atomic<size_t>& joins_;
+  JoinQueue& joins_;
   std::shared_ptr<Joining> self_;
   admission::v1::JoinRequest request_;
   admission::v1::JoinResponse response_;
@@ -173,6 +202,33 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
 };
+
+std::shared_ptr<Joining> JoinQueue::Add(const std::shared_ptr<Joining>& join) {
+  const MutexLock lock(mutex_);
+  silent_.push_back(join);
+  if (silent_.size() <= limits::kMaxJoinsUnderWay) {
+    return nullptr;
+  }
+  std::shared_ptr<Joining> oldest = std::move(silent_.front());
+  silent_.pop_front();
+  return oldest;
+}
+
+bool JoinQueue::Apply(const std::shared_ptr<Joining>& join) {
+  const MutexLock lock(mutex_);
+  if (applying_.size() >= limits::kMaxJoinsUnderWay) {
+    return false;
+  }
+  silent_.remove(join);
+  applying_.insert(join.get());
+  return true;
+}
+
+void JoinQueue::Remove(const Joining* join) {
+  const MutexLock lock(mutex_);
+  silent_.remove_if([join](const std::shared_ptr<Joining>& other) { return other.get() == join; });
+  applying_.erase(join);
+}
 
 class AdmissionServiceImpl final : public admission::v1::AdmissionService::CallbackService {
  public:
@@ -185,7 +241,7 @@ class AdmissionServiceImpl final : public admission::v1::AdmissionService::Callb
 
  private:
   const AdmissionDependencies dependencies_;
-  std::atomic<size_t> joins_{0};
+  JoinQueue joins_;
 };
 
 class AuthorityServiceImpl final : public admission::v1::AuthorityService::CallbackService {

@@ -25,7 +25,8 @@ struct AdmissionDependencies {
 };
 
 // Makes the service on the port for peers: it admits nodes that have a token, and gives members new
-// certificates. At most kMaxJoinsUnderWay calls run at a time, each for at most kJoinPatience.
+// certificates. At most kMaxJoinsUnderWay calls apply at a time, and as many have not applied yet;
+// a newcomer displaces the oldest of these. Each lasts at most kJoinPatience.
 std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies& dependencies);
 
 // Makes the service on the port for clients: it makes tokens and revokes nodes.

@@ -203,8 +203,8 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
                          public LinkStream<ServerLink> {
  public:
   static ServerLink* Start(sharing::FederationActor& federation, const admission::LinkTls* tls,
-                           grpc::CallbackServerContext* context) {
-    std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
+                           const OnMember& on_member, grpc::CallbackServerContext* context) {
+    std::shared_ptr<ServerLink> link(new ServerLink(federation, on_member, context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialling side that the link is open
     link->id_ = federation.OpenLink(link, "", ChannelOf(tls, *context->auth_context()));
@@ -224,6 +224,8 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
     self_.reset();
   }
 
+  void OnIdentified() override { on_member_(peer_); }
+
   void Cancel() {
     MutexLock lock(mutex_);
     if (context_ != nullptr) {
@@ -233,9 +235,15 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   void EndStream() { Finish(grpc::Status::OK); }
 
  private:
-  ServerLink(sharing::FederationActor& federation, grpc::CallbackServerContext* context)
-      : LinkStream(federation), context_(context) {}
+  ServerLink(sharing::FederationActor& federation, OnMember on_member,
+             grpc::CallbackServerContext* context)
+      : LinkStream(federation),
+        on_member_(std::move(on_member)),
+        peer_(context->peer()),
+        context_(context) {}
 
+  const OnMember on_member_;
+  const std::string peer_;
   std::shared_ptr<ServerLink> self_;
   federation::LinkId id_ = 0;
   Mutex mutex_;
@@ -244,16 +252,18 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
-  FederationServiceImpl(sharing::FederationActor& federation, const admission::LinkTls* tls)
-      : federation_(federation), tls_(tls) {}
+  FederationServiceImpl(sharing::FederationActor& federation, const admission::LinkTls* tls,
+                        OnMember on_member)
+      : federation_(federation), tls_(tls), on_member_(std::move(on_member)) {}
   grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
       grpc::CallbackServerContext* context) override {
-    return ServerLink::Start(federation_, tls_, context);
+    return ServerLink::Start(federation_, tls_, on_member_, context);
   }
 
  private:
   sharing::FederationActor& federation_;
   const admission::LinkTls* tls_;
+  const OnMember on_member_;
 };
 
 class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
@@ -323,6 +333,7 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
     // backoff.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     return arguments;
   }
 
@@ -340,8 +351,9 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
-                                                     const admission::LinkTls* tls) {
-  return std::make_unique<FederationServiceImpl>(federation, tls);
+                                                     const admission::LinkTls* tls,
+                                                     OnMember on_member) {
+  return std::make_unique<FederationServiceImpl>(federation, tls, std::move(on_member));
 }
 
 struct LinkDialer::State {

@@ -3,8 +3,10 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "node/admission/link_tls.h"
 #include "node/sharing/federation.h"
@@ -12,10 +14,14 @@
 
 namespace ruvd::api {
 
+// Hears that the other end of a connection, named as gRPC does, is a member of the cluster.
+using OnMember = std::function<void(std::string_view peer)>;
+
 // Makes the service for incoming links: over the credentials of `tls`, or over plain connections if
 // `tls` is null. Both are borrowed and must outlive the server.
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
-                                                     const admission::LinkTls* tls);
+                                                     const admission::LinkTls* tls,
+                                                     OnMember on_member);
 
 // Dials outgoing links. Thread-safe.
 class LinkDialer {

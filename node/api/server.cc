@@ -6,10 +6,12 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/support/server_interceptor.h>
 
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
@@ -18,7 +20,12 @@
 namespace ruvd::api {
 namespace {
 
-constexpr int kMaxStreams = 256;
+using grpc::experimental::InterceptionHookPoints;
+using grpc::experimental::Interceptor;
+using grpc::experimental::InterceptorBatchMethods;
+using grpc::experimental::ServerInterceptorFactoryInterface;
+using grpc::experimental::ServerRpcInfo;
+
 // A caller that pings more often than this misbehaves.
 constexpr int kMinPingIntervalMs = 10'000;
 // A caller that vanished during a call is noticed after this much silence plus the same time
@@ -26,50 +33,122 @@ constexpr int kMinPingIntervalMs = 10'000;
 constexpr int kKeepaliveMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 
+// A program that links gRPC's reflection has it in every server; this leaves it out of one.
+class NoReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    plugins->clear();
+  }
+};
+
+// Whether there is a health service is a setting of the process.
+std::unique_ptr<grpc::Server> Build(grpc::ServerBuilder& builder, bool health) {
+  static Mutex mutex;
+  const MutexLock lock(mutex);
+  grpc::EnableDefaultHealthCheckService(health);
+  return builder.BuildAndStart();
+}
+
+// Tells the acceptor of connections with a call that proves them. The call has passed the check of
+// its token by then.
+class CallProver final : public Interceptor {
+ public:
+  CallProver(transport::ConnectionAcceptor& acceptor, ServerRpcInfo& call)
+      : acceptor_(acceptor), call_(call) {}
+  void Intercept(InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
+      acceptor_.Prove(call_.server_context()->peer());
+    }
+    methods->Proceed();
+  }
+
+ private:
+  transport::ConnectionAcceptor& acceptor_;
+  ServerRpcInfo& call_;
+};
+
+class CallProverFactory final : public ServerInterceptorFactoryInterface {
+ public:
+  CallProverFactory(transport::ConnectionAcceptor& acceptor,
+                    std::function<bool(std::string_view)> proves)
+      : acceptor_(acceptor), proves_(std::move(proves)) {}
+  Interceptor* CreateServerInterceptor(ServerRpcInfo* call) override {
+    return proves_(call->method()) ? new CallProver(acceptor_, *call) : nullptr;
+  }
+
+ private:
+  transport::ConnectionAcceptor& acceptor_;
+  const std::function<bool(std::string_view)> proves_;
+};
+
+void SetArguments(const ServerOptions& options, grpc::ServerBuilder* builder) {
+  builder->SetMaxReceiveMessageSize(options.max_message_bytes);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.idle_ms);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                              kMinPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              static_cast<int>(limits::kTlsHandshake.count()));
+  builder->SetResourceQuota(grpc::ResourceQuota("ruvd")
+                                .Resize(limits::kMaxApiMemoryBytes)
+                                .SetMaxThreads(limits::kMaxBlockingThreads));
+  for (grpc::Service* service : options.services) {
+    builder->RegisterService(service);
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_message_bytes,
-                                          const std::vector<grpc::Service*>& services,
-                                          std::shared_ptr<grpc::ServerCredentials> credentials) {
-  static std::once_flag plugins;
-  std::call_once(plugins, [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  });
-  const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos || colon + 1 == listen.size()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "'{}' is not a listen address; use host:port", listen);
+void RunningServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (acceptor != nullptr) {
+    acceptor->Stop();
   }
+  if (server != nullptr) {
+    server->Shutdown(deadline);
+  }
+}
+
+absl::StatusOr<RunningServer> StartServer(ServerOptions options, const Clock& clock) {
+  RunningServer running;
+  ASSIGN_OR_RETURN(running.acceptor, transport::ConnectionAcceptor::Listen(
+                                         options.listen, options.connections, clock));
+  running.address = running.acceptor->address();
   transport::RetainCallbackQueue();
   grpc::ServerBuilder builder;
-  int port = 0;
-  if (credentials == nullptr) {
-    credentials = grpc::InsecureServerCredentials();
+  SetArguments(options, &builder);
+  if (options.for_clients) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();  // makes the linker keep it
+  } else {
+    builder.SetOption(std::make_unique<NoReflection>());
   }
-  builder.AddListeningPort(listen, std::move(credentials), &port);
-  builder.SetMaxReceiveMessageSize(max_message_bytes);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             kMinPingIntervalMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             static_cast<int>(limits::kTlsHandshake.count()));
-  builder.SetResourceQuota(grpc::ResourceQuota("ruvd").Resize(limits::kMaxApiMemoryBytes));
-  // With a shared port, two nodes would each get half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  for (grpc::Service* service : services) {
-    builder.RegisterService(service);
+  if (options.call_proves) {
+    std::vector<std::unique_ptr<ServerInterceptorFactoryInterface>> interceptors;
+    interceptors.push_back(
+        std::make_unique<CallProverFactory>(*running.acceptor, std::move(options.call_proves)));
+    builder.experimental().SetInterceptorCreators(std::move(interceptors));
   }
-  RunningServer running;
-  running.server = builder.BuildAndStart();
-  if (running.server == nullptr || port == 0) {
-    return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
-                 "cannot listen on {}; is another process using the port? Choose another address",
-                 listen);
+  // A std::function is copied, so the handle is shared.
+  const std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> incoming =
+      builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+          options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials());
+  running.server = Build(builder, options.for_clients);
+  if (running.server == nullptr) {
+    return Error(absl::StatusCode::kInternal, reasons::kInternal,
+                 "gRPC did not start a server for {}; see the log", options.listen);
   }
-  running.address = listen.substr(0, colon + 1) + std::to_string(port);
+  if (options.on_listening) {
+    options.on_listening(*running.acceptor);
+  }
+  running.acceptor->Start([incoming](int listener, int socket) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = listener;
+    connection.fd = socket;
+    incoming->HandleNewConnection(&connection);
+  });
   return running;
 }
 

@@ -3,25 +3,52 @@
 
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/api/connection_limits.h"
+#include "node/transport/connection_acceptor.h"
 #include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
 
-// A listening gRPC server and its address, in which port 0 is replaced by the chosen port.
-struct RunningServer {
-  std::unique_ptr<grpc::Server> server;
-  std::string address;
+// What a port serves, and to whom.
+struct ServerOptions {
+  std::string listen;  // host:port
+  int max_message_bytes = 4 << 20;
+  std::vector<grpc::Service*> services;                  // borrowed
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain connections
+  transport::ConnectionLimits connections = limits::kClientConnections;
+  int max_streams = limits::kMaxClientStreams;  // of a connection, at a time
+  int idle_ms = limits::kClientIdleMs;          // a connection without a call ends after this
+  // Serves health checking and reflection, too.
+  bool for_clients = true;
+  // Whether a call of this method proves that its connection may use the port. Null: none does.
+  std::function<bool(std::string_view method)> call_proves = [](std::string_view) { return true; };
+  // Hears which acceptor is the port's, before that accepts the first connection. May be null.
+  std::function<void(transport::ConnectionAcceptor& acceptor)> on_listening;
 };
 
-// Serves `services` (borrowed) with health checking and reflection, over plain connections if
-// `credentials` is null. CONFIG_INVALID if the address cannot be bound.
-absl::StatusOr<RunningServer> StartServer(
-    const std::string& listen, int max_message_bytes, const std::vector<grpc::Service*>& services,
-    std::shared_ptr<grpc::ServerCredentials> credentials = nullptr);
+// A listening gRPC server.
+struct RunningServer {
+  // Accepts nothing more, sends the last writes until `deadline`, then cancels open calls and waits
+  // until gRPC is done with every call. Does nothing for a server that was never started.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+
+  std::unique_ptr<transport::ConnectionAcceptor> acceptor;
+  std::unique_ptr<grpc::Server> server;
+  std::string address;  // in which port 0 is replaced by the chosen port
+};
+
+// Returns the errors of ConnectionAcceptor::Listen, CONFIG_INVALID if gRPC does not start, or
+// INTERNAL. `clock` is borrowed.
+absl::StatusOr<RunningServer> StartServer(ServerOptions options,
+                                          const Clock& clock = SystemClock());
 
 }  // namespace ruvd::api

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "node/cli/release_fields.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/reasons.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
@@ -67,6 +69,10 @@ std::string MemoryText(const admin::v1::MemoryStatus& memory) {
                      static_cast<double>(memory.bytes()) / kMebibyte, memory.waiting());
 }
 
+std::string ProblemText(const admin::v1::PartStatus& part) {
+  return fmt::format("{}: {}", PrintableLine(part.name()), PrintableLine(part.problem()));
+}
+
 absl::Status Status(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -100,8 +106,10 @@ absl::Status Status(CommandContext& context) {
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},
   };
-  if (!status.federation_problem().empty()) {
-    fields.emplace_back("federation", "off: " + status.federation_problem());
+  for (const admin::v1::PartStatus& part : status.parts()) {
+    if (!part.problem().empty()) {
+      fields.emplace_back("problem", ProblemText(part));
+    }
   }
   if (status.certificate_expires_ms() != 0) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
@@ -181,14 +189,47 @@ absl::Status Members(CommandContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status Health(CommandContext& context) {
+// Says why a node that answers is not well, if its status is allowed to be seen.
+absl::Status NotServing(client::NodeClient& client, const std::string& server) {
+  const auto status = client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  std::string problems;
+  if (status.ok()) {
+    for (const admin::v1::PartStatus& part : status->parts()) {
+      if (!part.problem().empty()) {
+        problems += (problems.empty() ? "" : "; ") + ProblemText(part);
+      }
+    }
+  }
+  if (problems.empty()) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                 "the node at {} is up but not serving; wait, or ask `ruvd status`", server);
+  }
+  return Error(absl::StatusCode::kUnavailable, reasons::kNodeDegraded,
+               "the node at {} answers, but a part of it does not work: {}", server, problems);
+}
+
+// The gRPC services that a node reports about, by the names that `ruvd health` takes.
+const std::map<std::string, std::string>& HealthNames() {
+  static const auto* const names = new std::map<std::string, std::string>{
+      {"inference", "ruvd.inference.v1.InferenceService"},
+      {"learning", "ruvd.learning.v1.LearningService"},
+      {"pattern", "ruvd.pattern.v1.PatternService"},
+      {"federation", "ruvd.federation.v1.FederationService"}};
+  return *names;
+}
+
+absl::Status Health(CommandContext& context, const std::string& service) {
+  const auto name = HealthNames().find(service);
+  if (!service.empty() && name == HealthNames().end()) {
+    return UsageError(fmt::format(
+        "there is no service {}; use --service inference, learning, pattern or federation",
+        service));
+  }
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
-  ASSIGN_OR_RETURN(const bool serving, client.Healthy());
+  ASSIGN_OR_RETURN(const bool serving, client.Healthy(service.empty() ? "" : name->second));
   if (!serving) {
-    return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
-                 "the node at {} is up but not serving; wait, or ask `ruvd status`",
-                 context.server);
+    return NotServing(client, context.server);
   }
   report::v1::HealthReport report;
   report.set_serving(true);
@@ -201,7 +242,12 @@ absl::Status Health(CommandContext& context) {
 void AddClusterVerbs(VerbTable& verbs) {
   verbs.Add("status", kClusterGroup, "Show what a node is doing", Status);
   verbs.Add("members", kClusterGroup, "List the members of the cluster", Members);
-  verbs.Add("health", kClusterGroup, "Check the node: exit code 0 if it serves, 3 if not", Health);
+  auto service = std::make_shared<std::string>();
+  Verb health = verbs.Add("health", kClusterGroup,
+                          "Check the node: exit code 0 if all its parts work, 3 if not",
+                          [service](CommandContext& c) { return Health(c, *service); });
+  health.Option("--service", *service,
+                "Check only what a service needs: inference, learning, pattern or federation");
 }
 
 }  // namespace ruvd::cli

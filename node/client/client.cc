@@ -177,10 +177,11 @@ absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& 
   return wanted ? ToStatus(status, server_) : absl::OkStatus();
 }
 
-absl::StatusOr<bool> NodeClient::Healthy() {
+absl::StatusOr<bool> NodeClient::Healthy(std::string_view service) {
   using grpc::health::v1::HealthCheckResponse;
-  ASSIGN_OR_RETURN(const auto response,
-                   Call<HealthCheckResponse>(grpc::health::v1::HealthCheckRequest()));
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(std::string(service));
+  ASSIGN_OR_RETURN(const auto response, Call<HealthCheckResponse>(request));
   return response.status() == HealthCheckResponse::SERVING;
 }
 

@@ -68,8 +68,9 @@ class NodeClient {
   using OnPatternEvent = std::function<bool(const pattern::v1::WatchPatternsResponse&)>;
   absl::Status WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
                              const OnPatternEvent& on_event);
-  // Asks grpc.health.v1: returns true if the node serves, false if it answers but does not serve.
-  absl::StatusOr<bool> Healthy();
+  // Asks grpc.health.v1 about a gRPC service, or with "" about the whole node: returns true if it
+  // serves, false if the node answers but the service does not serve.
+  absl::StatusOr<bool> Healthy(std::string_view service = "");
 
  private:
   struct Stubs;

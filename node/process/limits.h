@@ -37,5 +37,8 @@ inline constexpr float kMinPeerPatternQuality = 0.25F;
 inline constexpr double kGradientStep = 1.25e-3;
 inline constexpr double kHeldGradientStep = 2.5e-3;
 inline constexpr double kGradientEpsilon = 1e-4;
+// How often the health of the node's parts is looked at: soon enough for a load balancer, and it
+// costs a few locks.
+inline constexpr std::chrono::seconds kHealthLook{1};
 
 }  // namespace ruvd::limits

@@ -4,7 +4,6 @@
 #include "node/process/node.h"
 
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/service_type.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/log/log.h"
+#include "node/process/descriptor_limit.h"
 #include "node/process/limits.h"
 #include "node/process/node_frame.h"
 #include "node/process/node_impl.h"
@@ -47,6 +47,7 @@ NodeImpl::~NodeImpl() {
 
 absl::Status NodeImpl::Start() {
   RETURN_IF_ERROR(inference::CheckKernelsVariable());
+  ASSIGN_OR_RETURN(descriptors_, RaiseDescriptorLimit());
   ASSIGN_OR_RETURN(metrics_, metrics::Metrics::Create(config_.metrics.listen));
   RETURN_IF_ERROR(LoadModel());
   RETURN_IF_ERROR(OpenStores());
@@ -57,6 +58,7 @@ absl::Status NodeImpl::Start() {
                   .patterns = patterns_.get(),
                   .inference = inference_.get(),
                   .actors = actors_.get(),
+                  .parts = [this] { return Parts(); },
                   .throttle = throttle_.get(),
                   .ledger = ledger_.get(),
                   .delta = double{config_.privacy.delta},
@@ -123,9 +125,7 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   const TimePoint end = clock_.Now() + deadline;
   stopping_.store(true);  // ends a background round between two batches
   pattern_feed_->Close();
-  if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
-    health->SetServingStatus(false);
-  }
+  health_->Drain();
   // Time reserved for the last actors and for closing the servers and the store.
   constexpr Duration kClosing = std::chrono::milliseconds(1500);
   constexpr Duration kStopping = std::chrono::seconds(1);
@@ -152,18 +152,16 @@ void NodeImpl::StopNow() {
   if (metrics_ != nullptr) {
     metrics_->RemoveReaders();
   }
+  if (health_ != nullptr) {
+    health_->Drain();  // nothing looks at the parts any more
+  }
   if (pattern_feed_ != nullptr) {
     pattern_feed_->Close();
   }
-  // Sends the last writes, then cancels open calls and waits until gRPC is done with every call.
   constexpr auto kGrace = std::chrono::milliseconds(400);
-  if (api_server_ != nullptr) {
-    api_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
-  }
+  api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   dialer_.Shutdown();
-  if (federation_server_ != nullptr) {
-    federation_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
-  }
+  federation_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   actors_.reset();  // ends what still runs by force; no caller is left
   query_pool_.Shutdown();
   pattern_pool_.Shutdown();

@@ -49,10 +49,6 @@ void NodeImpl::MakeActorSystem() {
   options.on_failure = [](const runtime::ActorFailure& failure) {
     LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
   };
-  options.on_escalation = [](const runtime::ActorFailure& failure) {
-    Log(LogLevel::kCritical, "actor {} failed too often and was stopped: {}", failure.actor,
-        MessageOf(failure.status));
-  };
   actors_ = std::make_unique<runtime::ActorSystem>(io_pool_, std::move(options));
 }
 
@@ -341,13 +337,12 @@ void NodeImpl::Isolate(const absl::Status& why) {
     isolation_ = why;
   }
   if (!why.ok()) {
-    LogError("this node makes no links until the next start: {} [{}]", MessageOf(why),
-             ReasonOf(why));
     pattern_pool_.PostAt(clock_.Now() + limits::kIsolationLook,
                          [this] { ScheduleIsolationCheck(); });
   }
   federation_ = actors::MakeIsolatedFederation({.clock = &clock_,
                                                 .consent = consent_.get(),
+                                                .withdrawal = withdrawal_.get(),
                                                 .key = &files_->key,
                                                 .pool = &pattern_pool_,
                                                 .why = why});
@@ -443,6 +438,8 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
       .learning = ServicesOfLearning(),
       .throttle = throttle_.get(),
       .learning_pool = &learning_pool_,
+      .withdrawal = withdrawal_.get(),
+      .pool = &pattern_pool_,
       .dial = [this](const std::string& address) { dialer_.Dial(address); },
       .trust = TrustStoreOf(gossip.certificate.issuer),
       .state = state_.get()};

@@ -24,6 +24,7 @@
 #include "node/admission/revocation_file.h"
 #include "node/api/link.h"
 #include "node/api/pattern_feed.h"
+#include "node/api/server.h"
 #include "node/learning/deep_memory.h"
 #include "node/learning/general_text.h"
 #include "node/learning/general_text_gate.h"
@@ -35,6 +36,7 @@
 #include "node/process/learning_options.h"
 #include "node/process/node.h"
 #include "node/process/node_files.h"
+#include "node/process/node_health.h"
 #include "node/process/node_tuning.h"
 #include "node/process/request_extensions.h"
 #include "node/runtime/actor_system.h"
@@ -53,6 +55,7 @@
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/operator_withdrawal.h"
 #include "node/sharing/pattern_trial.h"
 #include "node/sharing/trial_counters.h"
 #include "node/sharing/trust_records.h"
@@ -89,8 +92,8 @@ class NodeImpl final : public Node {
 
   absl::Status Start();
 
-  std::string api_address() const override { return api_address_; }
-  std::string federation_address() const override { return federation_address_; }
+  std::string api_address() const override { return api_port_.address; }
+  std::string federation_address() const override { return federation_port_.address; }
   std::string metrics_address() const override { return metrics_->address(); }
   std::string id() const override { return ToHex(files_->key.id()); }
   absl::Status ReloadCredentials() override;
@@ -157,6 +160,9 @@ class NodeImpl final : public Node {
   // Returns plain credentials, or TLS with tokens, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(admin::v1::GetStatusResponse* status) const;
+  std::vector<PartHealth> Parts() const;
+  // Runs periodically: reports the health of the parts.
+  void LookAtHealth();
   // Stops servers, actors and threads in any state. Idempotent.
   void StopNow();
 
@@ -174,6 +180,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<storage::ItemStore> items_;
   std::unique_ptr<storage::StateStore> state_;
   std::unique_ptr<storage::ConsentStore> consent_;
+  std::unique_ptr<sharing::OperatorWithdrawal> withdrawal_;
   std::unique_ptr<storage::UserConsentStore> user_consents_;
   std::unique_ptr<storage::WithdrawalStore> withdrawals_;
   std::unique_ptr<storage::ReleaseSourceStore> release_sources_;
@@ -261,10 +268,11 @@ class NodeImpl final : public Node {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<grpc::Service*> link_services_;  // services on the port for peers
   std::vector<grpc::Service*> api_services_;   // services on the port for clients
-  std::unique_ptr<grpc::Server> api_server_;
-  std::unique_ptr<grpc::Server> federation_server_;
-  std::string api_address_;
-  std::string federation_address_;
+  size_t descriptors_ = 0;                     // that this process may have
+  api::RunningServer api_port_;
+  std::unique_ptr<HealthReport> health_;                    // of api_port_
+  api::RunningServer federation_port_;                      // empty if the node does not federate
+  transport::ConnectionAcceptor* link_acceptor_ = nullptr;  // of federation_port_
   bool federates_ = false;
   mutable Mutex isolation_mutex_;
   // Why a node that should federate does not

@@ -156,6 +156,14 @@ void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
         }
         return samples;
       });
+  metrics->AddReader("ruvd_part_works", "1 if a part of the node works, 0 if it does not", "part",
+                     false, [parts = sources.parts] {
+                       std::vector<metrics::Metrics::Sample> samples;
+                       for (const PartHealth& part : parts()) {
+                         samples.push_back({part.name, part.problem.empty() ? 1.0 : 0.0});
+                       }
+                       return samples;
+                     });
   metrics->AddReader("ruvd_patterns_removed_total", "Patterns that expired or were evicted",
                      "cause", true, [&patterns = *sources.patterns] {
                        const storage::PatternStoreStats stats = patterns.Stats();

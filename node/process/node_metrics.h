@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "inference/prefix/prefix_tree.h"
 #include "node/learning/learning_throttle.h"
 #include "node/metrics/metrics.h"
+#include "node/process/node_health.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/inference.h"
 #include "node/sharing/trial_counters.h"
@@ -23,6 +26,7 @@ struct MetricSources {
   const storage::PatternStore* patterns = nullptr;
   const serving::InferenceActor* inference = nullptr;
   const runtime::ActorSystem* actors = nullptr;
+  std::function<std::vector<PartHealth>()> parts;
   const learning::LearningThrottle* throttle = nullptr;
   const storage::PrivacyLedgerStore* ledger = nullptr;  // null: nothing with noise leaves
   double delta = 1e-6;                                  // at which epsilons are stated

@@ -37,6 +37,31 @@
 
 namespace ruvd::node {
 
+namespace {
+
+void WritePort(const char* name, const api::RunningServer& port,
+               admin::v1::GetStatusResponse* status) {
+  if (port.acceptor == nullptr) {
+    return;
+  }
+  const transport::ConnectionAcceptor::Counts counts = port.acceptor->counts();
+  admin::v1::PortStatus* const message = status->add_ports();
+  message->set_name(name);
+  message->set_address(port.address);
+  message->set_connections(static_cast<uint32_t>(counts.connections));
+  message->set_unproven(static_cast<uint32_t>(counts.unproven));
+  message->set_most_connections(static_cast<uint32_t>(port.acceptor->most_connections()));
+  message->set_accepted(counts.accepted);
+  for (size_t i = 0; i < counts.ended.size(); ++i) {
+    if (counts.ended[i] > 0) {
+      const auto why = static_cast<transport::ConnectionEnd>(i);
+      (*message->mutable_ended())[std::string(transport::ConnectionEndName(why))] = counts.ended[i];
+    }
+  }
+}
+
+}  // namespace
+
 bool NodeImpl::HoldsAuthority() const {
   const auto key = std::filesystem::path(config_.node.data_dir) / admission::kAuthorityKeyFile;
   std::error_code error;
@@ -138,17 +163,27 @@ void NodeImpl::ScheduleCertificateCheck() {
 }
 
 absl::Status NodeImpl::StartLinkServer() {
-  services_.push_back(api::MakeFederationService(*federation_, link_tls_.get()));
+  services_.push_back(
+      api::MakeFederationService(*federation_, link_tls_.get(),
+                                 [this](std::string_view peer) { link_acceptor_->Prove(peer); }));
   link_services_.push_back(services_.back().get());
   RETURN_IF_ERROR(OpenAdmissionController());
   RETURN_IF_ERROR(OpenCertificateRenewer());
   ASSIGN_OR_RETURN(
-      api::RunningServer running,
-      api::StartServer(
-          config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
-          LinksArePlain() ? grpc::InsecureServerCredentials() : link_tls_->server_credentials()));
-  federation_server_ = std::move(running.server);
-  federation_address_ = running.address;
+      federation_port_,
+      api::StartServer({.listen = config_.federation.listen,
+                        .max_message_bytes = limits::kMaxLinkMessageBytes,
+                        .services = link_services_,
+                        .credentials = LinksArePlain() ? grpc::InsecureServerCredentials()
+                                                       : link_tls_->server_credentials(),
+                        .connections = limits::kPeerConnections,
+                        .max_streams = limits::kMaxPeerStreams,
+                        .idle_ms = limits::kPeerIdleMs,
+                        .for_clients = false,
+                        .call_proves = nullptr,
+                        .on_listening = [this](transport::ConnectionAcceptor& acceptor) {
+                          link_acceptor_ = &acceptor;
+                        }}));
   return absl::OkStatus();
 }
 
@@ -212,8 +247,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
   const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
-  dependencies.paths_are_local =
-      !config_.api.allow_remote && address && IsLoopback(address->host);
+  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -239,19 +273,48 @@ absl::Status NodeImpl::StartServers() {
     api_services_.push_back(services_.back().get());
   }
   ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
-  ASSIGN_OR_RETURN(api::RunningServer running,
-                   api::StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
-                                    std::move(credentials)));
-  api_server_ = std::move(running.server);
-  api_address_ = running.address;
+  api::ServerOptions options{.listen = config_.api.listen,
+                             .max_message_bytes = limits::kMaxApiMessageBytes,
+                             .services = api_services_,
+                             .credentials = std::move(credentials),
+                             .connections = limits::ClientConnectionsWithin(descriptors_)};
+  if (api_tokens_ != nullptr) {  // a call that needs no token proves nothing
+    options.call_proves = [](std::string_view method) { return !api::MayCall(method, 0); };
+  }
+  ASSIGN_OR_RETURN(api_port_, api::StartServer(std::move(options)));
+  health_ = std::make_unique<HealthReport>(
+      [this] { return Parts(); },
+      [this](const std::string& service, bool serving) {
+        api_port_.server->GetHealthCheckService()->SetServingStatus(service, serving);
+      });
+  LookAtHealth();
   return absl::OkStatus();
+}
+
+std::vector<PartHealth> NodeImpl::Parts() const {
+  return PartsOf(actors_->Stats(), database_->Health(), isolation());
+}
+
+void NodeImpl::LookAtHealth() {
+  if (stopping_.load()) {
+    return;
+  }
+  health_->Update();
+  io_pool_.PostAt(clock_.Now() + limits::kHealthLook, [this] { LookAtHealth(); });
 }
 
 void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_node_id(id());
   status->set_name(config_.node.name);
   status->set_version(kVersion);
-  status->set_state(stopping_.load() ? "draining" : "serving");
+  bool degraded = false;
+  for (const PartHealth& part : Parts()) {
+    admin::v1::PartStatus* const message = status->add_parts();
+    message->set_name(part.name);
+    message->set_problem(part.problem);
+    degraded = degraded || !part.problem.empty();
+  }
+  status->set_state(stopping_.load() ? "draining" : degraded ? "degraded" : "serving");
   status->set_model_name(model_->config().name);
   status->set_model_hash(ToHex(model_->hash()));
   status->set_model_package(ToHex(package_.id));
@@ -270,12 +333,11 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_witness_refused(witness.refused + witness.unfit);
   status->set_witness_crowded_out(witness.crowded_out);
   status->set_dead_letters(DeadLetterTotal(*actors_));
+  WritePort("api", api_port_, status);
+  WritePort("federation", federation_port_, status);
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());
-  if (const absl::Status why = isolation(); !why.ok()) {
-    status->set_federation_problem(MessageOf(why));
-  }
   const learning::MemoryStatus remembered = memory_->status();
   admin::v1::MemoryStatus* const memory = status->mutable_memory();
   memory->set_enabled(remembered.enabled);

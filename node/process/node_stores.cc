@@ -36,6 +36,7 @@ absl::Status NodeImpl::OpenStores() {
                MessageOf(removed), ReasonOf(removed));
   }
   consent_ = std::make_unique<storage::ConsentStore>(*database_);
+  withdrawal_ = std::make_unique<sharing::OperatorWithdrawal>(*consent_, files_->key, clock_);
   user_consents_ = std::make_unique<storage::UserConsentStore>(*database_);
   withdrawals_ = std::make_unique<storage::WithdrawalStore>(*database_);
   release_sources_ = std::make_unique<storage::ReleaseSourceStore>(*database_);

@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/runtime/limits.h"
+#include "node/runtime/reasons.h"
 
 namespace ruvd::runtime::actor_internal {
 namespace {
@@ -71,11 +72,17 @@ absl::Status Cell::Push(QueuedMessage envelope) {
   }
   bool stopped = false;
   bool post = false;
+  absl::Status failing;
   Mailbox::PushResult pushed;
   {
     MutexLock lock(mutex_);
     stopped = state_ == ActorState::kStopped || closed_;
-    if (!stopped) {
+    if (!stopped && state_ == ActorState::kRestarting && IsFailing()) {
+      failing = Error(absl::StatusCode::kUnavailable, reasons::kActorFailing,
+                      "the node's part {} failed {} time(s) and starts again within seconds; its "
+                      "last failure: {}",
+                      name(), failures_, MessageOf(last_failure_));
+    } else if (!stopped) {
       system_->Hold();  // before a turn can see it
       pushed = mailbox_.Push(std::move(envelope));
       post = pushed.accepted && Schedule();
@@ -85,6 +92,10 @@ absl::Status Cell::Push(QueuedMessage envelope) {
     system_->dead_letters().Record(DeadLetterReason::kStopped, name());
     return Error(absl::StatusCode::kUnavailable, reasons::kActorStopped,
                  "actor {} has stopped; try again once the node reports ready", name());
+  }
+  if (!failing.ok()) {
+    system_->dead_letters().Record(DeadLetterReason::kFailing, name());
+    return failing;
   }
   if (pushed.displaced) {
     RecordDeadLetter(std::move(pushed.displaced), pushed.reason);
@@ -124,7 +135,9 @@ ActorStats Cell::Stats() const {
           .queued = mailbox_.size(),
           .capacity = mailbox_.capacity(Priority::kNormal),
           .handled = handled_,
-          .failures = failures_};
+          .failures = failures_,
+          .failing = IsFailing(),
+          .last_failure = last_failure_};
 }
 
 uint64_t Cell::life() const {

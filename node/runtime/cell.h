@@ -36,6 +36,8 @@ struct ActorStats {
   size_t capacity = 0;
   uint64_t handled = 0;
   uint64_t failures = 0;
+  bool failing = false;  // it failed too often, and has not worked since for long enough
+  absl::Status last_failure;
 };
 
 using TimerId = uint64_t;
@@ -130,7 +132,9 @@ class Cell : public std::enable_shared_from_this<Cell> {
   void Fail(const absl::Status& status, Work work);
   void DisposeFailed(Work work);
   // Records one more failure and returns how many there were within the window.
-  int RecordFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int RecordFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether the actor failed too often and has not worked since for a whole window.
+  bool IsFailing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Restart();
   DiscardedState EndLife() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DestroyDiscarded(DiscardedState remains);
@@ -161,6 +165,8 @@ class Cell : public std::enable_shared_from_this<Cell> {
   size_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t handled_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
+  bool failing_ ABSL_GUARDED_BY(mutex_) = false;  // as of the last failure; see IsFailing
   bool scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;

@@ -14,27 +14,34 @@
 namespace ruvd::runtime::actor_internal {
 
 void Cell::Fail(const absl::Status& status, Work work) {
+  const bool starting = std::holds_alternative<StartWork>(work);
   const bool stopping = std::holds_alternative<StopWork>(work);
   ActorFailure failure{.actor = name(), .status = status};
   bool restart = false;
-  bool escalate = false;
   Duration wait{};
   DiscardedState remains;
+  std::vector<QueuedMessage> unheard;
   {
     MutexLock lock(mutex_);
-    failure.failures_in_window = RecordFailure();
+    failure.failures_in_window = RecordFailure(status);
+    failure.failing = IsFailing();
     wait = backoff_.Next(random_);
-    const bool alive = state_ == ActorState::kRunning && !stopping;
-    escalate = alive && failure.failures_in_window > options_.supervision.max_restarts;
-    restart = alive && !escalate;
+    // A drain does not wait for an actor that fails.
+    restart = state_ == ActorState::kRunning && !stopping && !(stop_when_empty_ && failure.failing);
     if (restart) {
       state_ = ActorState::kRestarting;
       remains = EndLife();
       remains.actor = std::move(actor_);
     }
+    if (starting && failure.failing) {
+      unheard = mailbox_.TakeAll();  // their senders hear now that the actor does not start
+    }
   }
   DestroyDiscarded(std::move(remains));
   DisposeFailed(std::move(work));
+  for (QueuedMessage& message : unheard) {
+    RecordDeadLetter(std::move(message), DeadLetterReason::kFailing);
+  }
   if (restart) {
     executor_.PostAt(executor_.clock().Now() + wait, [weak = weak_from_this()] {
       if (auto self = weak.lock()) {
@@ -44,8 +51,7 @@ void Cell::Fail(const absl::Status& status, Work work) {
   } else {
     Terminate();
   }
-  const ActorSystemOptions& hooks = system_->options();
-  if (const auto& hook = escalate ? hooks.on_escalation : hooks.on_failure) {
+  if (const auto& hook = system_->options().on_failure) {
     hook(failure);
   }
 }
@@ -72,8 +78,9 @@ void Cell::DisposeFailed(Work work) {
                    poison ? DeadLetterReason::kPoison : DeadLetterReason::kStopped);
 }
 
-int Cell::RecordFailure() {
+int Cell::RecordFailure(const absl::Status& status) {
   const TimePoint now = executor_.clock().Now();
+  failing_ = IsFailing();
   while (!failures_in_window_.empty() &&
          failures_in_window_.front() + options_.supervision.window < now) {
     failures_in_window_.pop_front();
@@ -83,7 +90,18 @@ int Cell::RecordFailure() {
   }
   failures_in_window_.push_back(now);
   ++failures_;
-  return static_cast<int>(failures_in_window_.size());
+  last_failure_ = status;
+  const int failures = static_cast<int>(failures_in_window_.size());
+  failing_ = failing_ || failures > options_.supervision.max_restarts;
+  return failures;
+}
+
+bool Cell::IsFailing() const {
+  if (!failing_) {
+    return false;
+  }
+  const TimePoint trusted = failures_in_window_.back() + options_.supervision.window;
+  return state_ != ActorState::kRunning || !started_ || executor_.clock().Now() < trusted;
 }
 
 void Cell::Restart() {
@@ -156,8 +174,9 @@ void Cell::StopWhenEmpty(const std::function<void()>& stopped) {
     if (!already) {
       when_stopped_.push_back(stopped);
       stop_when_empty_ = true;
-      // An actor that waits for its restart and has no messages need not be built again.
-      at_once = state_ == ActorState::kRestarting && mailbox_.size() == 0;
+      // An actor that waits for its restart and has no messages need not be built again, nor one
+      // that fails.
+      at_once = state_ == ActorState::kRestarting && (mailbox_.size() == 0 || IsFailing());
       closed_ = closed_ || at_once;
       post = Schedule();
     }

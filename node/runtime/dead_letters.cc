@@ -23,6 +23,8 @@ std::string_view DeadLetterReasonName(DeadLetterReason reason) {
       return "expired";
     case DeadLetterReason::kPoison:
       return "poison";
+    case DeadLetterReason::kFailing:
+      return "failing";
   }
   return "unknown";
 }

@@ -23,8 +23,9 @@ enum class DeadLetterReason : uint8_t {
   kDraining,     // refused because the system drains
   kExpired,      // its asker no longer waited
   kPoison,       // its handling failed too often
+  kFailing,      // sent to, or still queued in, an actor that fails again and again
 };
-inline constexpr size_t kDeadLetterReasons = 7;
+inline constexpr size_t kDeadLetterReasons = 8;
 
 // Returns a stable lower-case name, for a metric's label.
 std::string_view DeadLetterReasonName(DeadLetterReason reason);

@@ -31,8 +31,10 @@ struct MailboxOptions {
   Overflow overflow = Overflow::kReject;
 };
 
-// A failed actor is rebuilt by its factory after a backoff. More than `max_restarts` failures
-// within `window` stop it for good and escalate.
+// A failed actor is rebuilt by its factory after a backoff, for ever: what made it fail, such as a
+// full disk, may end. After more than `max_restarts` failures within `window` it counts as failing
+// until it has worked for a whole `window`. While a failing actor waits for its restart, messages
+// to it are refused at once, with UNAVAILABLE (ACTOR_FAILING) and the last failure.
 struct SupervisionOptions {
   int max_restarts = 3;
   Duration window = std::chrono::seconds(30);
@@ -45,6 +47,7 @@ struct ActorFailure {
   std::string actor;
   absl::Status status;
   int failures_in_window = 0;
+  bool failing = false;  // the actor counts as failing now
 };
 
 // The callbacks run on executor threads and must not block. An empty callback ignores the event;
@@ -52,10 +55,8 @@ struct ActorFailure {
 struct ActorSystemOptions {
   // Seed of the generators that actors get from Context::Rng().
   uint64_t seed = 0;
-  // Called for every failure that leads to a restart.
+  // Called for every failure.
   std::function<void(const ActorFailure&)> on_failure;
-  // Called when an actor was stopped because it failed too often.
-  std::function<void(const ActorFailure&)> on_escalation;
   // Called for dead letters number 1, 2, 4, 8 and so on of each reason.
   std::function<void(const DeadLetter&)> on_dead_letter;
 };

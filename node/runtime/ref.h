@@ -54,9 +54,10 @@ class Ref {
 
   // Queues a message without waiting. Messages from one sender on one lane are handled in order.
   // Returns RESOURCE_EXHAUSTED (MAILBOX_FULL) if the lane is full, and UNAVAILABLE if the actor has
-  // stopped (ACTOR_STOPPED) or the system drains (NODE_DRAINING; control messages still pass).
-  // After OK the message is handled, unless the actor is stopped by force or fails on it
-  // repeatedly, or the mailbox drops it; each of these is a counted dead letter.
+  // stopped (ACTOR_STOPPED), fails again and again (ACTOR_FAILING) or the system drains
+  // (NODE_DRAINING; control messages still pass). After OK the message is handled, unless the actor
+  // is stopped by force, fails on it repeatedly or cannot start, or the mailbox drops it; each of
+  // these is a counted dead letter.
   absl::Status TryTell(Msg message, Priority priority = Priority::kNormal) const;
 
   // Tells the message that `make(ReplyTo<Reply>)` returns and calls `callback(StatusOr<Reply>)`

@@ -33,6 +33,8 @@ class LinkSink {
   virtual void Send(std::shared_ptr<const federation::v1::WireFrame> frame) = 0;
   // Sends what is queued, then closes. Idempotent.
   virtual void Close() = 0;
+  // The peer has proved that it is a member.
+  virtual void OnIdentified() {}
 };
 
 struct FederationView {
@@ -95,11 +97,12 @@ class FederationActor {
   // A user rated a completion: patterns of peers that serve badly are dropped.
   virtual void OnRated(RatedUse use) = 0;
 
-  // Returns the state for the operator; DEADLINE_EXCEEDED or ACTOR_STOPPED if the actor does not
-  // answer.
+  // Returns the state for the operator; DEADLINE_EXCEEDED, ACTOR_FAILING or ACTOR_STOPPED if the
+  // actor does not answer.
   virtual void View(std::function<void(absl::StatusOr<FederationView>)> done) = 0;
-  // Stores a signed consent record, then offers what it allows. kPrivate withdraws everything. The
-  // answer has all fields but the text about what cannot be taken back.
+  // Stores a signed consent record, then offers what it allows. kPrivate withdraws everything, and
+  // is stored even while the actor does not work. The answer has all fields but the text about what
+  // cannot be taken back.
   virtual void SetConsent(
       privacy::ConsentTier tier,
       std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) = 0;

@@ -40,4 +40,10 @@ void LinkSinks::Close(const federation::CloseLink& close) {
   sinks_.erase(sink);
 }
 
+void LinkSinks::OnIdentified(federation::LinkId link) {
+  if (const auto sink = sinks_.find(link); sink != sinks_.end()) {
+    sink->second->OnIdentified();
+  }
+}
+
 }  // namespace ruvd::sharing

@@ -34,6 +34,7 @@ class LinkSinks {
   // Sends a frame; does nothing if the link is gone.
   void Send(federation::SendFrame send);
   void Close(const federation::CloseLink& close);
+  void OnIdentified(federation::LinkId link);
 
  private:
   std::map<federation::LinkId, std::shared_ptr<LinkSink>> sinks_;

@@ -51,6 +51,7 @@ absl::StatusOr<std::optional<privacy::ConsentRecord>> ConsentStore::Get() const 
 }
 
 absl::Status ConsentStore::Set(const privacy::ConsentRecord& record) {
+  const MutexLock lock(mutex_);
   return Write(record, LoadSharedTotals().value_or(SharedTotals{.plain = true}));
 }
 
@@ -68,6 +69,7 @@ absl::StatusOr<SharedTotals> ConsentStore::LoadSharedTotals() const {
 }
 
 absl::Status ConsentStore::StoreSharedTotals(const SharedTotals& left) {
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, Get());
   return record ? Write(*record, left) : absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "privacy/consent/consent.h"
 #include "storage/db/database.h"
 
@@ -23,7 +24,7 @@ struct SharedTotals {
 };
 
 // The operator's consent, and a summary of what left the node under all consents so far. It has no
-// state besides the database. Thread-safe, except for concurrent writes.
+// state besides the database. Thread-safe.
 class ConsentStore {
  public:
   // `database` must outlive the store.
@@ -46,9 +47,11 @@ class ConsentStore {
   absl::Status StoreSharedTotals(const SharedTotals& left);
 
  private:
-  absl::Status Write(const privacy::ConsentRecord& record, const SharedTotals& left);
+  absl::Status Write(const privacy::ConsentRecord& record, const SharedTotals& left)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
+  Mutex mutex_;  // held from the reading of a row to its writing
 };
 
 // The plaintext of the consent row. DecodeConsent returns STORE_CORRUPT for bytes that

@@ -14,6 +14,7 @@
 #include <functional>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "node/admission/identity.h"
 #include "node/api/rpc_status.h"
 #include "node/process/node.h"
@@ -141,6 +143,28 @@ class NodeTest : public ::testing::Test {
         &context, admin::v1::GetStatusRequest(), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
+  }
+  // Returns what is wrong with a part of the node, "" if it works.
+  std::string ProblemOf(std::string_view part) {
+    const admin::v1::GetStatusResponse status = Status();
+    for (const admin::v1::PartStatus& known : status.parts()) {
+      if (known.name() == part) {
+        return known.problem();
+      }
+    }
+    ADD_FAILURE() << "no part " << part;
+    return "";
+  }
+  // Returns what grpc.health.v1 says of a service; "" is the whole node.
+  bool Serves(const std::string& service) {
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    grpc::health::v1::HealthCheckResponse response;
+    grpc::ClientContext context;
+    const auto status =
+        grpc::health::v1::Health::NewStub(channel_)->Check(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
   }
 
   fs::path folder_;

@@ -60,18 +60,20 @@ class PatternServiceTest : public DatabaseTest {
     dependencies.pattern_calls = calls_;
     dependencies.inference = inference_;
     service_ = api::MakePatternService(dependencies);
-    api::RunningServer running = Serve(*service_);
-    server_ = std::move(running.server);
+    server_ = Serve(*service_);
     stub_ = pattern::v1::PatternService::NewStub(
-        grpc::CreateChannel(running.address, grpc::InsecureChannelCredentials()));
+        grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
   virtual api::RunningServer Serve(grpc::Service& service) {
-    return api::StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {&service}).value();
+    return api::StartServer({.listen = "127.0.0.1:0",
+                             .max_message_bytes = limits::kMaxApiMessageBytes,
+                             .services = {&service}})
+        .value();
   }
   void Close() {
     feed_->Close();
-    server_->Shutdown();
-    server_.reset();
+    server_.Shutdown(std::chrono::system_clock::time_point::max());
+    server_ = {};
     service_.reset();
     feed_.reset();
     patterns_.reset();
@@ -132,7 +134,7 @@ class PatternServiceTest : public DatabaseTest {
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<api::PatternFeed> feed_;
   std::unique_ptr<grpc::Service> service_;
-  std::unique_ptr<grpc::Server> server_;
+  api::RunningServer server_;
   std::unique_ptr<Stub> stub_;
 };
 

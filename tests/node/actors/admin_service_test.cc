@@ -104,13 +104,13 @@ class AdminServiceTest : public DatabaseTest {
     dependencies.federation = &federation_;
     dependencies.fill_status = [](GetStatusResponse* status) { status->set_patterns(7); };
     service_ = api::MakeAdminService(dependencies);
-    server_ = api::StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
+    server_ = api::StartServer({.listen = "127.0.0.1:0", .services = {service_.get()}}).value();
     stub_ = AdminService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
   void TearDown() override {
-    server_.server->Shutdown();
-    server_.server.reset();
+    server_.Shutdown(std::chrono::system_clock::time_point::max());
+    server_ = {};
     pool_.Shutdown();
     backup_pool_.Shutdown();
   }

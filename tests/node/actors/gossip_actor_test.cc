@@ -16,6 +16,7 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
+#include "node/runtime/reasons.h"
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
@@ -67,6 +68,9 @@ class GossipActorTest : public JudgingTest {
     start_.learning = Services();
     start_.learning.clock = &wall();
     start_.learning_pool = &executor_;
+    withdrawal_ = std::make_unique<sharing::OperatorWithdrawal>(*consent_, node_key_, wall());
+    start_.withdrawal = withdrawal_.get();
+    start_.pool = &executor_;
     start_.dial = [](const std::string&) {};
     start_.trust = {
         .load_revocations = [this] { return revoked_; },
@@ -79,6 +83,21 @@ class GossipActorTest : public JudgingTest {
         .store_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); }};
   }
   ManualClock& wall() { return executor_.manual_clock(); }
+
+  storage::DatabaseOptions Options() override {
+    storage::DatabaseOptions options = JudgingTest::Options();
+    options.soft_reserve_bytes = 2000;
+    options.hard_reserve_bytes = 1000;
+    options.free_bytes = [this](const std::string&) -> absl::StatusOr<uint64_t> {
+      return free_bytes_;
+    };
+    return options;
+  }
+
+  void SetFreeBytes(uint64_t bytes) {
+    free_bytes_ = bytes;
+    clock_.Advance(std::chrono::minutes(1));  // the store asks for them now and then
+  }
 
   void Start() {
     system_ = std::make_unique<runtime::ActorSystem>(executor_, runtime::ActorSystemOptions{});
@@ -112,12 +131,14 @@ class GossipActorTest : public JudgingTest {
       privacy::SigningKey::FromSeed(test::SeedOf(1000));  // of test::Authority()
   const privacy::NodeKey node_key_ = privacy::NodeKey::FromSeed(test::SeedOf(0));
   std::unique_ptr<storage::ConsentStore> consent_;
+  std::unique_ptr<sharing::OperatorWithdrawal> withdrawal_;
   std::unique_ptr<storage::ItemStore> item_store_;
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   std::unique_ptr<sharing::LocalContributor> contributor_;
   inference::ProjectionFrame frame_;
   privacy::RevocationList revoked_;
+  uint64_t free_bytes_ = uint64_t{1} << 40;
   uint64_t lives_ = 0;
   uint64_t failing_lives_ = 0;
   FederationActorOptions start_;
@@ -201,6 +222,51 @@ TEST_F(GossipActorTest, ATierThatThePolicyOrThePlanRefusesIsRefusedWithItsCause)
   EXPECT_EQ(View().tier, privacy::ConsentTier::kPrivate);
   EXPECT_TRUE(SetConsent(privacy::ConsentTier::kMasked).ok());
   EXPECT_EQ(View().tier, privacy::ConsentTier::kMasked);
+}
+
+// Found by a hostile review: the operator of a node that shares could not withdraw the consent
+// while the federation did not start, and with the next start the node shared again.
+TEST_F(GossipActorTest, ConsentIsWithdrawnWhileTheActorFails) {
+  const auto masked = privacy::ConsentTier::kMasked;
+  const auto record = privacy::ConsentRecord::Sign(masked, wall().WallMillis(), node_key_);
+  ASSERT_TRUE(consent_->Set(record).ok());
+  failing_lives_ = 1'000'000;
+  Start();
+  EXPECT_EQ(ReasonOf(SetConsent(masked).status()), reasons::kActorFailing) << "only withdrawals";
+  const auto withdrawn = SetConsent(privacy::ConsentTier::kPrivate);
+  ASSERT_TRUE(withdrawn.ok()) << withdrawn.status();
+  EXPECT_THAT(withdrawn->residual(), testing::HasSubstr("until it federates again"));
+  EXPECT_EQ(consent_->Get().value()->tier, privacy::ConsentTier::kPrivate);
+  failing_lives_ = 0;
+  executor_.RunFor(std::chrono::seconds(30));
+  EXPECT_EQ(View().tier, privacy::ConsentTier::kPrivate);
+  EXPECT_TRUE(SetConsent(masked).ok()) << "the actor works again";
+}
+
+// A withdrawal that could not be stored held only until the actor was started again.
+TEST_F(GossipActorTest, ARefusedWithdrawalHoldsInTheNextLife) {
+  start_.rounds.reset();
+  Start();
+  ASSERT_TRUE(SetConsent(privacy::ConsentTier::kMasked).ok());
+  for (const bool failing : {false, true}) {
+    system_.reset();
+    failing_lives_ = failing ? lives_ + 1'000'000 : 0;
+    Start();
+    SetFreeBytes(0);
+    EXPECT_FALSE(SetConsent(privacy::ConsentTier::kPrivate).ok());
+    EXPECT_EQ(consent_->Get().value()->tier, privacy::ConsentTier::kMasked) << "the disk is full";
+    EXPECT_TRUE(withdrawal_->unstored());
+    system_.reset();  // as a failure does
+    failing_lives_ = 0;
+    Start();
+    EXPECT_EQ(View().tier, privacy::ConsentTier::kPrivate);
+    SetFreeBytes(uint64_t{1} << 40);
+    system_.reset();
+    Start();
+    EXPECT_FALSE(withdrawal_->unstored());
+    EXPECT_EQ(consent_->Get().value()->tier, privacy::ConsentTier::kPrivate);
+    ASSERT_TRUE(SetConsent(privacy::ConsentTier::kMasked).ok());
+  }
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ class PatternTransferTest : public testing::Test {
     file_ = std::filesystem::path(testing::TempDir()) /
             fmt::format("transfer_{}_{}.jsonl", ::getpid(),
                         testing::UnitTest::GetInstance()->current_test_info()->name());
-    server_ = StartServer("127.0.0.1:0", 1 << 20, {&patterns_, &node_}).value();
+    server_ = StartServer({.listen = "127.0.0.1:0", .services = {&patterns_, &node_}}).value();
   }
   ~PatternTransferTest() override { std::filesystem::remove(file_); }
 

@@ -40,7 +40,7 @@ class WitnessServiceTest : public DatabaseTest {
     dependencies.witness = log_.get();
     dependencies.queries = &queries_;
     service_ = MakeWitnessService(dependencies);
-    server_ = StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
+    server_ = StartServer({.listen = "127.0.0.1:0", .services = {service_.get()}}).value();
     stub_ = witness::v1::WitnessService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
@@ -83,7 +83,7 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
   }
   queries_.WaitFor(30);
   // The deadline has passed already: what still runs is cancelled.
-  std::thread stop([this] { server_.server->Shutdown(std::chrono::system_clock::now()); });
+  std::thread stop([this] { server_.Shutdown(std::chrono::system_clock::now()); });
   for (const auto& call : calls) {
     EXPECT_FALSE(call->End().ok());
   }

@@ -83,8 +83,8 @@ TEST_F(NodeCertificateTest, WithoutAUsableCertificateTheNodeServesAlone) {
     damage();
     Store(privacy::ConsentTier::kPublic);
     Start();
-    EXPECT_NE(Status().federation_problem(), "");
-    EXPECT_EQ(Status().state(), "serving");
+    EXPECT_THAT(ProblemOf("federation"), ::testing::HasSubstr(reason));
+    EXPECT_EQ(Status().state(), "degraded");
     EXPECT_EQ(node_->federation_address(), "");
     EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
     EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PUBLIC) << "as agreed before";
@@ -95,11 +95,10 @@ TEST_F(NodeCertificateTest, WithoutAUsableCertificateTheNodeServesAlone) {
     EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PRIVATE);
     Certify(authority, authority, now_ms + kLife / 2);
     ASSERT_TRUE(node_->ReloadCredentials().ok());
-    EXPECT_TRUE(test::WaitUntil([&] {
-      return Status().federation_problem().find("restart this node") != std::string::npos;
-    }));
+    EXPECT_TRUE(test::WaitUntil(
+        [&] { return ProblemOf("federation").find("restart this node") != std::string::npos; }));
     Restart();
-    EXPECT_EQ(Status().federation_problem(), "");
+    EXPECT_EQ(ProblemOf("federation"), "");
     EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PRIVATE);
     node_.reset();
   }
@@ -130,8 +129,8 @@ TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) 
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
   Start();
-  EXPECT_EQ(Status().state(), "serving");
-  EXPECT_NE(Status().federation_problem(), "");
+  EXPECT_NE(ProblemOf("federation"), "");
+  EXPECT_TRUE(Serves("ruvd.inference.v1.InferenceService"));
   EXPECT_EQ(node_->federation_address(), "") << "and not in plain text either";
 }
 

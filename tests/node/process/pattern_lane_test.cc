@@ -183,7 +183,7 @@ TEST_F(PatternLaneTest, OneCallTooManyIsRefusedAndThoseThatNobodyWantsDoNothing)
   held_.WaitFor(limits::kMaxWaitingPatternCalls);
   EXPECT_EQ(ReasonOf(AskToDelete(1)->End()), reasons::kMailboxFull);
   // The deadline has passed already: what waits is cancelled.
-  std::thread stop([this] { server_->Shutdown(std::chrono::system_clock::now()); });
+  std::thread stop([this] { server_.Shutdown(std::chrono::system_clock::now()); });
   for (const auto& call : calls) {
     EXPECT_FALSE(call->End().ok());
   }

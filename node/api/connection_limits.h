@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include "node/transport/connection_table.h"
+
+// What each port of a node allows its callers.
+namespace ruvd::limits {
+
+// The port for peers. A node has at most 64 links, and a host that is being dialled opens one
+// connection; 8 at a time leave room for a cluster behind one address. A handshake needs four
+// messages and at most 64 KiB of revocation list.
+inline constexpr transport::ConnectionLimits kPeerConnections = {
+    .connections = 128,
+    .unproven = 32,
+    .unproven_of_source = 8,
+    .unproven_life = std::chrono::seconds(15),
+    .unproven_bytes = 256 << 10};
+// Calls of one peer at a time: its link, and joining or renewing beside it.
+inline constexpr int kMaxPeerStreams = 8;
+inline constexpr int kPeerIdleMs = 60'000;
+
+// The port for clients, if the process has descriptors enough. All programs of the own machine are
+// one source. A connection proves itself by a first call that the node allows.
+inline constexpr transport::ConnectionLimits kClientConnections = {
+    .connections = 1024,
+    .unproven = 512,
+    .unproven_of_source = 256,
+    .unproven_life = std::chrono::seconds(20),
+    .unproven_bytes = 256 << 10};
+inline constexpr int kMaxClientStreams = 256;
+inline constexpr int kClientIdleMs = 600'000;
+// The fewest connections of clients with which a node starts.
+inline constexpr size_t kLeastClientConnections = 64;
+// Threads of calls that block one each: those of the reflection service only.
+inline constexpr int kMaxBlockingThreads = 32;
+
+// Descriptors of the store (storage/db/rocks_options.cc), of all else but connections, and of
+// each connection: its socket twice.
+inline constexpr size_t kStoreDescriptors = 512;
+inline constexpr size_t kOtherDescriptors = 128;
+inline constexpr size_t kDescriptorsOfConnection = 2;
+
+// Returns how many descriptors a node needs for so many connections of clients.
+constexpr size_t DescriptorsFor(size_t client_connections) {
+  return kStoreDescriptors + kOtherDescriptors +
+         kDescriptorsOfConnection * (kPeerConnections.connections + client_connections);
+}
+static_assert(DescriptorsFor(kLeastClientConnections) <= 1024, "the usual soft limit suffices");
+
+// Returns what the port for clients allows in a process with so many descriptors, which are at
+// least DescriptorsFor(kLeastClientConnections).
+constexpr transport::ConnectionLimits ClientConnectionsWithin(size_t descriptors) {
+  transport::ConnectionLimits limits = kClientConnections;
+  const size_t room = (descriptors - DescriptorsFor(0)) / kDescriptorsOfConnection;
+  limits.connections = std::min(limits.connections, room);
+  limits.unproven = std::min(limits.unproven, limits.connections / 2);
+  limits.unproven_of_source = std::min(limits.unproven_of_source, limits.unproven / 2);
+  return limits;
+}
+
+}  // namespace ruvd::limits

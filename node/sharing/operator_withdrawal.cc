@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/operator_withdrawal.h"
+
+#include "base/status.h"
+#include "privacy/consent/consent.h"
+
+namespace ruvd::sharing {
+
+absl::StatusOr<admin::v1::SetConsentResponse> OperatorWithdrawal::Store() {
+  const auto record =
+      privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, clock_.WallMillis(), key_);
+  const absl::Status stored = consent_.Set(record);
+  SetUnstored(!stored.ok());
+  if (!stored.ok()) {
+    return Annotate(stored,
+                    "nothing is shared until the node restarts, but the withdrawal could not be "
+                    "stored; repeat it once the store takes writes again");
+  }
+  admin::v1::SetConsentResponse answer;
+  answer.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+  answer.set_since_ms(record.since_ms);
+  answer.set_residual(
+      "the withdrawal is stored; peers keep what this node offered until it federates again and "
+      "tells them");
+  return answer;
+}
+
+}  // namespace ruvd::sharing

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "node/transport/connection_table.h"
+
+namespace ruvd::transport {
+
+// A file descriptor that is closed with this object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int get() const { return fd_; }
+  int Release();
+
+ private:
+  int fd_;
+};
+
+// Accepts connections in front of a server. gRPC 1.51 accepts without limit, and never again after
+// the process once had no descriptor left. This keeps a descriptor in reserve, holds every
+// connection within ConnectionLimits, and hands it over with its socket, of which it keeps a second
+// descriptor to see the connection end, or to end it. One thread; thread-safe.
+class ConnectionAcceptor {
+ public:
+  struct Counts {
+    size_t connections = 0;                         // open now
+    size_t unproven = 0;                            // among them
+    uint64_t accepted = 0;                          // since the start
+    std::array<uint64_t, kConnectionEnds> ended{};  // by ConnectionEnd, since the start
+  };
+
+  // Listens on "HOST:PORT" or "[IPV6]:PORT", on all addresses of the host; port 0 takes a free one.
+  // A name stands for all of its addresses. CONFIG_INVALID for another text, a host without
+  // address, or an address that cannot be bound. `clock` is borrowed.
+  static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Listen(const std::string& address,
+                                                                    const ConnectionLimits& limits,
+                                                                    const Clock& clock);
+  ~ConnectionAcceptor();  // Stop()
+  ConnectionAcceptor(const ConnectionAcceptor&) = delete;
+  ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
+
+  // Returns the address with the real port.
+  const std::string& address() const { return address_; }
+  size_t most_connections() const { return limits_.connections; }
+
+  // Takes over a connected, non-blocking socket. `listener` is the socket that accepted it.
+  using Take = std::function<void(int listener, int socket)>;
+  // Begins to accept. Call it once.
+  void Start(Take take);
+  // Accepts no connection any more, and no longer watches those there are. Idempotent.
+  void Stop();
+  // Notes that the other end of a connection may use the port. `peer` is named as gRPC does.
+  void Prove(std::string_view peer);
+  Counts counts() const;
+
+ private:
+  ConnectionAcceptor(std::string address, std::vector<Descriptor> listeners,
+                     const ConnectionLimits& limits, const Clock& clock);
+  absl::Status Prepare();
+  void Run();
+  void OnEvent(int fd);
+  // Accepts until nobody waits.
+  void Accept(int listener);
+  void OnAccepted(int listener, Descriptor socket, const PeerAddress& peer);
+  // Accepts and closes one connection with the descriptor that is kept in reserve; false if even
+  // that is not there.
+  bool TurnAway(int listener);
+  void EndOverdue();
+  void End(const std::vector<ConnectionTable::Ended>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHangUp(int fd);
+
+  const std::string address_;
+  const std::vector<Descriptor> listeners_;
+  const ConnectionLimits limits_;
+  const Clock& clock_;
+  Take take_;
+  Descriptor poll_;
+  Descriptor wake_;
+  Descriptor reserve_;  // used by the thread only
+  std::thread thread_;
+
+  mutable Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
+  // The second descriptors of connections, those that were just ended included, and whose they are
+  std::map<int, PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
+  std::map<PeerAddress, int> sockets_ ABSL_GUARDED_BY(mutex_);
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ruvd::transport

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What strangers reach on a node's two ports.
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "node/api/authorization.h"
+#include "node/api/connection_limits.h"
+#include "node/transport/connection_acceptor.h"
+#include "tests/node/process/certified_node_fixture.h"
+#include "tests/node/wait_until.h"
+
+namespace ruvd::node {
+namespace {
+
+using test::WaitUntil;
+using transport::Descriptor;
+
+class NodePortsTest : public CertifiedNodeTest {
+ protected:
+  // Starts a node with plain links, so that a test can speak on both ports.
+  void StartFederated() {
+    const auto authority = privacy::ClusterAuthority::Generate();
+    Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+    config_.federation.tls = "off";
+    Start();
+  }
+  // Returns whether a port knows a method, whatever it answers.
+  static bool Answers(const std::string& address, const std::string& method) {
+    grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
+        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    const grpc::Slice nothing;
+    const grpc::ByteBuffer empty(&nothing, 1);
+    grpc::ByteBuffer answer;
+    std::promise<grpc::Status> done;
+    stub.UnaryCall(&context, method, grpc::StubOptions(), &empty, &answer,
+                   [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get().error_code() != grpc::StatusCode::UNIMPLEMENTED;
+  }
+  static Descriptor Connect(const std::string& address) {
+    Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port =
+        htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    return socket;
+  }
+  admin::v1::PortStatus Port(const std::string& name) {
+    const admin::v1::GetStatusResponse status = Status();
+    for (const admin::v1::PortStatus& port : status.ports()) {
+      if (port.name() == name) {
+        return port;
+      }
+    }
+    ADD_FAILURE() << "no port " << name;
+    return {};
+  }
+  // A new channel, so that the call has a connection of its own.
+  void ExpectServesNewClients() {
+    channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
+    EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
+  }
+};
+
+// Found by a hostile review: reflection and health answered on the port for peers, one thread for
+// every stream. The rules name every method that the program knows.
+TEST_F(NodePortsTest, ThePortForPeersServesLinksAndNothingElse) {
+  StartFederated();
+  std::set<std::string> known;
+  for (const api::RpcRule& rule : api::RpcRules()) {
+    const std::string method(rule.method);
+    known.insert(method);
+    const bool of_peers = method == "/ruvd.federation.v1.FederationService/Link";
+    const bool of_authority = method.starts_with("/ruvd.admission.");
+    EXPECT_EQ(Answers(node_->federation_address(), method), of_peers) << method;
+    if (of_peers || of_authority) {
+      EXPECT_FALSE(Answers(node_->api_address(), method)) << method;
+    }
+  }
+  EXPECT_GE(known.size(), 40u);
+  for (const char* method : {"/grpc.health.v1.Health/Check",
+                             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    EXPECT_TRUE(known.contains(method)) << method;
+    EXPECT_TRUE(Answers(node_->api_address(), method)) << method;
+  }
+}
+
+// Found by a hostile review: a thousand silent connections made both ports deaf for ever.
+TEST_F(NodePortsTest, AThousandSilentConnectionsMakeNoPortDeaf) {
+  StartFederated();
+  {
+    std::vector<Descriptor> silent;
+    for (int i = 0; i < 1000; ++i) {
+      silent.push_back(Connect(node_->federation_address()));
+    }
+    ASSERT_TRUE(WaitUntil([&] { return Port("federation").accepted() >= 1000; }));
+    EXPECT_LE(Port("federation").connections(), limits::kPeerConnections.unproven_of_source);
+    ExpectServesNewClients();
+    for (int i = 0; i < 1000; ++i) {
+      silent.push_back(Connect(node_->api_address()));
+    }
+    ASSERT_TRUE(WaitUntil([&] { return Port("api").accepted() >= 1000; }));
+    EXPECT_LE(Port("api").unproven(), limits::kClientConnections.unproven_of_source);
+    ExpectServesNewClients();
+    EXPECT_GE(Port("federation").ended().at("strangers_full"), 900u);
+  }
+  ExpectServesNewClients();
+  EXPECT_TRUE(WaitUntil(
+      [&] { return Port("federation").connections() == 0 && Port("api").connections() <= 2; }));
+}
+
+// Found by a hostile review: a header of a gibibyte, sent in small frames, cost a core for as long
+// as it lasted, because gRPC reads what it has of a header again with every frame.
+TEST_F(NodePortsTest, AnEndlessHeaderEndsSoon) {
+  StartFederated();
+  for (const std::string& address : {node_->federation_address(), node_->api_address()}) {
+    const Descriptor socket = Connect(address);
+    const auto send = [&](const std::string& bytes) {
+      return ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+             static_cast<ssize_t>(bytes.size());
+    };
+    const auto frame = [](char type, const std::string& payload) {
+      std::string bytes = {static_cast<char>(payload.size() >> 16),
+                           static_cast<char>(payload.size() >> 8),
+                           static_cast<char>(payload.size()),
+                           type,
+                           0,  // the header does not end
+                           0,
+                           0,
+                           0,
+                           static_cast<char>(type == 4 ? 0 : 1)};
+      return bytes + payload;
+    };
+    ASSERT_TRUE(send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, "")));
+    // A literal header with the name "x" and a value of 2^30 bytes (RFC 7541, section 6.2.2).
+    ASSERT_TRUE(send(frame(1, std::string("\x00\x01x\x7f\x81\xff\xff\xff\x03", 9))));
+    const std::string more = frame(9, std::string(16'000, 'a'));
+    const auto begin = SystemClock().Now();
+    uint64_t sent = 0;
+    while (send(more) && sent < (uint64_t{64} << 20)) {
+      sent += more.size();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    EXPECT_LT(sent, uint64_t{64} << 20) << address;
+    EXPECT_LT(SystemClock().Now() - begin, std::chrono::seconds(60));
+    ExpectServesNewClients();
+  }
+  EXPECT_EQ(Port("federation").ended().at("unproven_bytes"), 1u);
+  EXPECT_EQ(Port("api").ended().at("unproven_bytes"), 1u);
+}
+
+}  // namespace
+}  // namespace ruvd::node

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/transport/connection_table.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <rapidcheck/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ruvd::transport {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr ConnectionLimits kLimits = {.connections = 8,
+                                      .unproven = 4,
+                                      .unproven_of_source = 3,
+                                      .unproven_life = seconds(10),
+                                      .unproven_bytes = 1000};
+
+PeerAddress Peer(const std::string& host, uint16_t port) {
+  return ParsePeer("ipv4:" + host + ":" + std::to_string(port)).value();
+}
+
+class ConnectionTableTest : public ::testing::Test {
+ protected:
+  bool Add(const PeerAddress& peer) { return table_.Add(peer, now_, &ended_); }
+  std::vector<PeerAddress> TakeEnded() {
+    std::vector<PeerAddress> peers;
+    for (const ConnectionTable::Ended& one : ended_) {
+      EXPECT_EQ(one.why, ConnectionEnd::kStrangersFull);
+      peers.push_back(one.peer);
+    }
+    ended_.clear();
+    return peers;
+  }
+
+  ConnectionTable table_{kLimits};
+  TimePoint now_{};
+  std::vector<ConnectionTable::Ended> ended_;
+};
+
+TEST_F(ConnectionTableTest, ASourceDisplacesItsOwnOldest) {
+  for (uint16_t port = 1; port <= 3; ++port) {
+    EXPECT_TRUE(Add(Peer("10.0.0.1", port)));
+  }
+  EXPECT_TRUE(TakeEnded().empty());
+  EXPECT_TRUE(Add(Peer("10.0.0.1", 4)));
+  EXPECT_THAT(TakeEnded(), testing::ElementsAre(Peer("10.0.0.1", 1)));
+  EXPECT_EQ(table_.unproven(), 3u);
+}
+
+TEST_F(ConnectionTableTest, AStrangerDisplacesTheSourceWithTheMost) {
+  Add(Peer("10.0.0.2", 1));
+  for (uint16_t port = 1; port <= 3; ++port) {
+    Add(Peer("10.0.0.1", port));
+  }
+  EXPECT_TRUE(Add(Peer("10.0.0.3", 1)));
+  EXPECT_THAT(TakeEnded(), testing::ElementsAre(Peer("10.0.0.1", 1)));
+}
+
+TEST_F(ConnectionTableTest, WhatIsProvenIsDisplacedByNobody) {
+  for (uint16_t port = 1; port <= 8; ++port) {
+    EXPECT_TRUE(Add(Peer("10.0.0.1", port)));
+    table_.Prove(Peer("10.0.0.1", port));
+  }
+  EXPECT_FALSE(Add(Peer("10.0.0.2", 1))) << "the port is full";
+  EXPECT_TRUE(TakeEnded().empty());
+  EXPECT_EQ(table_.size(), 8u);
+  table_.Remove(Peer("10.0.0.1", 5));
+  EXPECT_TRUE(Add(Peer("10.0.0.2", 1)));
+  EXPECT_TRUE(Add(Peer("10.0.0.3", 1))) << "a stranger makes room for another";
+  EXPECT_THAT(TakeEnded(), testing::ElementsAre(Peer("10.0.0.2", 1)));
+}
+
+TEST_F(ConnectionTableTest, AnUnprovenConnectionMayNeitherStayNorTalk) {
+  Add(Peer("10.0.0.1", 1));
+  Add(Peer("10.0.0.1", 2));
+  Add(Peer("10.0.0.1", 3));
+  table_.Prove(Peer("10.0.0.1", 3));
+  const auto bytes = [](const PeerAddress& peer) -> std::optional<uint64_t> {
+    return peer.port == 2 ? 1001 : peer.port == 1 ? 1000 : 1'000'000;
+  };
+  auto overdue = table_.TakeOverdue(now_ + seconds(1), bytes);
+  ASSERT_EQ(overdue.size(), 1u);
+  EXPECT_EQ(overdue[0].peer, Peer("10.0.0.1", 2));
+  EXPECT_EQ(overdue[0].why, ConnectionEnd::kUnprovenBytes);
+  overdue = table_.TakeOverdue(now_ + seconds(10), bytes);
+  ASSERT_EQ(overdue.size(), 1u);
+  EXPECT_EQ(overdue[0].why, ConnectionEnd::kUnprovenTooLong);
+  EXPECT_EQ(table_.size(), 1u);
+}
+
+RC_GTEST_PROP(ConnectionTable, StaysWithinItsLimits, ()) {
+  ConnectionTable table(kLimits);
+  std::set<PeerAddress> open;
+  const int steps = *rc::gen::inRange(1, 200);
+  for (int i = 0; i < steps; ++i) {
+    const PeerAddress peer = Peer("10.0.0." + std::to_string(*rc::gen::inRange(1, 5)),
+                                  *rc::gen::inRange<uint16_t>(1, 10));
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        table.Prove(peer);
+        break;
+      case 1:
+        table.Remove(peer);
+        open.erase(peer);
+        break;
+      default: {
+        std::vector<ConnectionTable::Ended> ended;
+        open.erase(peer);
+        if (table.Add(peer, TimePoint{}, &ended)) {
+          open.insert(peer);
+        }
+        for (const ConnectionTable::Ended& one : ended) {
+          RC_ASSERT(open.erase(one.peer) == 1u);
+        }
+      }
+    }
+    RC_ASSERT(table.size() == open.size());
+    RC_ASSERT(table.size() <= kLimits.connections);
+    RC_ASSERT(table.unproven() <= kLimits.unproven);
+  }
+}
+
+TEST(PeerAddress, ReadsTheNamesThatGrpcGives) {
+  const PeerAddress v4 = ParsePeer("ipv4:192.0.2.7:50051").value();
+  EXPECT_EQ(v4.port, 50051);
+  EXPECT_EQ(ParsePeer("ipv6:%5B::ffff:192.0.2.7%5D:50051").value(), v4);
+  const PeerAddress v6 = ParsePeer("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:1").value();
+  EXPECT_EQ(ParsePeer("ipv6:[2001:db8:1:2:3:4:5:6]:1").value(), v6);
+  EXPECT_EQ(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:2::9%5D:77").value()));
+  EXPECT_NE(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:3::9%5D:77").value()));
+  EXPECT_NE(SourceOf(v4), SourceOf(ParsePeer("ipv4:192.0.2.8:50051").value()));
+  EXPECT_EQ(ParsePeer("ipv6:%5Bfe80::1%25eth0%5D:5")->port, 5) << "with the zone of a link";
+  for (const char* wrong : {"", "unix:/run/x", "ipv4:192.0.2.7", "ipv4:192.0.2.7:99999", "ipv4::5",
+                            "ipv4:192.0.2.7:5x", "ipv6:%5B2001::db8::1%5D:5"}) {
+    EXPECT_FALSE(ParsePeer(wrong).has_value()) << wrong;
+  }
+  sockaddr_storage storage{};
+  auto& in = reinterpret_cast<sockaddr_in&>(storage);
+  in.sin_family = AF_INET;
+  in.sin_port = htons(50051);
+  ::inet_pton(AF_INET, "192.0.2.7", &in.sin_addr);
+  EXPECT_EQ(PeerAddressOf(storage).value(), v4);
+  storage.ss_family = AF_UNIX;
+  EXPECT_FALSE(PeerAddressOf(storage).has_value());
+}
+
+}  // namespace
+}  // namespace ruvd::transport
