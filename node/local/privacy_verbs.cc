@@ -256,6 +256,9 @@ StoredTier TierOf(storage::Database& database, const privacy::NodeKey& key) {
   if (!(*record)->Verify(key).ok()) {
     return {.consent = "not signed by this node's key, so nothing leaves"};
   }
+  if (storage::ConsentStore(database).IsSuspended().value_or(true)) {
+    return {.consent = "suspended by a restore until it is granted again, so nothing leaves"};
+  }
   return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
 }
 

@@ -31,6 +31,7 @@
 #include "storage/consent/consent_book.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
+#include "storage/erasure/erasure_notes.h"
 #include "storage/lessons/lesson_store.h"
 #include "storage/patterns/pattern_collections.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -243,6 +244,8 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
     restored.set_node_boot_counter(report->boot_counter);
     restored.set_ledger_rows_carried(report->ledger_rows_carried);
     restored.set_ledger_entries(report->ledger_entries);
+    restored.set_consents_carried(report->consents_carried);
+    restored.set_erased_again(report->erased_again);
     context.out << ToJsonLine(restored);
     return absl::OkStatus();
   }
@@ -252,6 +255,17 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
       "ledger ends at entry {}\n",
       PrintableLine(options.store), report->boot_counter, report->ledger_rows_carried,
       report->ledger_entries);
+  context.out << (report->consents_carried
+                      ? fmt::format(
+                            "the consents are those from before the restore; {} user(s) who "
+                            "were erased after the backup are erased in it, too\n",
+                            report->erased_again)
+                      : std::string(
+                            "what was withdrawn after the backup is not known, so nothing is "
+                            "shared until `ruvd consent grant`; before that, withdraw again "
+                            "for users who did, and erase again whom you erased\n"));
+  context.out
+      << "texts that were withdrawn after the backup are there again: see `ruvd learn lessons`\n";
   return absl::OkStatus();
 }
 
@@ -280,9 +294,13 @@ absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   // An error while withdrawing consents must not keep the user's data from being erased.
   const absl::Status withdrawn =
       flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
-  RETURN_IF_ERROR(flags.collection
-                      ? storage::ErasePatternCollection(*store.database, *flags.collection)
-                      : store.database->Erase(storage::KeyScope::User(flags.user)));
+  if (flags.collection) {
+    RETURN_IF_ERROR(storage::ErasePatternCollection(*store.database, *flags.collection));
+  } else {
+    const auto scope = storage::KeyScope::User(flags.user);
+    RETURN_IF_ERROR(storage::NoteErasure(*store.database, scope));
+    RETURN_IF_ERROR(store.database->Erase(scope));
+  }
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));
   return withdrawn;
 }

@@ -16,6 +16,10 @@
 
 namespace ruvd::storage {
 
+namespace v1 {
+class ConsentRecord;
+}  // namespace v1
+
 // A summary of what has left the node since its store was made.
 struct SharedTotals {
   bool plain = false;       // items without noise were offered to peers
@@ -39,6 +43,12 @@ class ConsentStore {
   // have left.
   absl::Status Set(const privacy::ConsentRecord& record);
 
+  // Marks the stored consent, if it allows any sharing: it allows none until it is given anew by
+  // Set. Fsyncs; returns the errors of Get or Database::Write.
+  absl::Status Suspend();
+  // Returns whether the stored consent is marked by Suspend; the errors of Get.
+  absl::StatusOr<bool> IsSuspended() const;
+
   // Returns the summary; all zero when no consent was ever given. Returns the errors of Get.
   absl::StatusOr<SharedTotals> LoadSharedTotals() const;
 
@@ -47,7 +57,9 @@ class ConsentStore {
   absl::Status StoreSharedTotals(const SharedTotals& left);
 
  private:
-  absl::Status Write(const privacy::ConsentRecord& record, const SharedTotals& left)
+  // Returns nullopt when no consent was ever given.
+  absl::StatusOr<std::optional<v1::ConsentRecord>> GetRow() const;
+  absl::Status Write(const privacy::ConsentRecord& record, const SharedTotals& left, bool suspended)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
@@ -56,7 +68,8 @@ class ConsentStore {
 
 // The plaintext of the consent row. DecodeConsent returns STORE_CORRUPT for bytes that
 // EncodeConsent does not make.
-std::string EncodeConsent(const privacy::ConsentRecord& record, const SharedTotals& left = {});
+std::string EncodeConsent(const privacy::ConsentRecord& record, const SharedTotals& left = {},
+                          bool suspended = false);
 absl::StatusOr<privacy::ConsentRecord> DecodeConsent(std::string_view bytes);
 
 }  // namespace ruvd::storage

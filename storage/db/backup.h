@@ -82,11 +82,15 @@ struct RestoreReport {
   uint64_t boot_counter = 0;         // its value after the restore; never less than before
   uint64_t ledger_rows_carried = 0;  // entries newer than the backup that were kept
   uint64_t ledger_entries = 0;       // number of entries after the restore
+  // Whether the consents are those of the present store. If not, it is unknown what was withdrawn
+  // after the backup, and nothing is shared until the operator's consent is given anew.
+  bool consents_carried = false;
+  uint64_t erased_again = 0;  // users erased after the backup, who were erased in it, too
 };
 
 // Replaces a store by a backup. The backup is verified and copied beside the store, opened there,
-// and given what must not go back: the greater boot counter, and every entry of the privacy ledger
-// that only the present store has. Then the two folders change places in one step, so an
+// and given what must not go back: the greater boot counter, every entry of the privacy ledger that
+// only the present store has, its consents and its erasures of users. Then the two folders change places in one step, so an
 // interrupted restore leaves the old store as it was. Returns BACKUP_INVALID; LEDGER_WOULD_GO_BACK
 // when the present store's ledger is newer and cannot be read, when neither ledger continues the
 // other, when the present one may have lost its end, or when there is nothing to compare the

@@ -4,9 +4,21 @@
 #include "storage/erasure/user_erasure.h"
 
 #include "base/status.h"
+#include "storage/erasure/erasure_notes.h"
 #include "storage/limits.h"
 
 namespace ruvd::storage {
+namespace {
+
+absl::Status AnnotateUnnoted(const absl::Status& noted) {
+  return noted.ok() ? noted
+                    : Annotate(noted,
+                               "the user's data is erased, but that could not be noted, and a "
+                               "restore of an earlier backup would bring it back; repeat the call "
+                               "once the store takes writes again");
+}
+
+}  // namespace
 
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id) {
   // The stores stop only for the moment in which the keys are destroyed. Before that, the database
@@ -29,6 +41,8 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
                                       : stores.observed->WithRewritesPaused(and_lessons);
   };
   const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
+  // First, because an interrupted erasure is repeated, but an unnoted one may come back.
+  const absl::Status noted = NoteErasure(*stores.database, KeyScope::User(user_id));
   UserErasure erasure;
   const absl::StatusOr<size_t> sessions =
       stores.sessions->EraseUser(user_id, limits::kForgottenSessions, erase);
@@ -39,6 +53,7 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   ASSIGN_OR_RETURN(erasure.sessions, sessions);
   ASSIGN_OR_RETURN(erasure.trajectories, trajectories);
   ASSIGN_OR_RETURN(erasure.lessons, lessons);
+  RETURN_IF_ERROR(AnnotateUnnoted(noted));
   return erasure;
 }
 

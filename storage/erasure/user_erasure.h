@@ -38,9 +38,10 @@ struct UserErasure {
 // Makes a user's stored data unreadable while requests go on: destroys the user's keys, forgets
 // sessions, trajectories and lessons, and removes the embeddings from witness entries that wait to
 // be written. Data that was read before is never sealed with a new key, but what the user says
-// later is. Writes nothing but removals, so it works below the soft disk reserve. Returns NOT_FOUND
-// when the store has nothing of the user, or an error of Database::Erase. If it fails, call it
-// again. Thread-safe.
+// later is. Writes removals and a note (erasure_notes.h), so it works below the soft disk reserve;
+// where the note cannot be written, it erases and returns that error. Returns NOT_FOUND when the
+// store has nothing of the user, or an error of Database::Erase. If it fails, call it again.
+// Thread-safe.
 absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id);
 
 }  // namespace ruvd::storage

@@ -21,8 +21,10 @@
 #include "storage/db/database.h"
 #include "storage/db/file_hash.h"
 #include "storage/db/store_folder.h"
+#include "storage/erasure/erasure_notes.h"
 #include "storage/ledger/ledger_rows.h"
 #include "storage/reasons.h"
+#include "storage/restore/consents.h"
 #include "storage/state/state_store.h"
 
 namespace ruvd::storage {
@@ -185,6 +187,7 @@ class Restore {
   absl::Status OpenStaging(const privacy::SealKey& backup_key, const PresentLedger& present);
   absl::Status KeepLedger(Database& restored, const PresentLedger& present);
   absl::Status KeepState(Database& restored, const PresentLedger& present) const;
+  absl::Status KeepPromises(Database& restored, const PresentLedger& present);
   absl::StatusOr<PresentLedger> ReadPresent();
   absl::Status ClosePresent();
   absl::Status CarryForward(Database& restored, const ledger::Chain& backup);
@@ -263,6 +266,7 @@ absl::Status Restore::OpenStaging(const privacy::SealKey& backup_key,
   }
   RETURN_IF_ERROR(BeginStoreIncarnation(*restored));  // numbers of changes are given again
   RETURN_IF_ERROR(KeepState(*restored, present));
+  RETURN_IF_ERROR(KeepPromises(*restored, present));
   RETURN_IF_ERROR(KeepLedger(*restored, present));
   if (options_.make_key) {
     ASSIGN_OR_RETURN(const privacy::SealKey made, options_.make_key());
@@ -322,6 +326,20 @@ absl::Status Restore::KeepState(Database& restored, const PresentLedger& present
   return proofs.ok() && proofs->has_value()
              ? StateStore(restored).Put(state::EquivocationProofs(), **proofs)
              : absl::OkStatus();
+}
+
+// What users and the operator withdrew, and who was erased. The present store must have all of it:
+// a store that may have lost its end may have lost a withdrawal.
+absl::Status Restore::KeepPromises(Database& restored, const PresentLedger& present) {
+  const bool known = present_ != nullptr && present.same_store && present.complete;
+  report_.consents_carried = known && CarryConsents(*present_, restored).ok();
+  if (!report_.consents_carried) {
+    RETURN_IF_ERROR(SuspendConsent(restored));
+  }
+  if (present_ != nullptr && present.same_store) {
+    ASSIGN_OR_RETURN(report_.erased_again, CarryErasures(*present_, restored));
+  }
+  return absl::OkStatus();
 }
 
 // Every entry of the shorter ledger must be in the longer one, which is kept.

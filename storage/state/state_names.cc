@@ -21,6 +21,7 @@ constexpr std::string_view kClusterRounds = "cluster-rounds";
 constexpr std::string_view kDeepCheckpoint = "deep-checkpoint";
 constexpr std::string_view kDeepSchedule = "deep-schedule";
 constexpr std::string_view kEquivocationProofs = "equivocation-proofs";
+constexpr std::string_view kErasures = "erasures";
 constexpr std::string_view kRouterTraining = "router-training";
 
 template <typename Message>
@@ -33,11 +34,12 @@ struct Kind {
   std::string_view name;
   absl::Status (*check)(std::string_view bytes);
 };
-constexpr std::array<Kind, 8> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
+constexpr std::array<Kind, 9> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
                                          {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
                                          {kDeepMemories, Check<v1::DeepMemory>},
                                          {kDeepSchedule, Check<v1::DeepSchedule>},
                                          {kEquivocationProofs, Check<v1::EquivocationProofs>},
+                                         {kErasures, Check<v1::ErasureNotes>},
                                          {kLearnedAdapters, Check<v1::LearnedAdapter>},
                                          {kRouters, Check<v1::StoredRouter>},
                                          {kRouterTraining, Check<v1::RouterTrainingState>}}};
@@ -58,6 +60,9 @@ StateName<v1::DeepSchedule> DeepSchedule() {
 }
 StateName<v1::EquivocationProofs> EquivocationProofs() {
   return {std::string(kEquivocationProofs)};
+}
+StateName<v1::ErasureNotes> Erasures() {
+  return {std::string(kErasures)};
 }
 StateName<v1::LearnedAdapter> LearnedAdapter(std::string_view name, uint32_t version) {
   return {fmt::format("{}{}-{}", kLearnedAdapters, name, version)};
