@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 namespace ruvd {
 
@@ -51,6 +52,38 @@ bool IsLoopback(std::string_view host) {
     return IN6_IS_ADDR_LOOPBACK(&v6);
   }
   return text == "localhost";
+}
+
+HostReach ReachOf(std::string_view host) {
+  std::string text(host.substr(0, host.find('%')));
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  in6_addr v6{};
+  in_addr v4{};
+  bool is_v4 = inet_pton(AF_INET, text.c_str(), &v4) == 1;
+  if (!is_v4 && inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+    if (!IN6_IS_ADDR_V4MAPPED(&v6)) {
+      return IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_UNSPECIFIED(&v6) ? HostReach::kThisMachine
+             : IN6_IS_ADDR_LINKLOCAL(&v6)                              ? HostReach::kThisLine
+             : IN6_IS_ADDR_MULTICAST(&v6)                              ? HostReach::kMany
+                                                                       : HostReach::kAnywhere;
+    }
+    std::memcpy(&v4, v6.s6_addr + 12, sizeof v4);
+    is_v4 = true;
+  }
+  if (is_v4) {
+    const uint32_t address = ntohl(v4.s_addr);
+    return address >> 24 == IN_LOOPBACKNET || address >> 24 == 0 ? HostReach::kThisMachine
+           : address >> 16 == 0xa9fe                             ? HostReach::kThisLine
+           : address >> 28 >= 0xe                                ? HostReach::kMany
+                                                                 : HostReach::kAnywhere;
+  }
+  while (text.ends_with('.')) {
+    text.pop_back();
+  }
+  return text == "localhost" || text.ends_with(".localhost") ? HostReach::kThisMachine
+                                                             : HostReach::kAnywhere;
 }
 
 }  // namespace ruvd

@@ -24,4 +24,14 @@ std::optional<HostPort> ParseHostPort(std::string_view text);
 // ::1. Other names count as remote, even if they resolve to such an address.
 bool IsLoopback(std::string_view host);
 
+// Where an address leads, as far as the text shows it: a name may lead anywhere, except that
+// "localhost" and names below it lead to the own machine.
+enum class HostReach : uint8_t {
+  kAnywhere,
+  kThisMachine,  // loopback or the unspecified address, also as an IPv4 address in IPv6
+  kThisLine,     // link-local, where cloud machines have services of their own
+  kMany,         // multicast or broadcast
+};
+HostReach ReachOf(std::string_view host);
+
 }  // namespace ruvd

@@ -28,9 +28,9 @@ inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
 // Links to members and those that this node dials. At the limit an idle link is closed, or a member
 // must dial another node.
 inline constexpr size_t kMaxLinks = 64;
-// Links from nodes that have not proved yet that they are members. For one more the oldest of them
-// is closed: an honest opening takes two messages, so it is done long before its turn comes, and
-// strangers displace strangers only.
+// Links from nodes that have not proved yet that they are members. For one more the oldest of the
+// source with the most of them is closed. A source opens one over each of its few connections
+// (node/api/connection_limits.h), so honest nodes of other sources finish theirs.
 inline constexpr size_t kMaxHalfOpenLinks = 16;
 // A dial that has neither succeeded nor failed by then counts as failed.
 inline constexpr Duration kDialTimeout = seconds(10);

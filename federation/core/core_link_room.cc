@@ -4,7 +4,9 @@
 // How many links GossipCore keeps, and which it closes for others.
 
 #include <algorithm>
+#include <array>
 
+#include "base/crowd.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core/core_state.h"
@@ -28,20 +30,19 @@ size_t GossipCore::State::CountedLinks() const {
 }
 
 void GossipCore::State::MakeRoomForHalfOpenLink(Instant now) {
-  Link* oldest = nullptr;
-  size_t half_open = 0;
-  for (auto& [id, link] : links) {
+  Crowd<LinkId, std::array<uint8_t, 16>> half_open;
+  for (const auto& [id, link] : links) {  // by age
     if (link.half_open()) {
-      ++half_open;
-      oldest = oldest == nullptr || link.opened < oldest->opened ? &link : oldest;
+      half_open.Add(id, link.source);
     }
   }
-  if (half_open >= limits::kMaxHalfOpenLinks) {
-    CloseWithGoaway(
-        *oldest,
-        Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-              "{} links are being opened and this one is the oldest; dial again", half_open),
-        now);
+  if (half_open.size() >= limits::kMaxHalfOpenLinks) {
+    CloseWithGoaway(links.at(*half_open.OldestOfMost()),
+                    Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                          "{} links are being opened, most of them from where this one comes; dial "
+                          "again",
+                          half_open.size()),
+                    now);
   }
 }
 

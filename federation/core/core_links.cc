@@ -55,6 +55,7 @@ absl::Status OtherPlan(const std::string& peer, const Digest& plan, const Digest
 GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
                                                     const Handshake::Nonce& nonce,
                                                     LinkChannel channel, Instant now) {
+  const std::array<uint8_t, 16> source = channel.source;
   auto handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
   handshake->Announce(AnnouncedRevocations());
   Link link{
@@ -68,6 +69,7 @@ GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
       .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
       .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
       .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
+  link.source = source;
   link.announced_revocations = certificates.revocations().number;
   return links.emplace(id, std::move(link)).first->second;
 }

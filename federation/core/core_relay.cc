@@ -75,8 +75,13 @@ void GossipCore::State::WrapRelayed() {
 
 bool GossipCore::State::MayDial(const std::string& address) const {
   const auto stated = ParseHostPort(address);
+  if (!stated) {
+    return false;
+  }
+  const HostReach reach = ReachOf(stated->host);
   const auto own = ParseHostPort(local.listen_address);
-  return stated && (!IsLoopback(stated->host) || (own && IsLoopback(own->host)));
+  return reach == HostReach::kAnywhere ||
+         (reach != HostReach::kMany && own && ReachOf(own->host) == reach);
 }
 
 bool GossipCore::State::NeedsRelay(const SignedRecord& record, Instant now) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/token_bucket.h"
 #include "federation/core/gossip_core.h"
 #include "federation/events/outbox.h"
 #include "federation/gossip/check_backlog.h"
@@ -20,7 +21,6 @@
 #include "federation/gossip/state_comparison.h"
 #include "federation/link/certificates.h"
 #include "federation/link/handshake.h"
-#include "federation/link/token_bucket.h"
 #include "federation/membership/dial_planner.h"
 #include "federation/membership/evidence.h"
 #include "federation/membership/failure_detector.h"
@@ -47,6 +47,7 @@ struct GossipCore::State {
     bool dialed = false;
     bool active = false;
     bool half_open() const { return !active && !dialed && !relayed; }
+    std::array<uint8_t, 16> source{};  // of the link's channel
     // Set when the link is active
     privacy::NodeId peer{};
     privacy::AdmissionCert certificate;
@@ -180,7 +181,8 @@ struct GossipCore::State {
   void NoteOwnHello(const std::string& nonce, Instant now);
   // Closes a link for which there is no room.
   void CloseCrowded(Link& link, Instant now);
-  // Closes the oldest half-open link if there are too many for one more.
+  // Closes a half-open link if there are too many for one more: the oldest of the source with the
+  // most of them.
   void MakeRoomForHalfOpenLink(Instant now);
   // Returns the number of links that are not half-open. A link is half-open while a peer that
   // dialled this node has not proved that it is a member.
@@ -273,11 +275,11 @@ struct GossipCore::State {
   // link's.
   bool BelongsToCircuit(Link& link, const WireFrame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
-  // Returns whether the member has no address, or dials to it fail.
   // Returns whether this node may dial an address that a member states. One that leads to the own
-  // machine makes no sense, unless this node has such an address, too: it would make the node knock
-  // at its neighbours in the house.
+  // machine or to its own line makes no sense, unless this node has such an address, too: it would
+  // make the node knock at its neighbours in the house.
   bool MayDial(const std::string& address) const;
+  // Returns whether the member has no address, or dials to it fail.
   bool NeedsRelay(const SignedRecord& record, Instant now) const;
   // Asks neighbours, one after the other, to carry a link to a member. Returns false if it cannot
   // be done now.

@@ -27,7 +27,7 @@
 #include "federation/instant.h"
 #include "federation/learner/plan.h"
 #include "federation/link/certificates.h"
-#include "federation/link/token_bucket.h"
+#include "base/token_bucket.h"
 #include "federation/local_node.h"
 #include "federation/membership/evidence.h"
 #include "federation/membership/peer_scores.h"

@@ -20,7 +20,7 @@
 #include "federation/events/item.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/partial_payloads.h"
-#include "federation/link/token_bucket.h"
+#include "base/token_bucket.h"
 #include "privacy/envelope/envelope.h"
 
 namespace ruvd::federation {

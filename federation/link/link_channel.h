@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -21,6 +23,9 @@ struct LinkChannel {
   // True if the link runs through a relay: there is no TLS between both ends, and their nonces are
   // the public keys of a SealedChannel
   bool relayed = false;
+  // The part of the peer's network address that one host cannot change at will; zero if it is not
+  // known. A node that gets links from many sources is fair to them.
+  std::array<uint8_t, 16> source{};
 };
 
 }  // namespace ruvd::federation

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "federation/events/actions.h"
 #include "federation/limits.h"
-#include "federation/link/token_bucket.h"
+#include "base/token_bucket.h"
 
 namespace ruvd::federation {
 

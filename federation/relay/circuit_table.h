@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "federation/events/outbox.h"
 #include "federation/limits.h"
-#include "federation/link/token_bucket.h"
+#include "base/token_bucket.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/federation/v1/federation.pb.h"
 

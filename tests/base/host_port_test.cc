@@ -47,5 +47,22 @@ TEST(HostPortTest, KnowsLoopback) {
   }
 }
 
+TEST(HostPortTest, KnowsWhatAnAddressReaches) {
+  for (const char* own : {"localhost", "LocalHost.", "a.localhost", "127.0.0.1", "0.0.0.0",
+                          "0.1.2.3", "::", "::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0"}) {
+    EXPECT_EQ(ReachOf(own), HostReach::kThisMachine) << own;
+  }
+  for (const char* line : {"169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.0.1"}) {
+    EXPECT_EQ(ReachOf(line), HostReach::kThisLine) << line;
+  }
+  for (const char* many : {"224.0.0.1", "255.255.255.255", "ff02::1"}) {
+    EXPECT_EQ(ReachOf(many), HostReach::kMany) << many;
+  }
+  for (const char* other :
+       {"10.0.0.1", "192.0.2.1", "2001:db8::1", "node.example", "localhosts", "::ffff:10.0.0.1"}) {
+    EXPECT_EQ(ReachOf(other), HostReach::kAnywhere) << other;
+  }
+}
+
 }  // namespace
 }  // namespace ruvd

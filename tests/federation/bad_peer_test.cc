@@ -184,6 +184,25 @@ TEST_F(BadPeer, HalfOpenLinksDisplaceNoMember) {
   EXPECT_EQ(target_.core().active_links(), limits::kMaxLinks);
 }
 
+// Found by review: strangers that opened links all the time displaced an honest opening before its
+// answer could come.
+TEST_F(BadPeer, ChurnOfOneSourceDisplacesNoOpeningOfAnother) {
+  TestPeer member(target_, 1, 7);
+  target_.core().OnLinkOpened(7, "", target_.now(), {.source = {1}});
+  Answers answers;
+  answers.Add(target_.core().OnFrame(7, member.Hello(), target_.now()));
+  for (federation::LinkId link = 1000; link < 1200; ++link) {
+    for (const federation::Action& action :
+         target_.core().OnLinkOpened(link, "", target_.now(), {.source = {2}})) {
+      if (const auto* close = std::get_if<federation::CloseLink>(&action)) {
+        EXPECT_NE(close->link, 7u);
+      }
+    }
+  }
+  EXPECT_EQ(member.Finish(answers).closed, "");
+  EXPECT_EQ(target_.core().active_links(), 1U);
+}
+
 TEST_F(BadPeer, AMemberIsIdentifiedAndAStrangerIsNot) {
   TestPeer member(target_, 1, 7);
   EXPECT_THAT(member.Dial().identified, ElementsAre(7));
@@ -225,10 +244,24 @@ TEST_F(BadPeer, AnAddressThatLeadsElsewhereIsNotDialled) {
   for (const char* address : {"unix:/run/a:1", "dns://resolver/b:1", "ipv4:10.0.0.1:1", "x y:1"}) {
     EXPECT_FALSE(federation::IsValidAddress(address)) << address;
   }
-  for (const char* address : {"127.0.0.1:22", "localhost:22", "[::1]:22", "node-9:22"}) {
+  for (const char* address :
+       {"127.0.0.1:22", "localhost:22", "[::1]:22", "0.0.0.0:22", "[::ffff:127.0.0.1]:22",
+        "169.254.169.254:80", "224.0.0.1:1", "node-9:22"}) {
     CoreUnderTest target(0);
-    TestPeer peer(target, 1, 7, [&](federation::LocalNode& n) { n.listen_address = address; });
+    TestPeer peer(target, 1, 7);
     Answers answers = peer.Dial();
+    federation::MemberRecord record;
+    record.certificate = peer.local().certificate;
+    record.incarnation = (1ULL << 32) | 1;
+    record.model_hash = peer.local().model_hash;
+    record.frame_id = peer.local().frame_id;
+    record.address = address;
+    const int64_t now_ms = target.now().wall_ms;
+    WireFrame frame;
+    *frame.mutable_member_delta()->add_records() = federation::ToProto(
+        *peer.sealer().Seal(privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, 0,
+                            EncodeMemberRecord(record), now_ms, now_ms + 600'000));
+    answers.Add(target.core().OnFrame(7, frame, target.now()));
     answers.Add(target.core().OnLinkClosed(7, target.now()));
     for (int second = 0; second < 60; ++second) {
       target.Advance(std::chrono::seconds(1));

@@ -132,10 +132,12 @@ class TestPeer {
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
     answers.Add(target_->core().OnFrame(link_, Hello(revocations), target_->now()));
+    return answers.Find(WireFrame::kHelloAck) == nullptr ? answers : Finish(answers);
+  }
+  // Proves the identity after the core's answer to Hello(), which is in `answers`.
+  Answers Finish(const Answers& answers) {
     const WireFrame* ack = answers.Find(WireFrame::kHelloAck);
-    if (ack == nullptr) {
-      return answers;
-    }
+    RUVD_CHECK(ack != nullptr);
     auto proof = handshake_->OnFrame(*ack, certificates_, target_->now().wall_ms);
     EXPECT_TRUE(proof.ok()) << proof.status();
     return Send(**proof);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace ruvd::federation {
+namespace ruvd {
 
 // Allows `rate` events a second with bursts of `burst`. Not thread-safe.
 class TokenBucket {
@@ -37,4 +37,4 @@ class TokenBucket {
   TimePoint last_;
 };
 
-}  // namespace ruvd::federation
+}  // namespace ruvd
