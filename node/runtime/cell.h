@@ -130,7 +130,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   absl::Status Handle(QueuedMessage& envelope);
   absl::Status StartActor();
   void Fail(const absl::Status& status, Work work);
-  void DisposeFailed(Work work);
+  void DisposeFailed(Work work, bool hopeless);
   // Records one more failure and returns how many there were within the window.
   int RecordFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether the actor failed too often and has not worked since for a whole window.

@@ -20,6 +20,7 @@ void Cell::Fail(const absl::Status& status, Work work) {
   bool restart = false;
   Duration wait{};
   DiscardedState remains;
+  bool hopeless = false;
   std::vector<QueuedMessage> unheard;
   {
     MutexLock lock(mutex_);
@@ -33,12 +34,14 @@ void Cell::Fail(const absl::Status& status, Work work) {
       remains = EndLife();
       remains.actor = std::move(actor_);
     }
-    if (starting && failure.failing) {
-      unheard = mailbox_.TakeAll();  // their senders hear now that the actor does not start
+    // Senders hear now that the actor does not start, or that a drain does not wait for it.
+    hopeless = failure.failing && (starting || system_->draining());
+    if (hopeless) {
+      unheard = mailbox_.TakeAll();
     }
   }
   DestroyDiscarded(std::move(remains));
-  DisposeFailed(std::move(work));
+  DisposeFailed(std::move(work), hopeless);
   for (QueuedMessage& message : unheard) {
     RecordDeadLetter(std::move(message), DeadLetterReason::kFailing);
   }
@@ -56,8 +59,9 @@ void Cell::Fail(const absl::Status& status, Work work) {
   }
 }
 
-// Puts a message back at the head of its queue, unless it seems to be the cause of the failures.
-void Cell::DisposeFailed(Work work) {
+// Puts a message back at the head of its queue, unless it seems to be the cause of the failures, or
+// the actor is not waited for.
+void Cell::DisposeFailed(Work work, bool hopeless) {
   if (std::holds_alternative<Event>(work)) {
     work = StartWork();
     system_->Release();
@@ -69,13 +73,14 @@ void Cell::DisposeFailed(Work work) {
   const bool poison = ++envelope->crashes >= options_.supervision.poison_crashes;
   {
     MutexLock lock(mutex_);
-    if (!poison && state_ != ActorState::kStopped) {
+    if (!poison && !hopeless && state_ != ActorState::kStopped) {
       mailbox_.Return(std::move(*envelope));
       return;
     }
   }
-  RecordDeadLetter(std::move(*envelope),
-                   poison ? DeadLetterReason::kPoison : DeadLetterReason::kStopped);
+  RecordDeadLetter(std::move(*envelope), poison     ? DeadLetterReason::kPoison
+                                         : hopeless ? DeadLetterReason::kFailing
+                                                    : DeadLetterReason::kStopped);
 }
 
 int Cell::RecordFailure(const absl::Status& status) {

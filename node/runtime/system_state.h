@@ -57,6 +57,8 @@ class SystemState : public std::enable_shared_from_this<SystemState> {
   // work may finish.
   bool Admits() const { return !draining_.load() || current_ == this; }
 
+  bool draining() const { return draining_.load(); }
+
   uint64_t NextSeed();
   // Adds a cell; returns false once the system drains.
   bool Add(std::shared_ptr<Cell> cell);

@@ -225,6 +225,22 @@ TEST(Supervision, AnActorThatCannotStartAnswersAndStartsOnceItCan) {
   EXPECT_FALSE(world.StatsOf("broken").failing);
 }
 
+// A drain does not wait either for what an actor fails on again and again.
+TEST(Supervision, ADrainDropsWhatWaitsForAnActorThatFails) {
+  World world(1, {.supervision = {.max_restarts = 1, .poison_crashes = 1000}});
+  ASSERT_TRUE(world.actor.TryTell(Crash{}).ok());
+  ASSERT_TRUE(world.actor.TryTell(Note{}).ok());
+  world.sim.RunFor(std::chrono::minutes(1));
+  EXPECT_TRUE(world.StatsOf("recorder").failing);
+  std::optional<DrainReport> report;
+  world.system.Drain(world.sim.clock().Now() + seconds(60),
+                     [&](DrainReport given) { report = std::move(given); });
+  world.sim.RunFor(seconds(15));
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->complete);
+  EXPECT_EQ(world.dead(DeadLetterReason::kFailing), 2u);
+}
+
 // What fails must not use up the time of a drain.
 TEST(Supervision, ADrainDoesNotWaitForAnActorThatFails) {
   World world;
