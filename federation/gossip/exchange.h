@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/token_bucket.h"
 #include "federation/events/outbox.h"
 #include "federation/gossip/fetcher.h"
 #include "federation/gossip/gossip_config.h"
@@ -27,7 +28,6 @@
 #include "federation/instant.h"
 #include "federation/learner/plan.h"
 #include "federation/link/certificates.h"
-#include "base/token_bucket.h"
 #include "federation/local_node.h"
 #include "federation/membership/evidence.h"
 #include "federation/membership/peer_scores.h"

@@ -16,11 +16,11 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "federation/events/actions.h"
 #include "federation/events/item.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/partial_payloads.h"
-#include "base/token_bucket.h"
 #include "privacy/envelope/envelope.h"
 
 namespace ruvd::federation {

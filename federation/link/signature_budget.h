@@ -6,9 +6,9 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "federation/events/actions.h"
 #include "federation/limits.h"
-#include "base/token_bucket.h"
 
 namespace ruvd::federation {
 

@@ -14,9 +14,9 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "federation/events/outbox.h"
 #include "federation/limits.h"
-#include "base/token_bucket.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/federation/v1/federation.pb.h"
 

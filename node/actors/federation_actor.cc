@@ -106,8 +106,7 @@ class FederationActorImpl final : public sharing::FederationActor {
           if (tier == privacy::ConsentTier::kPrivate && IsUnheard(answer.status())) {
             pool_->Post([this, done] {
               auto stored = withdrawal_.Store();
-              // The actor may have begun to work meanwhile, with the former consent.
-              Control(ConsentRequest{privacy::ConsentTier::kPrivate, {}});
+              withdrawal_.Request();  // it may work, with the former consent, and be busy only
               done(std::move(stored));
             });
           } else {

@@ -118,6 +118,7 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(Tick&, Context& context) override {
+    ObeyWithdrawal(context);
     Perform(core_->OnTick(Now()), context);
     shared_items_.RecordBytesSent(core_->counters().payload_bytes_sent, context.Now());
     if (leave_) {
@@ -190,6 +191,7 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(ConsentRequest& message, Context& context) override {
+    ObeyWithdrawal(context);  // first, because it came earlier
     message.reply.Send(ChangeConsent(message.tier, context));
     return absl::OkStatus();
   }
@@ -259,13 +261,8 @@ class GossipActor final : public runtime::Actor<Message> {
   }
 
   absl::Status RestoreConsent(Context& context) {
-    if (options_.withdrawal->unstored()) {
-      const auto stored = options_.withdrawal->Store();
-      LogFailure("sharing stays off", stored.status());
-      consent_since_ms_ = stored.ok() ? stored->since_ms() : 0;
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record, options_.consent->Get());
+    ASSIGN_OR_RETURN(const std::optional<privacy::ConsentRecord> record,
+                     options_.withdrawal->LoadConsent());
     if (!record.has_value()) {
       return absl::OkStatus();
     }
@@ -373,6 +370,13 @@ class GossipActor final : public runtime::Actor<Message> {
                  peer_patterns_.Store(accepted.item, *core_));
     } else if (accepted.item.kind == federation::ItemKind::kWithdrawal) {
       LogFailure("withdrawn patterns could not be removed", peer_patterns_.Withdraw(accepted.item));
+    }
+  }
+
+  void ObeyWithdrawal(Context& context) {
+    if (options_.withdrawal->TakeRequest()) {
+      LogFailure("consent was withdrawn",
+                 ChangeConsent(privacy::ConsentTier::kPrivate, context).status());
     }
   }
 

@@ -36,7 +36,8 @@ class IsolatedFederation final : public sharing::FederationActor {
     view.now = options_.clock->Now();
     // What was agreed to and what has left before are still true.
     const auto record = options_.consent->Get();
-    if (record.ok() && record->has_value() && (*record)->Verify(*options_.key).ok()) {
+    if (record.ok() && record->has_value() && (*record)->Verify(*options_.key).ok() &&
+        !options_.consent->IsSuspended().value_or(true)) {
       view.tier = (*record)->tier;
       view.consent_since_ms = (*record)->since_ms;
     }

@@ -8,13 +8,14 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/crowd.h"
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -22,6 +23,7 @@
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
+#include "node/transport/peer_address.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
 namespace ruvd::api {
@@ -44,20 +46,25 @@ absl::StatusOr<Array> ExactBytes(const std::string& bytes, std::string_view what
 
 class Joining;
 
-// The joins under way. A join that has not applied yet holds no place for long: the oldest such one
-// gives it to a newcomer, so that callers that stay silent keep no node out. Thread-safe.
+// The joins under way, one at a time of each connection. Among those without an application the
+// source with the most gives its oldest for a newcomer, so that silent callers of a few addresses
+// keep no node out. Thread-safe.
 class JoinQueue {
  public:
-  // Adds a join that has not applied. Returns another one that must end for it, or null.
-  std::shared_ptr<Joining> Add(const std::shared_ptr<Joining>& join);
+  // Adds a join that has not applied, of a peer as gRPC names it. Returns false if its connection
+  // has one already. Sets another one that must end for it, or null.
+  bool Add(const std::shared_ptr<Joining>& join, const std::string& peer,
+           std::shared_ptr<Joining>* displaced);
   // Notes that a join applies. Returns false if too many do already.
   bool Apply(const std::shared_ptr<Joining>& join);
-  void Remove(const Joining* join);
+  void Remove(const std::shared_ptr<Joining>& join);
 
  private:
   Mutex mutex_;
-  std::list<std::shared_ptr<Joining>> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest first
-  std::set<const Joining*> applying_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::shared_ptr<Joining>, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // of all joins
+  std::set<std::string> connections_ ABSL_GUARDED_BY(mutex_);
+  Crowd<std::shared_ptr<Joining>, transport::PeerSource> silent_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::shared_ptr<Joining>> applying_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The call of one joining node. gRPC calls the reactions one after another, except OnCancel.
@@ -67,7 +74,14 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
                             grpc::CallbackServerContext* context) {
     std::shared_ptr<Joining> joining(new Joining(dependencies, joins, context));
     joining->self_ = joining;
-    if (const std::shared_ptr<Joining> displaced = joins.Add(joining)) {
+    std::shared_ptr<Joining> displaced;
+    if (!joins.Add(joining, context->peer(), &displaced)) {
+      joining->Finish(ToRpcStatus(
+          Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                "a node is joining over this connection already; open another connection")));
+      return joining.get();
+    }
+    if (displaced != nullptr) {
       displaced->GiveUp();
     }
     joining->GiveUpInTime();
@@ -105,8 +119,8 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
       context_ = nullptr;  // belongs to gRPC and is gone after this
     }
     alarm_.Cancel();
-    joins_.Remove(this);
     const std::shared_ptr<Joining> self = std::move(self_);
+    joins_.Remove(self);
   }
 
  private:
@@ -203,15 +217,20 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
 };
 
-std::shared_ptr<Joining> JoinQueue::Add(const std::shared_ptr<Joining>& join) {
+bool JoinQueue::Add(const std::shared_ptr<Joining>& join, const std::string& peer,
+                    std::shared_ptr<Joining>* displaced) {
+  const auto address = transport::ParsePeer(peer);
   const MutexLock lock(mutex_);
-  silent_.push_back(join);
-  if (silent_.size() <= limits::kMaxJoinsUnderWay) {
-    return nullptr;
+  if (!connections_.insert(peer).second) {
+    return false;
   }
-  std::shared_ptr<Joining> oldest = std::move(silent_.front());
-  silent_.pop_front();
-  return oldest;
+  peers_.emplace(join, peer);
+  if (silent_.size() >= limits::kMaxJoinsUnderWay) {
+    *displaced = *silent_.OldestOfMost();
+    silent_.Remove(*displaced);
+  }
+  silent_.Add(join, address ? transport::SourceOf(*address) : transport::PeerSource{});
+  return true;
 }
 
 bool JoinQueue::Apply(const std::shared_ptr<Joining>& join) {
@@ -219,15 +238,19 @@ bool JoinQueue::Apply(const std::shared_ptr<Joining>& join) {
   if (applying_.size() >= limits::kMaxJoinsUnderWay) {
     return false;
   }
-  silent_.remove(join);
-  applying_.insert(join.get());
+  silent_.Remove(join);
+  applying_.insert(join);
   return true;
 }
 
-void JoinQueue::Remove(const Joining* join) {
+void JoinQueue::Remove(const std::shared_ptr<Joining>& join) {
   const MutexLock lock(mutex_);
-  silent_.remove_if([join](const std::shared_ptr<Joining>& other) { return other.get() == join; });
+  silent_.Remove(join);
   applying_.erase(join);
+  if (const auto peer = peers_.find(join); peer != peers_.end()) {
+    connections_.erase(peer->second);
+    peers_.erase(peer);
+  }
 }
 
 class AdmissionServiceImpl final : public admission::v1::AdmissionService::CallbackService {

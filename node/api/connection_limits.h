@@ -7,32 +7,42 @@
 #include <chrono>
 #include <cstddef>
 
+#include "node/limits.h"
 #include "node/transport/connection_table.h"
 
 // What each port of a node allows its callers.
 namespace ruvd::limits {
 
-// The port for peers. A node has at most 64 links, and a host that is being dialled opens one
-// connection; 8 at a time leave room for a cluster behind one address. A handshake needs four
-// messages and at most 64 KiB of revocation list.
+// The port for peers. A node has at most 64 links; 8 unproven connections of one source, and 10 new
+// ones a second, leave room for a cluster behind one address. A handshake needs four messages and
+// at most 64 KiB of revocation list.
 inline constexpr transport::ConnectionLimits kPeerConnections = {
     .connections = 128,
     .unproven = 32,
     .unproven_of_source = 8,
     .unproven_life = std::chrono::seconds(15),
-    .unproven_bytes = 256 << 10};
+    .unproven_bytes = 128 << 10,
+    .unproven_buffer = 32 << 10,
+    .opened_per_second = 10,
+    .opened_burst = 64};
 // Calls of one peer at a time: its link, and joining or renewing beside it.
 inline constexpr int kMaxPeerStreams = 8;
 inline constexpr int kPeerIdleMs = 60'000;
 
 // The port for clients, if the process has descriptors enough. All programs of the own machine are
-// one source. A connection proves itself by a first call that the node allows.
+// one source. A connection proves itself by a first call that the node allows, which gRPC shows
+// only once the whole request has come: so it may have the size of the largest request, and take
+// minutes over a slow line.
 inline constexpr transport::ConnectionLimits kClientConnections = {
     .connections = 1024,
     .unproven = 512,
     .unproven_of_source = 256,
-    .unproven_life = std::chrono::seconds(20),
-    .unproven_bytes = 256 << 10};
+    .unproven_life = std::chrono::minutes(10),
+    .unproven_bytes = 16 << 20,
+    .unproven_buffer = 128 << 10,
+    .opened_per_second = 2000,
+    .opened_burst = 4000};
+static_assert(kClientConnections.unproven_bytes > kMaxApiMessageBytes);
 inline constexpr int kMaxClientStreams = 256;
 inline constexpr int kClientIdleMs = 600'000;
 // The fewest connections of clients with which a node starts.

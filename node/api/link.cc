@@ -8,6 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <set>
@@ -15,9 +16,13 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/transport/callback_queue.h"
+#include "node/transport/peer_address.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
 namespace ruvd::api {
@@ -202,12 +207,20 @@ federation::LinkChannel ChannelOf(const admission::LinkTls* tls, const grpc::Aut
 class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
                          public LinkStream<ServerLink> {
  public:
+  // Hears once that the link has ended, and whether its peer was a member.
+  using Ended = std::function<void(const std::string& peer, bool member)>;
   static ServerLink* Start(sharing::FederationActor& federation, const admission::LinkTls* tls,
-                           const OnMember& on_member, grpc::CallbackServerContext* context) {
-    std::shared_ptr<ServerLink> link(new ServerLink(federation, on_member, context));
+                           const OnMember& on_member, Ended ended,
+                           grpc::CallbackServerContext* context) {
+    std::shared_ptr<ServerLink> link(
+        new ServerLink(federation, on_member, std::move(ended), context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialling side that the link is open
-    link->id_ = federation.OpenLink(link, "", ChannelOf(tls, *context->auth_context()));
+    federation::LinkChannel channel = ChannelOf(tls, *context->auth_context());
+    if (const auto address = transport::ParsePeer(link->peer_)) {
+      channel.source = transport::SourceOf(*address);
+    }
+    link->id_ = federation.OpenLink(link, "", std::move(channel));
     link->StartRead(&link->incoming_);
     return link.get();
   }
@@ -221,10 +234,14 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
       context_ = nullptr;  // belongs to gRPC and is gone after this
     }
     federation_.OnClosed(id_);
+    ended_(peer_, member_.load());
     self_.reset();
   }
 
-  void OnIdentified() override { on_member_(peer_); }
+  void OnIdentified() override {
+    member_.store(true);
+    on_member_(peer_, /*linked=*/true);
+  }
 
   void Cancel() {
     MutexLock lock(mutex_);
@@ -235,19 +252,29 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   void EndStream() { Finish(grpc::Status::OK); }
 
  private:
-  ServerLink(sharing::FederationActor& federation, OnMember on_member,
+  ServerLink(sharing::FederationActor& federation, OnMember on_member, Ended ended,
              grpc::CallbackServerContext* context)
       : LinkStream(federation),
         on_member_(std::move(on_member)),
+        ended_(std::move(ended)),
         peer_(context->peer()),
         context_(context) {}
 
   const OnMember on_member_;
+  const Ended ended_;
   const std::string peer_;
+  std::atomic<bool> member_{false};
   std::shared_ptr<ServerLink> self_;
   federation::LinkId id_ = 0;
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Ends a call at once.
+class RefusedLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame> {
+ public:
+  explicit RefusedLink(const absl::Status& why) { Finish(ToRpcStatus(why)); }
+  void OnDone() override { delete this; }
 };
 
 class FederationServiceImpl final : public FederationService::CallbackService {
@@ -257,13 +284,33 @@ class FederationServiceImpl final : public FederationService::CallbackService {
       : federation_(federation), tls_(tls), on_member_(std::move(on_member)) {}
   grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
       grpc::CallbackServerContext* context) override {
-    return ServerLink::Start(federation_, tls_, on_member_, context);
+    {
+      const MutexLock lock(mutex_);
+      if (!linked_.insert(context->peer()).second) {
+        return new RefusedLink(
+            Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                  "this connection has a link already; open another connection"));
+      }
+    }
+    return ServerLink::Start(
+        federation_, tls_, on_member_,
+        [this](const std::string& peer, bool member) { LinkEnded(peer, member); }, context);
   }
 
  private:
   sharing::FederationActor& federation_;
+  void LinkEnded(const std::string& peer, bool member) {
+    if (member) {
+      on_member_(peer, /*linked=*/false);
+    }
+    const MutexLock lock(mutex_);
+    linked_.erase(peer);
+  }
+
   const admission::LinkTls* tls_;
   const OnMember on_member_;
+  Mutex mutex_;
+  std::set<std::string> linked_ ABSL_GUARDED_BY(mutex_);  // connections that have a link
 };
 
 class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,

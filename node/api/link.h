@@ -14,11 +14,13 @@
 
 namespace ruvd::api {
 
-// Hears that the other end of a connection, named as gRPC does, is a member of the cluster.
-using OnMember = std::function<void(std::string_view peer)>;
+// Hears whether the other end of a connection, named as gRPC does, is a member of the cluster: once
+// it has proved that, and once its link has ended.
+using OnMember = std::function<void(std::string_view peer, bool linked)>;
 
-// Makes the service for incoming links: over the credentials of `tls`, or over plain connections if
-// `tls` is null. Both are borrowed and must outlive the server.
+// Makes the service for incoming links, of which a connection may have one at a time: over the
+// credentials of `tls`, or over plain connections if `tls` is null. Both are borrowed and must
+// outlive the server.
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
                                                      const admission::LinkTls* tls,
                                                      OnMember on_member);

@@ -102,6 +102,20 @@ void SetArguments(const ServerOptions& options, grpc::ServerBuilder* builder) {
 
 }  // namespace
 
+RunningServer& RunningServer::operator=(RunningServer&& other) noexcept {
+  if (this != &other) {
+    Shutdown({});
+    server = std::move(other.server);  // first: its calls use the acceptor
+    acceptor = std::move(other.acceptor);
+    address = std::move(other.address);
+  }
+  return *this;
+}
+
+RunningServer::~RunningServer() {
+  Shutdown({});
+}
+
 void RunningServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (acceptor != nullptr) {
     acceptor->Stop();

@@ -30,15 +30,22 @@ struct ServerOptions {
   // Serves health checking and reflection, too.
   bool for_clients = true;
   // Whether a call of this method proves that its connection may use the port. Null: none does.
+  // gRPC shows a call only once its first message has come whole.
   std::function<bool(std::string_view method)> call_proves = [](std::string_view) { return true; };
   // Hears which acceptor is the port's, before that accepts the first connection. May be null.
   std::function<void(transport::ConnectionAcceptor& acceptor)> on_listening;
 };
 
-// A listening gRPC server.
+// A listening gRPC server. It shuts down when it is destroyed or replaced.
 struct RunningServer {
+  RunningServer() = default;
+  RunningServer(RunningServer&&) = default;
+  RunningServer& operator=(RunningServer&& other) noexcept;
+  ~RunningServer();
+
   // Accepts nothing more, sends the last writes until `deadline`, then cancels open calls and waits
   // until gRPC is done with every call. Does nothing for a server that was never started.
+  // Idempotent.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
   std::unique_ptr<transport::ConnectionAcceptor> acceptor;
@@ -46,8 +53,8 @@ struct RunningServer {
   std::string address;  // in which port 0 is replaced by the chosen port
 };
 
-// Returns the errors of ConnectionAcceptor::Listen, CONFIG_INVALID if gRPC does not start, or
-// INTERNAL. `clock` is borrowed.
+// Returns the errors of ConnectionAcceptor::Listen, or INTERNAL if gRPC does not start. `clock` is
+// borrowed.
 absl::StatusOr<RunningServer> StartServer(ServerOptions options,
                                           const Clock& clock = SystemClock());
 

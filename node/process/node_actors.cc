@@ -47,7 +47,9 @@ void NodeImpl::MakeActorSystem() {
   // Peers are chosen by it, so what is public about this node must not reveal it.
   options.seed = privacy::SecureRandomNumber();
   options.on_failure = [](const runtime::ActorFailure& failure) {
-    LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
+    // HealthReport tells of an actor that fails again and again, once.
+    Log(failure.failing ? LogLevel::kDebug : LogLevel::kError, "actor {} failed: {}", failure.actor,
+        MessageOf(failure.status));
   };
   actors_ = std::make_unique<runtime::ActorSystem>(io_pool_, std::move(options));
 }

@@ -163,9 +163,10 @@ void NodeImpl::ScheduleCertificateCheck() {
 }
 
 absl::Status NodeImpl::StartLinkServer() {
-  services_.push_back(
-      api::MakeFederationService(*federation_, link_tls_.get(),
-                                 [this](std::string_view peer) { link_acceptor_->Prove(peer); }));
+  services_.push_back(api::MakeFederationService(
+      *federation_, link_tls_.get(), [this](std::string_view peer, bool linked) {
+        linked ? link_acceptor_->Prove(peer) : link_acceptor_->Unprove(peer);
+      }));
   link_services_.push_back(services_.back().get());
   RETURN_IF_ERROR(OpenAdmissionController());
   RETURN_IF_ERROR(OpenCertificateRenewer());

@@ -4,7 +4,7 @@
 #include "node/sharing/operator_withdrawal.h"
 
 #include "base/status.h"
-#include "privacy/consent/consent.h"
+#include "node/log/log.h"
 
 namespace ruvd::sharing {
 
@@ -25,6 +25,23 @@ absl::StatusOr<admin::v1::SetConsentResponse> OperatorWithdrawal::Store() {
       "the withdrawal is stored; peers keep what this node offered until it federates again and "
       "tells them");
   return answer;
+}
+
+absl::StatusOr<std::optional<privacy::ConsentRecord>> OperatorWithdrawal::LoadConsent() {
+  if (unstored_.load()) {
+    if (const absl::Status stored = Store().status(); !stored.ok()) {
+      LogError("sharing stays off: {} [{}]", MessageOf(stored), ReasonOf(stored));
+      return std::nullopt;
+    }
+  }
+  ASSIGN_OR_RETURN(const bool suspended, consent_.IsSuspended());
+  if (suspended) {
+    LogWarning(
+        "sharing stays off: this store was restored from a backup, and it is not known which "
+        "consents were withdrawn after that; withdraw them again, then use `ruvd consent grant`");
+    return std::nullopt;
+  }
+  return consent_.Get();
 }
 
 }  // namespace ruvd::sharing

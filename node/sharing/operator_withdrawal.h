@@ -4,9 +4,11 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "privacy/consent/consent.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "storage/consent/consent_store.h"
@@ -27,8 +29,18 @@ class OperatorWithdrawal {
   // until the node ends.
   absl::StatusOr<admin::v1::SetConsentResponse> Store();
 
-  // Whether there is a withdrawal that the disk refused to store.
-  bool unstored() const { return unstored_.load(); }
+  // Returns the consent under which the federation starts. nullopt: nothing may be shared, because
+  // no consent was given, a withdrawal could still not be stored, or a restore suspended the
+  // consent; the latter two are logged. The caller verifies the signature. Returns an error of
+  // ConsentStore.
+  absl::StatusOr<std::optional<privacy::ConsentRecord>> LoadConsent();
+
+  // Asks the federation to withdraw what it offers at its next tick, whatever fills its mailbox.
+  void Request() { requested_.store(true); }
+  // Returns whether there was a request since the last call.
+  bool TakeRequest() { return requested_.exchange(false); }
+
+  // Notes whether there is a withdrawal that the disk refused to store.
   void SetUnstored(bool unstored) { unstored_.store(unstored); }
 
  private:
@@ -36,6 +48,7 @@ class OperatorWithdrawal {
   const privacy::NodeKey& key_;
   const Clock& clock_;
   std::atomic<bool> unstored_{false};
+  std::atomic<bool> requested_{false};
 };
 
 }  // namespace ruvd::sharing

@@ -27,9 +27,12 @@ namespace {
 
 // How often unproven connections are looked at.
 constexpr int kLookMillis = 250;
-// How long the listening sockets rest after an error that accepting again at once would repeat.
-constexpr std::chrono::milliseconds kRest{50};
 constexpr int kEventsAtOnce = 64;
+// Threads that hand sockets over, and sockets that may wait for them.
+constexpr int kHandingOver = 2;
+constexpr size_t kMaxWaiting = 128;
+// While a connection is unproven, each arrival of bytes is looked at.
+constexpr uint32_t kUnprovenEvents = EPOLLIN | EPOLLET;
 
 absl::Status CannotListen(const std::string& address, const std::string& why) {
   return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
@@ -63,8 +66,8 @@ uint16_t PortOf(int socket) {
   return address ? address->port : 0;
 }
 
-absl::StatusOr<Descriptor> ListenOn(const addrinfo& info, uint16_t port,
-                                    const std::string& address) {
+// Returns a descriptor of -1, and sets errno, if the address cannot be bound.
+Descriptor ListenOn(const addrinfo& info, uint16_t port) {
   Descriptor socket(::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   sockaddr_storage bound{};
@@ -75,13 +78,17 @@ absl::StatusOr<Descriptor> ListenOn(const addrinfo& info, uint16_t port,
       info.ai_family == AF_INET6 &&
       IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(bound).sin6_addr);
   const int only_ipv6 = any_ipv6 ? 0 : 1;
-  if (socket.get() < 0 ||
-      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      (info.ai_family == AF_INET6 &&
-       ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6) != 0) ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), info.ai_addrlen) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0) {
-    return CannotListen(address, std::strerror(errno));
+  const bool listens =
+      socket.get() >= 0 &&
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+      (info.ai_family == AF_INET ||
+       ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6) == 0) &&
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), info.ai_addrlen) == 0 &&
+      ::listen(socket.get(), SOMAXCONN) == 0;
+  const int error = errno;
+  if (!listens) {
+    socket = Descriptor();
+    errno = error;
   }
   return socket;
 }
@@ -99,7 +106,7 @@ absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const ListenAddress& where,
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   std::vector<Descriptor> sockets;
-  absl::Status first_failure;
+  std::string missing = "the host has no address";
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
     if (info->ai_family != AF_INET && info->ai_family != AF_INET6) {
       continue;
@@ -108,15 +115,18 @@ absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const ListenAddress& where,
     std::memcpy(&wanted, info->ai_addr, info->ai_addrlen);
     const uint16_t port =
         sockets.empty() ? PeerAddressOf(wanted)->port : PortOf(sockets.front().get());
-    absl::StatusOr<Descriptor> socket = ListenOn(*info, port, address);
-    if (socket.ok()) {
-      sockets.push_back(*std::move(socket));
+    Descriptor socket = ListenOn(*info, port);
+    const int error = errno;
+    if (socket.get() >= 0) {
+      sockets.push_back(std::move(socket));
+    } else if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) {
+      missing = std::strerror(error);  // such as an IPv6 address of a name, on a host without IPv6
     } else {
-      first_failure.Update(socket.status());
+      return CannotListen(address, std::strerror(error));
     }
   }
-  if (sockets.empty()) {  // a host without IPv6 has a name with an IPv6 address all the same
-    return first_failure.ok() ? CannotListen(address, "the host has no address") : first_failure;
+  if (sockets.empty()) {
+    return CannotListen(address, missing);
   }
   return sockets;
 }
@@ -132,13 +142,24 @@ std::optional<uint64_t> BytesReceived(int socket) {
   return info.tcpi_bytes_received;
 }
 
+// The kernel lets no more bytes wait on the socket than these.
+void LimitBuffer(int socket, int bytes) {
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+// Lets the kernel size the buffer to the line again.
+void FreeBuffer(int socket) {
+  constexpr int kUnlocked = 0;
+  ::setsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &kUnlocked, sizeof kUnlocked);
+}
+
 Descriptor OpenReserve() {
   return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-bool Watch(int poll, int fd, uint32_t events) {
+bool Watch(int poll, int operation, int fd, uint32_t events) {
   epoll_event event{.events = events, .data = {.fd = fd}};
-  return ::epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) == 0;
+  return ::epoll_ctl(poll, operation, fd, &event) == 0;
 }
 
 }  // namespace
@@ -186,9 +207,9 @@ ConnectionAcceptor::~ConnectionAcceptor() {
 }
 
 absl::Status ConnectionAcceptor::Prepare() {
-  bool watched = reserve_.get() >= 0 && Watch(poll_.get(), wake_.get(), EPOLLIN);
+  bool watched = reserve_.get() >= 0 && Watch(poll_.get(), EPOLL_CTL_ADD, wake_.get(), EPOLLIN);
   for (const Descriptor& listener : listeners_) {
-    watched = watched && Watch(poll_.get(), listener.get(), EPOLLIN);
+    watched = watched && Watch(poll_.get(), EPOLL_CTL_ADD, listener.get(), EPOLLIN);
   }
   return watched ? absl::OkStatus() : CannotListen(address_, std::strerror(errno));
 }
@@ -196,31 +217,57 @@ absl::Status ConnectionAcceptor::Prepare() {
 void ConnectionAcceptor::Start(Take take) {
   take_ = std::move(take);
   thread_ = std::thread([this] { Run(); });
+  for (int i = 0; i < kHandingOver; ++i) {
+    handing_over_.emplace_back([this] { HandOver(); });
+  }
 }
 
 void ConnectionAcceptor::Stop() {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
+    accepted_.NotifyAll();
+    for (const auto& [peer, fd] : sockets_) {
+      if (table_.IsUnproven(peer)) {
+        ::shutdown(fd, SHUT_RDWR);  // ends a parser that would keep a thread from being joined
+      }
+    }
   }
   ::eventfd_write(wake_.get(), 1);
   if (thread_.joinable()) {
     thread_.join();
   }
+  for (std::thread& thread : handing_over_) {
+    thread.join();
+  }
+  handing_over_.clear();
   const MutexLock lock(mutex_);
+  waiting_.clear();
   for (const auto& [fd, peer] : std::exchange(peers_, {})) {
     ::close(fd);
   }
   sockets_.clear();
   for (const Descriptor& listener : listeners_) {
-    ::shutdown(listener.get(), SHUT_RDWR);  // whoever dials is refused from now on
+    ::shutdown(listener.get(), SHUT_RDWR);  // a caller is refused from now on
   }
 }
 
 void ConnectionAcceptor::Prove(std::string_view peer) {
+  const auto address = ParsePeer(peer);
+  const MutexLock lock(mutex_);
+  if (!address || !table_.Prove(*address)) {
+    return;
+  }
+  if (const auto socket = sockets_.find(*address); socket != sockets_.end()) {
+    FreeBuffer(socket->second);
+    Watch(poll_.get(), EPOLL_CTL_MOD, socket->second, /*events=*/0);
+  }
+}
+
+void ConnectionAcceptor::Unprove(std::string_view peer) {
   if (const auto address = ParsePeer(peer)) {
     const MutexLock lock(mutex_);
-    table_.Prove(*address);
+    table_.Unprove(*address, clock_.Now());
   }
 }
 
@@ -244,20 +291,44 @@ void ConnectionAcceptor::Run() {
       }
     }
     for (int i = 0; i < count; ++i) {
-      OnEvent(events[static_cast<size_t>(i)].data.fd);
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      OnEvent(event.data.fd, event.events);
     }
     if (clock_.Now() >= next_look) {
       EndOverdue();
+      for (const Descriptor& listener : listeners_) {
+        Watch(poll_.get(), EPOLL_CTL_MOD, listener.get(), EPOLLIN);
+      }
       next_look = clock_.Now() + std::chrono::milliseconds(kLookMillis);
     }
   }
 }
 
-void ConnectionAcceptor::OnEvent(int fd) {
+void ConnectionAcceptor::HandOver() {
+  for (;;) {
+    Accepted next;
+    {
+      MutexLock lock(mutex_);
+      while (waiting_.empty() && !stopping_) {
+        accepted_.Wait(mutex_);
+      }
+      if (stopping_) {
+        return;
+      }
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    take_(next.listener, next.socket.Release());
+  }
+}
+
+void ConnectionAcceptor::OnEvent(int fd, uint32_t events) {
   if (std::ranges::find(listeners_, fd, &Descriptor::get) != listeners_.end()) {
     Accept(fd);
-  } else {
+  } else if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
     OnHangUp(fd);
+  } else {
+    OnBytes(fd);
   }
 }
 
@@ -271,8 +342,8 @@ void ConnectionAcceptor::Accept(int listener) {
       const int error = errno;
       const bool full = error == EMFILE || error == ENFILE;
       if ((full && !TurnAway(listener)) || error == ENOBUFS || error == ENOMEM) {
-        std::this_thread::sleep_for(kRest);
-        return;  // connections that end meanwhile make room
+        Watch(poll_.get(), EPOLL_CTL_MOD, listener, /*events=*/0);
+        return;  // until the next look; connections that end meanwhile make room
       }
       if (error == EAGAIN) {
         return;
@@ -288,31 +359,36 @@ void ConnectionAcceptor::Accept(int listener) {
 void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, const PeerAddress& peer) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  LimitBuffer(socket.get(), limits_.unproven_buffer);
   Descriptor watched(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
-  const int fd = watched.get();
-  {
-    const MutexLock lock(mutex_);
-    if (fd < 0) {
-      ++counts_.ended[static_cast<size_t>(ConnectionEnd::kNoDescriptor)];
-      return;
-    }
-    std::vector<ConnectionTable::Ended> ended;
-    const bool added = table_.Add(peer, clock_.Now(), &ended);
-    End(ended);
-    if (!added) {
-      ++counts_.ended[static_cast<size_t>(ConnectionEnd::kPortFull)];
-      return;
-    }
-    // The end of a connection is reported without being asked for.
-    if (!Watch(poll_.get(), fd, /*events=*/0)) {
-      table_.Remove(peer);
-      return;
-    }
-    ++counts_.accepted;
-    peers_[fd] = peer;
-    sockets_[peer] = watched.Release();
+  const MutexLock lock(mutex_);
+  if (watched.get() < 0) {
+    Count(ConnectionEnd::kNoDescriptor);
+  } else if (waiting_.size() >= kMaxWaiting) {
+    Count(ConnectionEnd::kPortFull);
+  } else if (Admit(peer, std::move(watched))) {
+    waiting_.push_back({listener, std::move(socket)});
+    accepted_.NotifyOne();
   }
-  take_(listener, socket.Release());
+}
+
+bool ConnectionAcceptor::Admit(const PeerAddress& peer, Descriptor watched) {
+  std::vector<ConnectionTable::Ended> ended;
+  const std::optional<ConnectionEnd> refused = table_.Add(peer, clock_.Now(), &ended);
+  End(ended);
+  if (refused) {
+    Count(*refused);
+    return false;
+  }
+  const int fd = watched.get();
+  if (!Watch(poll_.get(), EPOLL_CTL_ADD, fd, kUnprovenEvents)) {
+    table_.Remove(peer);
+    return false;
+  }
+  ++counts_.accepted;
+  peers_[fd] = peer;
+  sockets_[peer] = watched.Release();
+  return true;
 }
 
 bool ConnectionAcceptor::TurnAway(int listener) {
@@ -324,7 +400,7 @@ bool ConnectionAcceptor::TurnAway(int listener) {
     return false;  // another thread took the descriptor
   }
   const MutexLock lock(mutex_);
-  ++counts_.ended[static_cast<size_t>(ConnectionEnd::kNoDescriptor)];
+  Count(ConnectionEnd::kNoDescriptor);
   return true;
 }
 
@@ -339,11 +415,25 @@ void ConnectionAcceptor::EndOverdue() {
 
 void ConnectionAcceptor::End(const std::vector<ConnectionTable::Ended>& ended) {
   for (const ConnectionTable::Ended& one : ended) {
-    ++counts_.ended[static_cast<size_t>(one.why)];
+    Count(one.why);
     if (const auto socket = sockets_.find(one.peer); socket != sockets_.end()) {
       ::shutdown(socket->second, SHUT_RDWR);  // the server then closes its own descriptor
       sockets_.erase(socket);
     }
+  }
+}
+
+void ConnectionAcceptor::OnBytes(int fd) {
+  const MutexLock lock(mutex_);
+  const auto found = peers_.find(fd);
+  if (found == peers_.end() || !table_.IsUnproven(found->second) ||
+      BytesReceived(fd).value_or(0) <= limits_.unproven_bytes) {
+    return;
+  }
+  const auto socket = sockets_.find(found->second);
+  if (socket != sockets_.end() && socket->second == fd) {
+    table_.Remove(found->second);
+    End({{found->second, ConnectionEnd::kUnprovenBytes}});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,7 +39,9 @@ class Descriptor {
 // Accepts connections in front of a server. gRPC 1.51 accepts without limit, and never again after
 // the process once had no descriptor left. This keeps a descriptor in reserve, holds every
 // connection within ConnectionLimits, and hands it over with its socket, of which it keeps a second
-// descriptor to see the connection end, or to end it. One thread; thread-safe.
+// descriptor to see the connection end, or to end it. One thread accepts and watches; gRPC may
+// parse what has arrived on a socket before it returns from taking it, so other threads hand them
+// over. Thread-safe.
 class ConnectionAcceptor {
  public:
   struct Counts {
@@ -62,14 +65,18 @@ class ConnectionAcceptor {
   const std::string& address() const { return address_; }
   size_t most_connections() const { return limits_.connections; }
 
-  // Takes over a connected, non-blocking socket. `listener` is the socket that accepted it.
+  // Takes over a connected, non-blocking socket; may take long. `listener` is the socket that
+  // accepted it.
   using Take = std::function<void(int listener, int socket)>;
   // Begins to accept. Call it once.
   void Start(Take take);
-  // Accepts no connection any more, and no longer watches those there are. Idempotent.
+  // Accepts no connection any more, ends unproven ones, and no longer watches the others.
+  // Idempotent.
   void Stop();
-  // Notes that the other end of a connection may use the port. `peer` is named as gRPC does.
+  // Notes that the other end of a connection may use the port, or has to prove that anew. `peer` is
+  // named as gRPC does.
   void Prove(std::string_view peer);
+  void Unprove(std::string_view peer);
   Counts counts() const;
 
  private:
@@ -77,16 +84,22 @@ class ConnectionAcceptor {
                      const ConnectionLimits& limits, const Clock& clock);
   absl::Status Prepare();
   void Run();
-  void OnEvent(int fd);
-  // Accepts until nobody waits.
+  void HandOver();
+  void OnEvent(int fd, uint32_t events);
   void Accept(int listener);
   void OnAccepted(int listener, Descriptor socket, const PeerAddress& peer);
+  // Adds a connection with the second descriptor of its socket; false if there is no room.
+  bool Admit(const PeerAddress& peer, Descriptor watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Accepts and closes one connection with the descriptor that is kept in reserve; false if even
   // that is not there.
   bool TurnAway(int listener);
   void EndOverdue();
   void End(const std::vector<ConnectionTable::Ended>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(ConnectionEnd why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++counts_.ended[static_cast<size_t>(why)];
+  }
   void OnHangUp(int fd);
+  void OnBytes(int fd);
 
   const std::string address_;
   const std::vector<Descriptor> listeners_;
@@ -95,10 +108,17 @@ class ConnectionAcceptor {
   Take take_;
   Descriptor poll_;
   Descriptor wake_;
-  Descriptor reserve_;  // used by the thread only
+  Descriptor reserve_;  // used by the accepting thread only
   std::thread thread_;
+  std::vector<std::thread> handing_over_;
 
   mutable Mutex mutex_;
+  CondVar accepted_;
+  struct Accepted {
+    int listener = -1;
+    Descriptor socket;
+  };
+  std::deque<Accepted> waiting_ ABSL_GUARDED_BY(mutex_);  // to be handed over
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
   // The second descriptors of connections, those that were just ended included, and whose they are

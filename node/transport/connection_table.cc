@@ -3,100 +3,104 @@
 
 #include "node/transport/connection_table.h"
 
-#include <algorithm>
-
 namespace ruvd::transport {
+namespace {
+
+// Sources whose last connections are remembered; those that opened none for long go first.
+constexpr size_t kMaxRememberedSources = 4096;
+
+}  // namespace
 
 std::string_view ConnectionEndName(ConnectionEnd end) {
   switch (end) {
     case ConnectionEnd::kPortFull:
       return "port_full";
+    case ConnectionEnd::kTooOften:
+      return "too_often";
     case ConnectionEnd::kStrangersFull:
       return "strangers_full";
     case ConnectionEnd::kUnprovenTooLong:
       return "unproven_too_long";
     case ConnectionEnd::kUnprovenBytes:
       return "unproven_bytes";
+    case ConnectionEnd::kReplaced:
+      return "replaced";
     case ConnectionEnd::kNoDescriptor:
       return "no_descriptor";
   }
   return "unknown";
 }
 
-bool ConnectionTable::Add(const PeerAddress& peer, TimePoint now, std::vector<Ended>* ended) {
-  Remove(peer);  // the number of a port is used again before its former connection was seen to end
+std::optional<ConnectionEnd> ConnectionTable::Add(const PeerAddress& peer, TimePoint now,
+                                                  std::vector<Ended>* ended) {
   const PeerSource source = SourceOf(peer);
-  const auto own = strangers_.find(source);
-  if (own != strangers_.end() && own->second.size() >= limits_.unproven_of_source) {
-    EndOldest(source, ended);
-  } else if (unproven_ >= limits_.unproven) {
-    EndOldest(MostCrowded(), ended);
+  if (!TakeTurn(source, now)) {
+    return ConnectionEnd::kTooOften;
   }
-  if (connections_.size() >= limits_.connections) {
-    if (unproven_ == 0) {
-      return false;
+  if (opened_.contains(peer)) {  // to another address of this machine, or its end is not known yet
+    ended->push_back({peer, ConnectionEnd::kReplaced});
+    Remove(peer);
+  }
+  if (strangers_.CountOf(source) >= limits_.unproven_of_source) {
+    EndStranger(strangers_.OldestOf(source), ended);
+  } else if (strangers_.size() >= limits_.unproven) {
+    EndStranger(strangers_.OldestOfMost(), ended);
+  }
+  if (opened_.size() >= limits_.connections) {
+    if (strangers_.size() == 0) {
+      return ConnectionEnd::kPortFull;
     }
-    EndOldest(MostCrowded(), ended);
+    EndStranger(strangers_.OldestOfMost(), ended);
   }
-  const uint64_t number = ++next_;
-  connections_.emplace(peer, Connection{.opened = now, .number = number});
-  strangers_[source].emplace(number, peer);
-  ++unproven_;
-  return true;
+  opened_.emplace(peer, now);
+  strangers_.Add(peer, source);
+  return std::nullopt;
+}
+
+bool ConnectionTable::TakeTurn(const PeerSource& source, TimePoint now) {
+  if (turns_.size() >= kMaxRememberedSources && !turns_.contains(source)) {
+    turns_.clear();  // each of them gets a burst again, which the other limits bear
+  }
+  return turns_
+      .try_emplace(source, TokenBucket(limits_.opened_per_second, limits_.opened_burst, now))
+      .first->second.Take(now);
+}
+
+void ConnectionTable::EndStranger(const std::optional<PeerAddress>& stranger,
+                                  std::vector<Ended>* ended) {
+  ended->push_back({*stranger, ConnectionEnd::kStrangersFull});
+  Remove(*stranger);
 }
 
 void ConnectionTable::Remove(const PeerAddress& peer) {
-  const auto found = connections_.find(peer);
-  if (found == connections_.end()) {
-    return;
-  }
-  if (!found->second.proven) {
-    ForgetStranger(peer, found->second);
-  }
-  connections_.erase(found);
+  opened_.erase(peer);
+  strangers_.Remove(peer);
 }
 
-void ConnectionTable::Prove(const PeerAddress& peer) {
-  const auto found = connections_.find(peer);
-  if (found != connections_.end() && !found->second.proven) {
-    found->second.proven = true;
-    ForgetStranger(peer, found->second);
+bool ConnectionTable::Prove(const PeerAddress& peer) {
+  const bool unproven = IsUnproven(peer);
+  strangers_.Remove(peer);
+  return unproven;
+}
+
+void ConnectionTable::Unprove(const PeerAddress& peer, TimePoint now) {
+  const auto opened = opened_.find(peer);
+  if (opened != opened_.end() && !IsUnproven(peer)) {
+    opened->second = now;
+    strangers_.Add(peer, SourceOf(peer));
   }
-}
-
-void ConnectionTable::ForgetStranger(const PeerAddress& peer, const Connection& connection) {
-  const auto source = strangers_.find(SourceOf(peer));
-  source->second.erase(connection.number);
-  if (source->second.empty()) {
-    strangers_.erase(source);
-  }
-  --unproven_;
-}
-
-void ConnectionTable::EndOldest(const PeerSource& source, std::vector<Ended>* ended) {
-  const PeerAddress oldest = strangers_.at(source).begin()->second;
-  ended->push_back({oldest, ConnectionEnd::kStrangersFull});
-  Remove(oldest);
-}
-
-PeerSource ConnectionTable::MostCrowded() const {
-  return std::ranges::max_element(strangers_, {},
-                                  [](const auto& source) { return source.second.size(); })
-      ->first;
 }
 
 std::vector<ConnectionTable::Ended> ConnectionTable::TakeOverdue(TimePoint now,
                                                                  const BytesOf& bytes_of) {
   std::vector<Ended> ended;
-  for (const auto& [source, strangers] : strangers_) {
-    for (const auto& [number, peer] : strangers) {
-      if (connections_.at(peer).opened + limits_.unproven_life <= now) {
-        ended.push_back({peer, ConnectionEnd::kUnprovenTooLong});
-      } else if (bytes_of(peer).value_or(0) > limits_.unproven_bytes) {
-        ended.push_back({peer, ConnectionEnd::kUnprovenBytes});
-      }
+  strangers_.ForEach([&](const PeerAddress& peer) {
+    if (opened_.at(peer) + limits_.unproven_life <= now) {
+      ended.push_back({peer, ConnectionEnd::kUnprovenTooLong});
+    } else if (bytes_of(peer).value_or(0) > limits_.unproven_bytes) {
+      ended.push_back({peer, ConnectionEnd::kUnprovenBytes});
     }
-  }
+  });
   for (const Ended& one : ended) {
     Remove(one.peer);
   }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/crowd.h"
+#include "base/token_bucket.h"
 #include "node/transport/peer_address.h"
 
 namespace ruvd::transport {
@@ -23,18 +25,25 @@ struct ConnectionLimits {
   size_t unproven = 0;            // among them
   size_t unproven_of_source = 0;  // among these, of one source
   Duration unproven_life{};       // how long one may stay unproven
-  uint64_t unproven_bytes = 0;    // how much it may send until then
+  // How much an unproven one may send, and how much of that may wait to be read
+  uint64_t unproven_bytes = 0;
+  int unproven_buffer = 0;
+  // New connections of one source
+  double opened_per_second = 0;
+  double opened_burst = 0;
 };
 
 // Why a connection was refused or ended.
 enum class ConnectionEnd : uint8_t {
   kPortFull,         // all connections are proven
+  kTooOften,         // its source opens more than opened_per_second
   kStrangersFull,    // it was the oldest unproven one of the source with the most of them
   kUnprovenTooLong,  // it stayed unproven for longer than unproven_life
   kUnprovenBytes,    // it sent more than unproven_bytes
+  kReplaced,         // the same address and port opened another one
   kNoDescriptor,     // the process has no descriptor left
 };
-inline constexpr size_t kConnectionEnds = 5;
+inline constexpr size_t kConnectionEnds = 7;
 // Returns a stable lower-case name, for a metric's label.
 std::string_view ConnectionEndName(ConnectionEnd end);
 
@@ -49,40 +58,34 @@ class ConnectionTable {
     PeerAddress peer;
     ConnectionEnd why = ConnectionEnd::kPortFull;
   };
-  // Adds a connection, unless the port is full. Returns whether it was added, and those that must
-  // end for it, which are no longer in the table.
-  bool Add(const PeerAddress& peer, TimePoint now, std::vector<Ended>* ended);
+  // Adds a connection, or returns why it is refused. `ended` gets those that must end for it; they
+  // are no longer in the table.
+  std::optional<ConnectionEnd> Add(const PeerAddress& peer, TimePoint now,
+                                   std::vector<Ended>* ended);
   void Remove(const PeerAddress& peer);
-  // Notes that the other end may use the port. Does nothing for a connection that is not there.
-  void Prove(const PeerAddress& peer);
+  // Notes that the other end may use the port; returns false for a connection that is not there, or
+  // is proven already. Unprove takes that back: it has to prove itself anew within unproven_life,
+  // and what it has sent counts.
+  bool Prove(const PeerAddress& peer);
+  void Unprove(const PeerAddress& peer, TimePoint now);
+  bool IsUnproven(const PeerAddress& peer) const { return strangers_.Contains(peer); }
   // Returns unproven connections that are too old, or have sent too much by `bytes_of` (nullopt:
   // not known), and removes them.
   using BytesOf = std::function<std::optional<uint64_t>(const PeerAddress&)>;
   std::vector<Ended> TakeOverdue(TimePoint now, const BytesOf& bytes_of);
 
-  size_t size() const { return connections_.size(); }
-  size_t unproven() const { return unproven_; }
+  size_t size() const { return opened_.size(); }
+  size_t unproven() const { return strangers_.size(); }
 
  private:
-  struct Connection {
-    TimePoint opened;
-    uint64_t number = 0;  // grows with every connection
-    bool proven = false;
-  };
-  // The unproven connections of a source, by number.
-  using Strangers = std::map<uint64_t, PeerAddress>;
-
-  void ForgetStranger(const PeerAddress& peer, const Connection& connection);
-  // Ends the oldest unproven connection of a source, which has one.
-  void EndOldest(const PeerSource& source, std::vector<Ended>* ended);
-  // Returns the source with the most unproven connections; there is one.
-  PeerSource MostCrowded() const;
+  // Whether a source may open one more connection now.
+  bool TakeTurn(const PeerSource& source, TimePoint now);
+  void EndStranger(const std::optional<PeerAddress>& stranger, std::vector<Ended>* ended);
 
   const ConnectionLimits limits_;
-  std::map<PeerAddress, Connection> connections_;
-  std::map<PeerSource, Strangers> strangers_;
-  size_t unproven_ = 0;
-  uint64_t next_ = 0;
+  std::map<PeerAddress, TimePoint> opened_;   // all connections
+  Crowd<PeerAddress, PeerSource> strangers_;  // the unproven ones
+  std::map<PeerSource, TokenBucket> turns_;   // of sources that opened connections lately
 };
 
 }  // namespace ruvd::transport

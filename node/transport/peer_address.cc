@@ -15,7 +15,7 @@ namespace ruvd::transport {
 namespace {
 
 constexpr std::array<uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-constexpr size_t kIpv6SourceBytes = 8;
+constexpr size_t kIpv6SourceBytes = 7;
 
 PeerAddress Mapped(const in_addr& host, uint16_t port) {
   PeerAddress address{.port = port};

@@ -20,8 +20,8 @@ struct PeerAddress {
   auto operator<=>(const PeerAddress&) const = default;
 };
 
-// The part of an address that one host cannot change at will: an IPv4 address, or the first 64 bits
-// of an IPv6 address. The rest is zero.
+// The part of an address that one host cannot change at will: an IPv4 address, or the first 56 bits
+// of an IPv6 address, of which a household often has all others. The rest is zero.
 using PeerSource = std::array<uint8_t, 16>;
 
 // Returns nullopt for an address that is neither IPv4 nor IPv6.

@@ -90,12 +90,12 @@ struct RestoreReport {
 
 // Replaces a store by a backup. The backup is verified and copied beside the store, opened there,
 // and given what must not go back: the greater boot counter, every entry of the privacy ledger that
-// only the present store has, its consents and its erasures of users. Then the two folders change places in one step, so an
-// interrupted restore leaves the old store as it was. Returns BACKUP_INVALID; LEDGER_WOULD_GO_BACK
-// when the present store's ledger is newer and cannot be read, when neither ledger continues the
-// other, when the present one may have lost its end, or when there is nothing to compare the
-// backup's ledger with (see accept_older_ledger); STORE_LOCKED while a node is running; or an error
-// of Database::Open.
+// only the present store has, its consents and its erasures of users. Then the two folders change
+// places in one step, so an interrupted restore leaves the old store as it was. Returns
+// BACKUP_INVALID; LEDGER_WOULD_GO_BACK when the present store's ledger is newer and cannot be read,
+// when neither ledger continues the other, when the present one may have lost its end, or when
+// there is nothing to compare the backup's ledger with (see accept_older_ledger); STORE_LOCKED
+// while a node is running; or an error of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace ruvd::storage

@@ -180,6 +180,14 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
   EXPECT_EQ(written->federation.seeds, std::vector<std::string>{node_->federation_address()});
   StartOther("b", node_->federation_address());
   EXPECT_TRUE(AwaitAlive(*node_, 2));
+  // Over TLS the connection of the member is proven, and it ends with the link.
+  const auto port = [&] {
+    const admin::v1::GetStatusResponse status = StatusOf(*node_);
+    return status.ports(1);
+  };
+  EXPECT_TRUE(Await([&] { return port().connections() == 1 && port().unproven() == 0; }));
+  others_.clear();
+  EXPECT_TRUE(Await([&] { return port().connections() == 0; }));
 }
 
 // Regression test: a member was out of the cluster when its certificate expired, 30 days after it

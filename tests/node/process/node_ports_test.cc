@@ -76,6 +76,21 @@ class NodePortsTest : public CertifiedNodeTest {
     ADD_FAILURE() << "no port " << name;
     return {};
   }
+  // How many connections of a port were refused or ended for this reason.
+  uint64_t Ended(const std::string& port, const std::string& why) {
+    const admin::v1::PortStatus status = Port(port);
+    const auto found = status.ended().find(why);
+    return found == status.ended().end() ? 0 : found->second;
+  }
+  uint64_t Seen(const std::string& name) {
+    const admin::v1::PortStatus port = Port(name);
+    uint64_t refused = 0;
+    for (const char* why : {"too_often", "port_full", "no_descriptor"}) {
+      const auto found = port.ended().find(why);
+      refused += found == port.ended().end() ? 0 : found->second;
+    }
+    return port.accepted() + refused;
+  }
   // A new channel, so that the call has a connection of its own.
   void ExpectServesNewClients() {
     channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
@@ -114,60 +129,76 @@ TEST_F(NodePortsTest, AThousandSilentConnectionsMakeNoPortDeaf) {
     for (int i = 0; i < 1000; ++i) {
       silent.push_back(Connect(node_->federation_address()));
     }
-    ASSERT_TRUE(WaitUntil([&] { return Port("federation").accepted() >= 1000; }));
+    ASSERT_TRUE(WaitUntil([&] { return Seen("federation") >= 1000; }));
     EXPECT_LE(Port("federation").connections(), limits::kPeerConnections.unproven_of_source);
     ExpectServesNewClients();
     for (int i = 0; i < 1000; ++i) {
       silent.push_back(Connect(node_->api_address()));
     }
-    ASSERT_TRUE(WaitUntil([&] { return Port("api").accepted() >= 1000; }));
+    ASSERT_TRUE(WaitUntil([&] { return Seen("api") >= 1000; }));
     EXPECT_LE(Port("api").unproven(), limits::kClientConnections.unproven_of_source);
     ExpectServesNewClients();
-    EXPECT_GE(Port("federation").ended().at("strangers_full"), 900u);
+    EXPECT_GT(Ended("federation", "strangers_full") + Ended("federation", "too_often"), 900u);
   }
   ExpectServesNewClients();
   EXPECT_TRUE(WaitUntil(
       [&] { return Port("federation").connections() == 0 && Port("api").connections() <= 2; }));
 }
 
+TEST_F(NodePortsTest, AConnectionProvesItselfByACall) {
+  StartFederated();
+  const Descriptor silent = Connect(node_->api_address());
+  ExpectServesNewClients();
+  EXPECT_TRUE(WaitUntil([&] { return Port("api").unproven() == 1; }));
+  EXPECT_GE(Port("api").connections(), 2u);
+}
+
 // Found by a hostile review: a header of a gibibyte, sent in small frames, cost a core for as long
-// as it lasted, because gRPC reads what it has of a header again with every frame.
+// as it lasted, because gRPC reads what it has of a header again with every frame. The bytes are
+// there when the connection is accepted, so that gRPC parses them on the thread that hands it over.
 TEST_F(NodePortsTest, AnEndlessHeaderEndsSoon) {
   StartFederated();
-  for (const std::string& address : {node_->federation_address(), node_->api_address()}) {
-    const Descriptor socket = Connect(address);
-    const auto send = [&](const std::string& bytes) {
-      return ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-             static_cast<ssize_t>(bytes.size());
-    };
-    const auto frame = [](char type, const std::string& payload) {
-      std::string bytes = {static_cast<char>(payload.size() >> 16),
-                           static_cast<char>(payload.size() >> 8),
-                           static_cast<char>(payload.size()),
-                           type,
-                           0,  // the header does not end
-                           0,
-                           0,
-                           0,
-                           static_cast<char>(type == 4 ? 0 : 1)};
-      return bytes + payload;
-    };
-    ASSERT_TRUE(send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, "")));
-    // A literal header with the name "x" and a value of 2^30 bytes (RFC 7541, section 6.2.2).
-    ASSERT_TRUE(send(frame(1, std::string("\x00\x01x\x7f\x81\xff\xff\xff\x03", 9))));
-    const std::string more = frame(9, std::string(16'000, 'a'));
-    const auto begin = SystemClock().Now();
-    uint64_t sent = 0;
-    while (send(more) && sent < (uint64_t{64} << 20)) {
-      sent += more.size();
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    EXPECT_LT(sent, uint64_t{64} << 20) << address;
-    EXPECT_LT(SystemClock().Now() - begin, std::chrono::seconds(60));
-    ExpectServesNewClients();
+  const auto frame = [](char type, char stream, const std::string& payload) {
+    // The length, the type, no flag (the header does not end), and the stream.
+    const std::string head = {static_cast<char>(payload.size() >> 16),
+                              static_cast<char>(payload.size() >> 8),
+                              static_cast<char>(payload.size()),
+                              type,
+                              0,
+                              0,
+                              0,
+                              0,
+                              stream};
+    return head + payload;
+  };
+  // A literal header with the name "x" and a value of 2^30 bytes (RFC 7541, section 6.2.2).
+  std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, "") +
+                      frame(1, 1, std::string("\x00\x01x\x7f\x81\xff\xff\xff\x03", 9));
+  while (bytes.size() < (uint64_t{4} << 20)) {
+    bytes += frame(9, 1, "a");
   }
-  EXPECT_EQ(Port("federation").ended().at("unproven_bytes"), 1u);
-  EXPECT_EQ(Port("api").ended().at("unproven_bytes"), 1u);
+  std::vector<Descriptor> sockets;
+  for (int i = 0; i < 4; ++i) {
+    sockets.push_back(Connect(node_->federation_address()));
+  }
+  std::vector<std::thread> senders;
+  for (const Descriptor& socket : sockets) {
+    senders.emplace_back([&] {
+      // What the kernel takes for the node is not yet there; an error says that the node has ended
+      // it.
+      size_t sent = 0;
+      for (ssize_t more = 1; sent < bytes.size() && more > 0;) {
+        more = ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+        sent += more > 0 ? static_cast<size_t>(more) : 0;
+      }
+    });
+  }
+  ExpectServesNewClients();
+  EXPECT_TRUE(WaitUntil([&] { return Ended("federation", "unproven_bytes") == 4; }));
+  for (std::thread& sender : senders) {
+    sender.join();
+  }
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ constexpr ConnectionLimits kLimits = {.connections = 8,
                                       .unproven = 4,
                                       .unproven_of_source = 3,
                                       .unproven_life = seconds(10),
-                                      .unproven_bytes = 1000};
+                                      .unproven_bytes = 1000,
+                                      .opened_per_second = 1,
+                                      .opened_burst = 1000};
 
 PeerAddress Peer(const std::string& host, uint16_t port) {
   return ParsePeer("ipv4:" + host + ":" + std::to_string(port)).value();
@@ -32,7 +34,7 @@ PeerAddress Peer(const std::string& host, uint16_t port) {
 
 class ConnectionTableTest : public ::testing::Test {
  protected:
-  bool Add(const PeerAddress& peer) { return table_.Add(peer, now_, &ended_); }
+  bool Add(const PeerAddress& peer) { return !table_.Add(peer, now_, &ended_).has_value(); }
   std::vector<PeerAddress> TakeEnded() {
     std::vector<PeerAddress> peers;
     for (const ConnectionTable::Ended& one : ended_) {
@@ -99,8 +101,56 @@ TEST_F(ConnectionTableTest, AnUnprovenConnectionMayNeitherStayNorTalk) {
   EXPECT_EQ(table_.size(), 1u);
 }
 
+// Found by review: of sources with equally many, that with the lowest address lost its connection.
+TEST_F(ConnectionTableTest, OfEqualSourcesTheOldestConnectionEnds) {
+  for (const char* host : {"10.0.0.9", "10.0.0.1", "10.0.0.5", "10.0.0.7"}) {
+    Add(Peer(host, 1));
+  }
+  EXPECT_TRUE(Add(Peer("10.0.0.8", 1)));
+  EXPECT_THAT(TakeEnded(), testing::ElementsAre(Peer("10.0.0.9", 1)));
+}
+
+TEST_F(ConnectionTableTest, AnAddressThatOpensAnotherConnectionLosesTheFormer) {
+  Add(Peer("10.0.0.1", 1));
+  table_.Prove(Peer("10.0.0.1", 1));
+  EXPECT_TRUE(Add(Peer("10.0.0.1", 1)));
+  ASSERT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(ended_[0].why, ConnectionEnd::kReplaced);
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_TRUE(table_.IsUnproven(Peer("10.0.0.1", 1))) << "it has to prove itself";
+}
+
+TEST_F(ConnectionTableTest, ASourceMayNotOpenConnectionsWithoutEnd) {
+  ConnectionLimits limits = kLimits;
+  limits.opened_burst = 2;
+  ConnectionTable table(limits);
+  const auto add = [&](const char* host, uint16_t port) {
+    return table.Add(Peer(host, port), now_, &ended_);
+  };
+  EXPECT_EQ(add("10.0.0.1", 1), std::nullopt);
+  EXPECT_EQ(add("10.0.0.1", 2), std::nullopt);
+  EXPECT_EQ(add("10.0.0.1", 3), ConnectionEnd::kTooOften);
+  EXPECT_EQ(add("10.0.0.2", 1), std::nullopt) << "another source";
+  now_ += seconds(1);
+  EXPECT_EQ(add("10.0.0.1", 4), std::nullopt);
+}
+
+TEST_F(ConnectionTableTest, AProofThatIsTakenBackHasToBeGivenAnew) {
+  Add(Peer("10.0.0.1", 1));
+  EXPECT_TRUE(table_.Prove(Peer("10.0.0.1", 1)));
+  EXPECT_FALSE(table_.Prove(Peer("10.0.0.1", 1)));
+  table_.Unprove(Peer("10.0.0.1", 1), now_ + seconds(100));
+  table_.Unprove(Peer("10.0.0.2", 1), now_);
+  EXPECT_EQ(table_.unproven(), 1u);
+  const auto none = [](const PeerAddress&) -> std::optional<uint64_t> { return std::nullopt; };
+  EXPECT_TRUE(table_.TakeOverdue(now_ + seconds(109), none).empty());
+  EXPECT_EQ(table_.TakeOverdue(now_ + seconds(110), none).size(), 1u);
+}
+
 RC_GTEST_PROP(ConnectionTable, StaysWithinItsLimits, ()) {
-  ConnectionTable table(kLimits);
+  ConnectionLimits limits = kLimits;
+  limits.opened_per_second = limits.opened_burst = 1e9;
+  ConnectionTable table(limits);
   std::set<PeerAddress> open;
   const int steps = *rc::gen::inRange(1, 200);
   for (int i = 0; i < steps; ++i) {
@@ -116,12 +166,12 @@ RC_GTEST_PROP(ConnectionTable, StaysWithinItsLimits, ()) {
         break;
       default: {
         std::vector<ConnectionTable::Ended> ended;
-        open.erase(peer);
-        if (table.Add(peer, TimePoint{}, &ended)) {
-          open.insert(peer);
-        }
+        const bool added = !table.Add(peer, TimePoint{}, &ended).has_value();
         for (const ConnectionTable::Ended& one : ended) {
           RC_ASSERT(open.erase(one.peer) == 1u);
+        }
+        if (added) {
+          open.insert(peer);
         }
       }
     }
@@ -137,8 +187,8 @@ TEST(PeerAddress, ReadsTheNamesThatGrpcGives) {
   EXPECT_EQ(ParsePeer("ipv6:%5B::ffff:192.0.2.7%5D:50051").value(), v4);
   const PeerAddress v6 = ParsePeer("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:1").value();
   EXPECT_EQ(ParsePeer("ipv6:[2001:db8:1:2:3:4:5:6]:1").value(), v6);
-  EXPECT_EQ(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:2::9%5D:77").value()));
-  EXPECT_NE(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:3::9%5D:77").value()));
+  EXPECT_EQ(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:7::9%5D:77").value()));
+  EXPECT_NE(SourceOf(v6), SourceOf(ParsePeer("ipv6:%5B2001:db8:1:102::9%5D:77").value()));
   EXPECT_NE(SourceOf(v4), SourceOf(ParsePeer("ipv4:192.0.2.8:50051").value()));
   EXPECT_EQ(ParsePeer("ipv6:%5Bfe80::1%25eth0%5D:5")->port, 5) << "with the zone of a link";
   for (const char* wrong : {"", "unix:/run/x", "ipv4:192.0.2.7", "ipv4:192.0.2.7:99999", "ipv4::5",
