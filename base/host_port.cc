@@ -61,7 +61,8 @@ HostReach ReachOf(std::string_view host) {
   });
   in6_addr v6{};
   in_addr v4{};
-  bool is_v4 = inet_pton(AF_INET, text.c_str(), &v4) == 1;
+  // Resolvers take forms such as 127.1 and 0x7f000001 as well.
+  bool is_v4 = inet_aton(text.c_str(), &v4) == 1;
   if (!is_v4 && inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
     if (!IN6_IS_ADDR_V4MAPPED(&v6)) {
       return IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_UNSPECIFIED(&v6) ? HostReach::kThisMachine

@@ -80,8 +80,11 @@ bool GossipCore::State::MayDial(const std::string& address) const {
   }
   const HostReach reach = ReachOf(stated->host);
   const auto own = ParseHostPort(local.listen_address);
+  if (reach == HostReach::kThisMachine) {
+    return own && IsLoopback(own->host);  // and not the unspecified address, which others reach
+  }
   return reach == HostReach::kAnywhere ||
-         (reach != HostReach::kMany && own && ReachOf(own->host) == reach);
+         (reach == HostReach::kThisLine && own && ReachOf(own->host) == reach);
 }
 
 bool GossipCore::State::NeedsRelay(const SignedRecord& record, Instant now) const {

@@ -8,7 +8,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <set>
@@ -229,18 +228,24 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   void OnWriteDone(bool ok) override { WriteEnded(ok); }
   void OnCancel() override { Close(); }
   void OnDone() override {
+    bool member = false;
     {
       MutexLock lock(mutex_);
       context_ = nullptr;  // belongs to gRPC and is gone after this
+      member = member_;
     }
     federation_.OnClosed(id_);
-    ended_(peer_, member_.load());
+    ended_(peer_, member);
     self_.reset();
   }
 
   void OnIdentified() override {
-    member_.store(true);
-    on_member_(peer_, /*linked=*/true);
+    MutexLock lock(mutex_);
+    if (context_ !=
+        nullptr) {  // otherwise the link has ended, and nothing would take the proof back
+      member_ = true;
+      on_member_(peer_, /*linked=*/true);
+    }
   }
 
   void Cancel() {
@@ -263,11 +268,11 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   const OnMember on_member_;
   const Ended ended_;
   const std::string peer_;
-  std::atomic<bool> member_{false};
   std::shared_ptr<ServerLink> self_;
   federation::LinkId id_ = 0;
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
+  bool member_ ABSL_GUARDED_BY(mutex_) = false;  // the peer has proved that it is one
 };
 
 // Ends a call at once.

@@ -292,13 +292,14 @@ absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   // An error while withdrawing consents must not keep the user's data from being erased.
-  const absl::Status withdrawn =
+  absl::Status withdrawn =
       flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
   if (flags.collection) {
     RETURN_IF_ERROR(storage::ErasePatternCollection(*store.database, *flags.collection));
   } else {
     const auto scope = storage::KeyScope::User(flags.user);
-    RETURN_IF_ERROR(storage::NoteErasure(*store.database, scope));
+    // A failure to note it must not keep the data from being erased.
+    withdrawn.Update(storage::NoteErasure(*store.database, scope));
     RETURN_IF_ERROR(store.database->Erase(scope));
   }
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));

@@ -28,8 +28,7 @@ namespace {
 // How often unproven connections are looked at.
 constexpr int kLookMillis = 250;
 constexpr int kEventsAtOnce = 64;
-// Threads that hand sockets over, and sockets that may wait for them.
-constexpr int kHandingOver = 2;
+// Sockets that may wait to be handed over.
 constexpr size_t kMaxWaiting = 128;
 // While a connection is unproven, each arrival of bytes is looked at.
 constexpr uint32_t kUnprovenEvents = EPOLLIN | EPOLLET;
@@ -217,9 +216,7 @@ absl::Status ConnectionAcceptor::Prepare() {
 void ConnectionAcceptor::Start(Take take) {
   take_ = std::move(take);
   thread_ = std::thread([this] { Run(); });
-  for (int i = 0; i < kHandingOver; ++i) {
-    handing_over_.emplace_back([this] { HandOver(); });
-  }
+  handing_over_ = std::thread([this] { HandOver(); });
 }
 
 void ConnectionAcceptor::Stop() {
@@ -237,10 +234,9 @@ void ConnectionAcceptor::Stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  for (std::thread& thread : handing_over_) {
-    thread.join();
+  if (handing_over_.joinable()) {
+    handing_over_.join();
   }
-  handing_over_.clear();
   const MutexLock lock(mutex_);
   waiting_.clear();
   for (const auto& [fd, peer] : std::exchange(peers_, {})) {
@@ -265,9 +261,13 @@ void ConnectionAcceptor::Prove(std::string_view peer) {
 }
 
 void ConnectionAcceptor::Unprove(std::string_view peer) {
-  if (const auto address = ParsePeer(peer)) {
-    const MutexLock lock(mutex_);
-    table_.Unprove(*address, clock_.Now());
+  const auto address = ParsePeer(peer);
+  const MutexLock lock(mutex_);
+  const auto socket = address ? sockets_.find(*address) : sockets_.end();
+  if (socket != sockets_.end() &&
+      table_.Unprove(*address, clock_.Now(), BytesReceived(socket->second).value_or(0))) {
+    LimitBuffer(socket->second, limits_.unproven_buffer);
+    Watch(poll_.get(), EPOLL_CTL_MOD, socket->second, kUnprovenEvents);
   }
 }
 
@@ -364,10 +364,17 @@ void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, const PeerA
   const MutexLock lock(mutex_);
   if (watched.get() < 0) {
     Count(ConnectionEnd::kNoDescriptor);
-  } else if (waiting_.size() >= kMaxWaiting) {
+    return;
+  }
+  const int fd = watched.get();
+  std::erase_if(waiting_, [this](const Accepted& one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto known = sockets_.find(one.peer);
+    return known == sockets_.end() || known->second != one.watched;  // it has ended
+  });
+  if (waiting_.size() >= kMaxWaiting) {
     Count(ConnectionEnd::kPortFull);
   } else if (Admit(peer, std::move(watched))) {
-    waiting_.push_back({listener, std::move(socket)});
+    waiting_.push_back({listener, fd, peer, std::move(socket)});
     accepted_.NotifyOne();
   }
 }
@@ -426,8 +433,7 @@ void ConnectionAcceptor::End(const std::vector<ConnectionTable::Ended>& ended) {
 void ConnectionAcceptor::OnBytes(int fd) {
   const MutexLock lock(mutex_);
   const auto found = peers_.find(fd);
-  if (found == peers_.end() || !table_.IsUnproven(found->second) ||
-      BytesReceived(fd).value_or(0) <= limits_.unproven_bytes) {
+  if (found == peers_.end() || !table_.IsTooMuch(found->second, BytesReceived(fd).value_or(0))) {
     return;
   }
   const auto socket = sockets_.find(found->second);

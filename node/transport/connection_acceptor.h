@@ -110,12 +110,14 @@ class ConnectionAcceptor {
   Descriptor wake_;
   Descriptor reserve_;  // used by the accepting thread only
   std::thread thread_;
-  std::vector<std::thread> handing_over_;
+  std::thread handing_over_;
 
   mutable Mutex mutex_;
   CondVar accepted_;
   struct Accepted {
     int listener = -1;
+    int watched = -1;  // the second descriptor of the socket
+    PeerAddress peer;
     Descriptor socket;
   };
   std::deque<Accepted> waiting_ ABSL_GUARDED_BY(mutex_);  // to be handed over

@@ -6,7 +6,7 @@
 namespace ruvd::transport {
 namespace {
 
-// Sources whose last connections are remembered; those that opened none for long go first.
+// Sources whose last connections are remembered; if there are more, all are forgotten.
 constexpr size_t kMaxRememberedSources = 4096;
 
 }  // namespace
@@ -52,7 +52,7 @@ std::optional<ConnectionEnd> ConnectionTable::Add(const PeerAddress& peer, TimeP
     }
     EndStranger(strangers_.OldestOfMost(), ended);
   }
-  opened_.emplace(peer, now);
+  opened_.emplace(peer, Connection{.since = now});
   strangers_.Add(peer, source);
   return std::nullopt;
 }
@@ -83,21 +83,27 @@ bool ConnectionTable::Prove(const PeerAddress& peer) {
   return unproven;
 }
 
-void ConnectionTable::Unprove(const PeerAddress& peer, TimePoint now) {
+bool ConnectionTable::Unprove(const PeerAddress& peer, TimePoint now, uint64_t bytes) {
   const auto opened = opened_.find(peer);
-  if (opened != opened_.end() && !IsUnproven(peer)) {
-    opened->second = now;
-    strangers_.Add(peer, SourceOf(peer));
+  if (opened == opened_.end() || IsUnproven(peer)) {
+    return false;
   }
+  opened->second = {.since = now, .bytes = bytes};
+  strangers_.Add(peer, SourceOf(peer));
+  return true;
+}
+
+bool ConnectionTable::IsTooMuch(const PeerAddress& peer, uint64_t bytes) const {
+  return IsUnproven(peer) && bytes > opened_.at(peer).bytes + limits_.unproven_bytes;
 }
 
 std::vector<ConnectionTable::Ended> ConnectionTable::TakeOverdue(TimePoint now,
                                                                  const BytesOf& bytes_of) {
   std::vector<Ended> ended;
   strangers_.ForEach([&](const PeerAddress& peer) {
-    if (opened_.at(peer) + limits_.unproven_life <= now) {
+    if (opened_.at(peer).since + limits_.unproven_life <= now) {
       ended.push_back({peer, ConnectionEnd::kUnprovenTooLong});
-    } else if (bytes_of(peer).value_or(0) > limits_.unproven_bytes) {
+    } else if (IsTooMuch(peer, bytes_of(peer).value_or(0))) {
       ended.push_back({peer, ConnectionEnd::kUnprovenBytes});
     }
   });

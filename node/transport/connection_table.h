@@ -64,10 +64,14 @@ class ConnectionTable {
                                    std::vector<Ended>* ended);
   void Remove(const PeerAddress& peer);
   // Notes that the other end may use the port; returns false for a connection that is not there, or
-  // is proven already. Unprove takes that back: it has to prove itself anew within unproven_life,
-  // and what it has sent counts.
+  // is proven already.
   bool Prove(const PeerAddress& peer);
-  void Unprove(const PeerAddress& peer, TimePoint now);
+  // Takes that back: it has to prove itself anew, within unproven_life from now and unproven_bytes
+  // more than the `bytes` that it has sent. Returns false for a connection that is not there, or is
+  // unproven.
+  bool Unprove(const PeerAddress& peer, TimePoint now, uint64_t bytes);
+  // Returns whether an unproven connection has sent too much.
+  bool IsTooMuch(const PeerAddress& peer, uint64_t bytes) const;
   bool IsUnproven(const PeerAddress& peer) const { return strangers_.Contains(peer); }
   // Returns unproven connections that are too old, or have sent too much by `bytes_of` (nullopt:
   // not known), and removes them.
@@ -83,7 +87,11 @@ class ConnectionTable {
   void EndStranger(const std::optional<PeerAddress>& stranger, std::vector<Ended>* ended);
 
   const ConnectionLimits limits_;
-  std::map<PeerAddress, TimePoint> opened_;   // all connections
+  struct Connection {
+    TimePoint since;     // it was opened, or its proof was taken back
+    uint64_t bytes = 0;  // that it had sent then
+  };
+  std::map<PeerAddress, Connection> opened_;  // all connections
   Crowd<PeerAddress, PeerSource> strangers_;  // the unproven ones
   std::map<PeerSource, TokenBucket> turns_;   // of sources that opened connections lately
 };

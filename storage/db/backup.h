@@ -82,8 +82,9 @@ struct RestoreReport {
   uint64_t boot_counter = 0;         // its value after the restore; never less than before
   uint64_t ledger_rows_carried = 0;  // entries newer than the backup that were kept
   uint64_t ledger_entries = 0;       // number of entries after the restore
-  // Whether the consents are those of the present store. If not, it is unknown what was withdrawn
-  // after the backup, and nothing is shared until the operator's consent is given anew.
+  // Whether all withdrawals and erasures of the present store are in the restored one. If not, it
+  // is unknown what was withdrawn after the backup, and nothing is shared until the operator's
+  // consent is given anew.
   bool consents_carried = false;
   uint64_t erased_again = 0;  // users erased after the backup, who were erased in it, too
 };

@@ -31,51 +31,57 @@ absl::StatusOr<v1::ErasureNotes> NotesOf(Database& database) {
   return std::move(notes).value_or(v1::ErasureNotes());
 }
 
-}  // namespace
-
-absl::Status NoteErasure(Database& database, const KeyScope& scope) {
-  uint64_t newest = 0;
-  for (const DataKeyInfo& key : database.DataKeys()) {
-    newest = key.scope == scope.name() ? std::max(newest, key.id) : newest;
-  }
-  if (newest == 0) {
-    return absl::OkStatus();  // the scope never had a key
-  }
-  static Mutex mutex;  // held from the reading of the notes to their writing
-  const MutexLock lock(mutex);
-  ASSIGN_OR_RETURN(v1::ErasureNotes notes, NotesOf(database));
-  const std::string hash = HashOf(database, scope.name());
-  auto& erased = *notes.mutable_erased();
-  const auto known = std::ranges::find(erased, hash, &v1::ErasureNotes::Erased::scope_hash);
+// Adds a note in place of an older one of its scope.
+void Add(const v1::ErasureNotes::Erased& note, v1::ErasureNotes* notes) {
+  auto& erased = *notes->mutable_erased();
+  const auto known =
+      std::ranges::find(erased, note.scope_hash(), &v1::ErasureNotes::Erased::scope_hash);
   if (known != erased.end()) {
     erased.erase(known);
   } else if (erased.size() >= kMaxNotes) {
     erased.erase(erased.begin());
   }
-  auto* const added = erased.Add();
-  added->set_scope_hash(hash);
-  added->set_newest_key(newest);
+  *erased.Add() = note;
+}
+
+}  // namespace
+
+absl::Status NoteErasure(Database& database, const KeyScope& scope) {
+  static Mutex mutex;  // held from the reading of the notes to their writing
+  const MutexLock lock(mutex);
+  ASSIGN_OR_RETURN(v1::ErasureNotes notes, NotesOf(database));
+  v1::ErasureNotes::Erased erased;
+  erased.set_scope_hash(HashOf(database, scope.name()));
+  erased.set_erased_ms(database.clock().WallMillis());
+  Add(erased, &notes);
   return StateStore(database).Put(state::Erasures(), notes);
 }
 
 absl::StatusOr<size_t> CarryErasures(Database& present, Database& restored) {
-  ASSIGN_OR_RETURN(const v1::ErasureNotes notes, NotesOf(present));
+  ASSIGN_OR_RETURN(v1::ErasureNotes notes, NotesOf(present));
   if (notes.erased().empty()) {
     return 0;
   }
-  std::map<std::string, uint64_t> destroyed;  // the newest key, by the hash of its scope
+  std::map<std::string, int64_t> erased_ms;  // by the hash of the scope
   for (const v1::ErasureNotes::Erased& erased : notes.erased()) {
-    destroyed[erased.scope_hash()] = erased.newest_key();
+    erased_ms[erased.scope_hash()] = erased.erased_ms();
   }
   size_t scopes = 0;
   for (const DataKeyInfo& key : restored.DataKeys()) {
     if (key.state != DataKeyInfo::State::kActive || !IsUserScope(key.scope)) {
       continue;
     }
-    const auto found = destroyed.find(HashOf(restored, key.scope));
-    if (found != destroyed.end() && key.id <= found->second) {
+    const auto found = erased_ms.find(HashOf(restored, key.scope));
+    if (found != erased_ms.end() && key.created_ms <= found->second) {
       RETURN_IF_ERROR(restored.Erase(KeyScope::User(key.scope.substr(sizeof kUserScopes - 1))));
       ++scopes;
+    }
+  }
+  ASSIGN_OR_RETURN(const v1::ErasureNotes own, NotesOf(restored));
+  for (const v1::ErasureNotes::Erased& erased : own.erased()) {
+    const auto found = erased_ms.find(erased.scope_hash());
+    if (found == erased_ms.end() || found->second < erased.erased_ms()) {
+      Add(erased, &notes);
     }
   }
   RETURN_IF_ERROR(StateStore(restored).Put(state::Erasures(), notes));

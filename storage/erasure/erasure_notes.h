@@ -11,14 +11,15 @@
 
 namespace ruvd::storage {
 
-// Notes that the keys which a scope has now are destroyed, so that a restore of an earlier backup
-// destroys them in it, too. Call it before Database::Erase. The note names the scope by a hash
-// only. The 10,000 newest notes are kept. Thread-safe. Returns an error of StateStore.
+// Notes that the keys which a scope has had until now are destroyed, so that a restore of an
+// earlier backup destroys them in it, too: by the time at which they were made, because numbers of
+// keys are given again after a restore. Call it before Database::Erase. The note names the scope by
+// a hash only. The 10,000 newest notes are kept. Thread-safe. Returns an error of StateStore.
 absl::Status NoteErasure(Database& database, const KeyScope& scope);
 
-// Destroys the keys in `restored` that `present` notes as destroyed, and copies the notes. Both are
-// open and have the same store_id. Returns how many scopes were erased, an error of StateStore,
-// or of Database::Erase.
+// Destroys the keys in `restored` that `present` notes as destroyed, and joins the notes of both.
+// Both are open and have the same store_id. Returns how many scopes were erased, an error of
+// StateStore, or of Database::Erase.
 absl::StatusOr<size_t> CarryErasures(Database& present, Database& restored);
 
 }  // namespace ruvd::storage

@@ -328,18 +328,18 @@ absl::Status Restore::KeepState(Database& restored, const PresentLedger& present
              : absl::OkStatus();
 }
 
-// What users and the operator withdrew, and who was erased. The present store must have all of it:
-// a store that may have lost its end may have lost a withdrawal.
+// What users and the operator withdrew, and who was erased. A present store that may have lost its
+// end may have lost a withdrawal.
 absl::Status Restore::KeepPromises(Database& restored, const PresentLedger& present) {
-  const bool known = present_ != nullptr && present.same_store && present.complete;
-  report_.consents_carried = known && CarryConsents(*present_, restored).ok();
-  if (!report_.consents_carried) {
-    RETURN_IF_ERROR(SuspendConsent(restored));
-  }
+  bool known = false;
   if (present_ != nullptr && present.same_store) {
-    ASSIGN_OR_RETURN(report_.erased_again, CarryErasures(*present_, restored));
+    const absl::Status consents = CarryConsents(*present_, restored);
+    const absl::StatusOr<size_t> erased = CarryErasures(*present_, restored);
+    report_.erased_again = erased.value_or(0);
+    known = present.complete && consents.ok() && erased.ok();
   }
-  return absl::OkStatus();
+  report_.consents_carried = known;
+  return known ? absl::OkStatus() : SuspendConsent(restored);
 }
 
 // Every entry of the shorter ledger must be in the longer one, which is kept.

@@ -48,8 +48,9 @@ TEST(HostPortTest, KnowsLoopback) {
 }
 
 TEST(HostPortTest, KnowsWhatAnAddressReaches) {
-  for (const char* own : {"localhost", "LocalHost.", "a.localhost", "127.0.0.1", "0.0.0.0",
-                          "0.1.2.3", "::", "::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0"}) {
+  for (const char* own :
+       {"localhost", "LocalHost.", "a.localhost", "127.0.0.1", "0.0.0.0", "0.1.2.3", "127.1",
+        "2130706433", "0x7f000001", "::", "::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0"}) {
     EXPECT_EQ(ReachOf(own), HostReach::kThisMachine) << own;
   }
   for (const char* line : {"169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.0.1"}) {

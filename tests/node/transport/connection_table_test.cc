@@ -139,9 +139,11 @@ TEST_F(ConnectionTableTest, AProofThatIsTakenBackHasToBeGivenAnew) {
   Add(Peer("10.0.0.1", 1));
   EXPECT_TRUE(table_.Prove(Peer("10.0.0.1", 1)));
   EXPECT_FALSE(table_.Prove(Peer("10.0.0.1", 1)));
-  table_.Unprove(Peer("10.0.0.1", 1), now_ + seconds(100));
-  table_.Unprove(Peer("10.0.0.2", 1), now_);
+  EXPECT_TRUE(table_.Unprove(Peer("10.0.0.1", 1), now_ + seconds(100), 5'000));
+  EXPECT_FALSE(table_.Unprove(Peer("10.0.0.2", 1), now_, 0));
   EXPECT_EQ(table_.unproven(), 1u);
+  EXPECT_FALSE(table_.IsTooMuch(Peer("10.0.0.1", 1), 6'000)) << "what it sent before is no offence";
+  EXPECT_TRUE(table_.IsTooMuch(Peer("10.0.0.1", 1), 6'001));
   const auto none = [](const PeerAddress&) -> std::optional<uint64_t> { return std::nullopt; };
   EXPECT_TRUE(table_.TakeOverdue(now_ + seconds(109), none).empty());
   EXPECT_EQ(table_.TakeOverdue(now_ + seconds(110), none).size(), 1u);
