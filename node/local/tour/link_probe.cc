@@ -94,6 +94,7 @@ struct LinkProbe::State {
                                                 const transport::TlsCertificate& own) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection may have one link
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     return grpc::CreateCustomChannel(address, admission::LinkCredentials(own), arguments);
   }

@@ -81,8 +81,10 @@ class RecordingPeer {
   // Links to `address` and takes part until `done` returns true or `most` has passed; returns
   // whether it was done.
   bool TakePartUntil(const std::string& address, Duration most, const std::function<bool()>& done) {
+    grpc::ChannelArguments arguments;  // a connection may have one link
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto stub = federation::v1::FederationService::NewStub(
-        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
     grpc::ClientContext context;
     stream_ = stub->Link(&context);
     std::thread reader([this] { Read(); });
