@@ -83,18 +83,25 @@ def plain(target):
 
 
 def tls_context():
+    """With a certificate of the attackers' own making: nodes ask for one, and believe any."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = f"{folder}/key.pem", f"{folder}/cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=ruvd", "-keyout",
+                        key, "-out", certificate], check=True, capture_output=True)
+        context.load_cert_chain(certificate, key)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     return context
 
 
-CONTEXT = tls_context()
+CONTEXT = []  # made once
 
 
 def tls(target):
-    return CONTEXT.wrap_socket(plain(target))
+    return CONTEXT[0].wrap_socket(plain(target))
 
 
 def hold(make):
@@ -318,6 +325,7 @@ def main():
     if not flags.ruvd.exists():
         parser.error(f"{flags.ruvd} is missing; build it with `cmake --build --preset release`")
     flags.attacks = [one for one in ATTACKS if not flags.attack or one.name in flags.attack]
+    CONTEXT.append(tls_context())
     folder = Path(tempfile.mkdtemp(prefix="ruvd-hostile."))
     try:
         failed = campaign(flags, folder)
