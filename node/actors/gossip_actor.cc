@@ -465,11 +465,7 @@ class GossipActor final : public runtime::Actor<Message> {
       return;
     }
     if (preview.ok() && preview->refusal().empty()) {
-      sharing::WriteRefusal(
-          Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                "this node takes part in no rounds, because its model has no frame; make one with "
-                "`ruvd model frame`"),
-          &*preview);
+      sharing::WriteRefusal(sharing::NoFrameForRounds(), &*preview);
     }
     request.reply.Send(std::move(preview));
   }

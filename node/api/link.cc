@@ -8,7 +8,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <set>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/link_frames.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
 #include "node/log/log.h"
@@ -29,112 +29,6 @@ namespace {
 
 using federation::v1::FederationService;
 using federation::v1::WireFrame;
-
-// The queue of outgoing frames of one link, for both sides: frames stay in order, with at most one
-// write in flight. The reactor that owns it passes its StartWrite and its way to end the stream.
-class FrameQueue {
- public:
-  // The next action of the owner, which runs outside the lock.
-  struct Next {
-    const WireFrame* write = nullptr;  // stays alive until WriteDone
-    bool linger = false;               // closing has begun; cancel the stream if it takes too long
-    bool end = false;
-  };
-
-  Next Push(std::shared_ptr<const WireFrame> frame) {
-    const size_t bytes = frame->ByteSizeLong();
-    MutexLock lock(mutex_);
-    if (closing_) {
-      return {};
-    }
-    if (frames_.size() >= limits::kMaxLinkQueue || bytes_ + bytes > limits::kMaxLinkQueueBytes) {
-      frames_.erase(frames_.begin() + (writing_ ? 1 : 0), frames_.end());
-      return BeginClosing();
-    }
-    bytes_ += bytes;
-    frames_.push_back(std::move(frame));
-    return Advance();
-  }
-  Next Close() {
-    MutexLock lock(mutex_);
-    return BeginClosing();
-  }
-  Next WriteDone(bool ok) {
-    MutexLock lock(mutex_);
-    writing_ = false;
-    bytes_ -= std::min(bytes_, frames_.front()->ByteSizeLong());
-    frames_.pop_front();
-    if (!ok) {
-      frames_.clear();
-      return BeginClosing();
-    }
-    return Advance();
-  }
-
- private:
-  Next BeginClosing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const bool first = !std::exchange(closing_, true);
-    Next next = Advance();
-    next.linger = first;
-    return next;
-  }
-  Next Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (writing_ || ended_) {
-      return {};
-    }
-    if (!frames_.empty()) {
-      writing_ = true;
-      return {.write = frames_.front().get()};
-    }
-    if (closing_) {
-      ended_ = true;
-      return {.end = true};
-    }
-    return {};
-  }
-
-  Mutex mutex_;
-  std::deque<std::shared_ptr<const WireFrame>> frames_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
-// Limits how far a link reads ahead of the federation actor. The thread that handles a frame starts
-// a waiting read. It does so under the lock that Stop takes, so that no read starts on a stream
-// that ended.
-class ReadWindow {
- public:
-  void FrameRead() {
-    MutexLock lock(mutex_);
-    ++waiting_;
-  }
-  // Returns whether to read now; if not, FrameHandled starts the read later.
-  bool MayRead() {
-    MutexLock lock(mutex_);
-    paused_ = waiting_ >= limits::kMaxLinkFramesWaiting;
-    return !paused_;
-  }
-  template <typename StartRead>
-  void FrameHandled(const StartRead& start_read) {
-    MutexLock lock(mutex_);
-    --waiting_;
-    if (std::exchange(paused_, false) && !stopped_) {
-      start_read();
-    }
-  }
-  void Stop() {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-  }
-
- private:
-  Mutex mutex_;
-  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-};
 
 // The common part of both ends of a stream. `Link` is a reactor with Cancel, EndStream and
 // StartRead.
@@ -241,8 +135,8 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
 
   void OnIdentified() override {
     MutexLock lock(mutex_);
-    if (context_ !=
-        nullptr) {  // otherwise the link has ended, and nothing would take the proof back
+    // Once the link has ended, nothing would take the proof back.
+    if (context_ != nullptr) {
       member_ = true;
       on_member_(peer_, /*linked=*/true);
     }

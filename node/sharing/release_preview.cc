@@ -132,4 +132,10 @@ void AddContribution(const LocalContributor& contributor,
   WriteRefusal(added, preview);
 }
 
+absl::Status NoFrameForRounds() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+               "this node takes part in no rounds, because its model has no frame; make one with "
+               "`ruvd model frame`");
+}
+
 }  // namespace ruvd::sharing

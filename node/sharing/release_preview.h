@@ -36,4 +36,7 @@ void AddContribution(const LocalContributor& contributor,
                      const learning::LearningServices& services, const ContributionRequest& request,
                      admin::v1::PreviewReleaseResponse* preview);
 
+// Returns why a node whose model has no frame gives no contribution.
+absl::Status NoFrameForRounds();
+
 }  // namespace ruvd::sharing

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/reasons.h"
 #include "base/status.h"
 
@@ -37,24 +38,6 @@ absl::Status CannotListen(const std::string& address, const std::string& why) {
   return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
                "cannot listen on {}: {}; is another process using the port? Choose another address",
                address, why);
-}
-
-struct ListenAddress {
-  std::string host;  // without brackets
-  std::string port;
-};
-
-absl::StatusOr<ListenAddress> SplitAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "'{}' is not a listen address; use host:port", address);
-  }
-  std::string host = address.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  return ListenAddress{std::move(host), address.substr(colon + 1)};
 }
 
 uint16_t PortOf(int socket) {
@@ -93,14 +76,15 @@ Descriptor ListenOn(const addrinfo& info, uint16_t port) {
 }
 
 // Returns sockets on all addresses of the host, which share one port.
-absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const ListenAddress& where,
+absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const HostPort& where,
                                                     const std::string& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const char* const host = where.host.empty() ? nullptr : where.host.c_str();
-  if (const int error = ::getaddrinfo(host, where.port.c_str(), &hints, &found); error != 0) {
+  const std::string port_text = std::to_string(where.port);
+  if (const int error = ::getaddrinfo(where.host.c_str(), port_text.c_str(), &hints, &found);
+      error != 0) {
     return CannotListen(address, ::gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
@@ -110,10 +94,7 @@ absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const ListenAddress& where,
     if (info->ai_family != AF_INET && info->ai_family != AF_INET6) {
       continue;
     }
-    sockaddr_storage wanted{};
-    std::memcpy(&wanted, info->ai_addr, info->ai_addrlen);
-    const uint16_t port =
-        sockets.empty() ? PeerAddressOf(wanted)->port : PortOf(sockets.front().get());
+    const uint16_t port = sockets.empty() ? where.port : PortOf(sockets.front().get());
     Descriptor socket = ListenOn(*info, port);
     const int error = errno;
     if (socket.get() >= 0) {
@@ -180,8 +161,12 @@ int Descriptor::Release() {
 
 absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Listen(
     const std::string& address, const ConnectionLimits& limits, const Clock& clock) {
-  ASSIGN_OR_RETURN(const ListenAddress where, SplitAddress(address));
-  ASSIGN_OR_RETURN(std::vector<Descriptor> listeners, ListenOnAll(where, address));
+  const std::optional<HostPort> where = ParseHostPort(address);
+  if (!where) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "'{}' is not a listen address; use host:port", address);
+  }
+  ASSIGN_OR_RETURN(std::vector<Descriptor> listeners, ListenOnAll(*where, address));
   const std::string real =
       fmt::format("{}:{}", address.substr(0, address.rfind(':')), PortOf(listeners.front().get()));
   std::unique_ptr<ConnectionAcceptor> acceptor(

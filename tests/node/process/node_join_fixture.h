@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/reasons.h"
+#include "node/admission/admission_controller.h"
+#include "node/admission/identity.h"
+#include "node/admission/join.h"
+#include "node/admission/link_tls.h"
+#include "node/admission/revocation_file.h"
+#include "node/api/admission_service.h"
+#include "node/program/program.h"
+#include "privacy/reasons.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd::node {
+
+inline constexpr int64_t kHour = 3'600'000;
+
+class NodeJoinTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    const std::string data = config_.node.data_dir;
+    std::ostringstream out;
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
+    ASSERT_EQ(RunProgram({"init", "--data-dir", data, "--name", "a", "--authority"}, context), 0)
+        << out.str();
+    authority_ = privacy::ClusterAuthority::Load(fs::path(data) / admission::kAuthorityKeyFile)
+                     .value()
+                     .public_key();
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(authority_);
+  }
+  void TearDown() override {
+    others_.clear();
+    NodeTest::TearDown();
+  }
+
+  // Runs `ruvd` against the authority's node and returns what it wrote.
+  std::string Run(std::vector<std::string> arguments, int expected) {
+    std::ostringstream out;
+    cli::CommandContext context{.out = out, .err = out, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    EXPECT_EQ(RunProgram(arguments, context), expected) << out.str();
+    return out.str();
+  }
+  std::string Token() {
+    const std::string text =
+        Run({"token", "create", "--role", "contributor", "--expires", "1h"}, 0);
+    return text.substr(0, text.find('\n'));
+  }
+  std::string DataOf(const std::string& name) const { return folder_ / name; }
+  std::string Join(const std::string& name, const std::string& token, int expected = 0) {
+    return Run({"join", node_->federation_address(), "--token", token, "--data-dir", DataOf(name),
+                "--name", name},
+               expected);
+  }
+  absl::StatusOr<privacy::AdmissionCert> JoinBy(const std::string& address,
+                                                const std::string& token,
+                                                const privacy::NodeKey& key) {
+    return admission::JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
+                                  SystemClock());
+  }
+  // Starts a node with the files that `ruvd join` made, which dials `seed`.
+  Node& StartOther(const std::string& name, const std::string& seed) {
+    config::NodeConfig config = config_;
+    config.node.name = name;
+    config.node.data_dir = DataOf(name);
+    config.federation.seeds = {seed};
+    auto node = Node::Start(config);
+    EXPECT_TRUE(node.ok()) << node.status();
+    others_.push_back(*std::move(node));
+    return *others_.back();
+  }
+  static admin::v1::GetStatusResponse StatusOf(const Node& node) {
+    admin::v1::GetStatusResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+                    grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
+                    ->GetStatus(&context, admin::v1::GetStatusRequest(), &response)
+                    .ok());
+    return response;
+  }
+  static bool Await(const std::function<bool()>& what) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!what() && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return what();
+  }
+  static bool AwaitAlive(const Node& node, uint32_t members) {
+    return Await([&] { return StatusOf(node).members_alive() == members; });
+  }
+  static bool IsLinked(const Node& node, const std::string& id) {
+    admin::v1::ListMembersResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+                    grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
+                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &response)
+                    .ok());
+    return std::ranges::any_of(response.members(), [&](const auto& member) {
+      return member.node_id() == id && member.linked();
+    });
+  }
+  static bool AwaitRefused(const Node& node, const char* reason) {
+    return Await([&] { return StatusOf(node).refused_envelopes().contains(reason); });
+  }
+
+  privacy::PublicKey authority_{};
+  std::vector<std::unique_ptr<Node>> others_;
+};
+
+}  // namespace ruvd::node
