@@ -22,6 +22,7 @@ using MaintenanceMessage = std::variant<Tick>;
 
 // The results of a round.
 struct Round {
+  absl::Status sync;
   absl::Status reseal;
   absl::Status reclaim;
   absl::Status patterns;
@@ -41,6 +42,7 @@ absl::StatusOr<bool> Reseal(const MaintenanceOptions& options) {
 
 Round RunComputeRound(const MaintenanceOptions& options) {
   Round round;
+  round.sync = options.patterns->Sync();
   const absl::StatusOr<bool> unsealed = Reseal(options);
   round.reseal = unsealed.status();
   round.more = unsealed.ok() && *unsealed;
@@ -119,6 +121,7 @@ class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
         [options = options_, round] { *round = RunComputeRound(options); },
         [this, round](Context& own) {
           running_ = false;
+          Report("patterns of peers could not be made durable", round->sync, &reported_sync_);
           Report("values could not be re-sealed", round->reseal, &reported_reseal_);
           Report("keys of users without rows could not be removed", round->reclaim,
                  &reported_reclaim_);
@@ -147,6 +150,7 @@ class MaintenanceActor final : public runtime::Actor<MaintenanceMessage> {
 
   const MaintenanceOptions options_;
   bool running_ = false;
+  std::string reported_sync_;
   std::string reported_reseal_;
   std::string reported_reclaim_;
   std::string reported_patterns_;

@@ -24,7 +24,8 @@ struct MaintenanceOptions {
 };
 
 // Starts the actor that maintains the store while the node serves, in short rounds off the request
-// path. It re-seals values of retired data keys (including those of a rotation that was interrupted
+// path. It makes patterns of peers durable, with one fsync for all that came since the last round.
+// It re-seals values of retired data keys (including those of a rotation that was interrupted
 // before the start), removes keys of users without rows, lets the pattern store link, repair,
 // expire, evict and write checkpoints, and removes relations of deleted sessions and patterns. A
 // failure is reported once per reason and tried again. Patterns removed without a request are

@@ -130,7 +130,7 @@ absl::Status PeerPatterns::SetStanding(const storage::PatternId& id, const std::
     if (storage::IsRefused(standing)) {
       Empty(&*pattern);
     }
-    stored = patterns_.Update(*pattern, expected);
+    stored = patterns_.Update(*pattern, expected, storage::Durability::kProcessCrash);
     if (stored.ok()) {
       Hold(*pattern);
     }

@@ -239,7 +239,7 @@ absl::Status PeerPatterns::RemoveUntil(const storage::PatternId& id, const priva
   // serve again.
   if (stored.ok() && stored->origin == origin && stored->updated_ms <= until_ms &&
       stored->standing != PatternStanding::kRatedBadly) {
-    const absl::Status deleted = patterns_.Delete(id);
+    const absl::Status deleted = patterns_.Delete(id, storage::Durability::kProcessCrash);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {
       return deleted;
     }
@@ -290,7 +290,7 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
     pattern.expires_ms = existing->expires_ms;  // which the operator set
     expected = existing->stamp;
   }
-  RETURN_IF_ERROR(patterns_.Update(pattern, expected));
+  RETURN_IF_ERROR(patterns_.Update(pattern, expected, storage::Durability::kProcessCrash));
   Hold(pattern);
   return Trim(origin);
 }
@@ -351,7 +351,7 @@ absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
       break;
     }
     const storage::PatternId oldest = row->second;
-    const absl::Status deleted = patterns_.Delete(oldest);
+    const absl::Status deleted = patterns_.DeleteForRoom(oldest);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have deleted it already
       return deleted;
     }

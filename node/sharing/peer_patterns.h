@@ -50,8 +50,9 @@ std::string RefusalReasonOf(storage::PatternStanding standing);
 // not come back; a newer one gets another trial, unless users rated the pattern badly. The row of a
 // pattern that was rated badly stays until the operator deletes it or the store evicts it. An
 // origin all of whose rows are such rows gets no further one. The format, the model (which defines
-// the embedding space) and the frame must have been checked before. Only one thread may use an
-// object.
+// the embedding space) and the frame must have been checked before. No change waits for an fsync,
+// because peers send again what a power cut undoes; the maintenance actor makes changes durable
+// within seconds. Only one thread may use an object.
 class PeerPatterns {
  public:
   // `patterns` and `frame` must outlive this object.

@@ -255,7 +255,8 @@ absl::Status PatternStore::RemoveLost(const PatternId& id) {
   return absl::OkStatus();
 }
 
-absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind) {
+absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind,
+                                       bool keep_tombstone) {
   Batch batch;
   const KeyScope scope = KeyScope::Collection(collection_);
   uint64_t sequence = next_sequence_;
@@ -264,7 +265,9 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
     patterns::MetaRow meta{.slot = slot, .generation = old.generation, .tombstone = true};
     meta.pattern.id = old.id;
     meta.pattern.stamp = clock_.Now();
-    meta.pattern.updated_ms = clock_.WallMillis();  // never before a time that the node knew
+    if (keep_tombstone) {
+      meta.pattern.updated_ms = clock_.WallMillis();  // never before a time that the node knew
+    }
     const patterns::SlotRow row{.id = old.id, .generation = old.generation, .bank = old.bank};
     batch.Put(ColumnFamily::kMeta, IdKey(collection_, old.id), patterns::EncodeMetaRow(meta),
               old.generation, scope);
@@ -290,17 +293,24 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
   return absl::OkStatus();
 }
 
-absl::Status PatternStore::Delete(const PatternId& id) {
-  {
-    const Writing writing(writer_);
-    const std::optional<uint32_t> slot = slots_.Find(id);
-    if (!slot && !IsLost(id)) {
-      return patterns::NoSuchPattern(id);
-    }
-    RETURN_IF_ERROR(slot ? RemoveSlots(std::span(&*slot, 1), PatternChangeKind::kDelete)
-                         : RemoveLost(id));
+absl::Status PatternStore::Remove(const PatternId& id, bool keep_tombstone) {
+  const Writing writing(writer_);
+  const std::optional<uint32_t> slot = slots_.Find(id);
+  if (!slot && !IsLost(id)) {
+    return patterns::NoSuchPattern(id);
   }
-  return Acknowledge();
+  return slot ? RemoveSlots(std::span(&*slot, 1), PatternChangeKind::kDelete, keep_tombstone)
+              : RemoveLost(id);
+}
+
+absl::Status PatternStore::Delete(const PatternId& id, Durability durability) {
+  RETURN_IF_ERROR(Remove(id, /*keep_tombstone=*/true));
+  return Acknowledge(durability);
+}
+
+absl::Status PatternStore::DeleteForRoom(const PatternId& id) {
+  RETURN_IF_ERROR(Remove(id, /*keep_tombstone=*/false));
+  return Acknowledge(Durability::kProcessCrash);
 }
 
 absl::StatusOr<patterns::MetaRow> PatternStore::ReadMeta(const PatternId& id,
@@ -372,7 +382,7 @@ absl::Status PatternStore::Acknowledge(Durability durability) {
     const std::shared_lock state(state_);
     last = next_sequence_ - 1;
   }
-  if (durable) {
+  if (durable && acknowledged_.load() < last) {
     RETURN_IF_ERROR(database_.Sync());
   }
   uint64_t before = acknowledged_.load();

@@ -177,9 +177,14 @@ class PatternStore {
 
   // Deletes a pattern, even an expired one that Maintain has not removed yet. It drops embedding
   // and payload and leaves a tombstone, so that code that takes patterns from peers knows that this
-  // one is not wanted (WasDeleted). Put of the id makes it live again. Returns NOT_FOUND for an
-  // unknown id.
-  absl::Status Delete(const PatternId& id);
+  // one is not wanted (WasDeleted). Put of the id makes it live again. `durability` is as in Put.
+  // Returns NOT_FOUND for an unknown id.
+  absl::Status Delete(const PatternId& id, Durability durability = Durability::kPowerLoss);
+
+  // Does what Delete does with kProcessCrash, to make room for other patterns: Maintain removes the
+  // tombstone the next time that it looks for old ones, so that peers who send ever new patterns do
+  // not leave tombstones for months.
+  absl::Status DeleteForRoom(const PatternId& id);
 
   // Returns up to `page_size` patterns (1 to limits::kMaxListPageSize) that the filter admits, in
   // the order of their ids, after the page that returned `page_token`. Returns INVALID_ARGUMENT for
@@ -271,7 +276,10 @@ class PatternStore {
   absl::Status Store(Pattern pattern);
   // Returns the slot of a pattern that has not expired.
   std::optional<uint32_t> LiveSlot(const PatternId& id) const;
-  absl::Status RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind);
+  // `keep_tombstone`: for PatternStoreOptions::tombstone_retention
+  absl::Status RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind,
+                           bool keep_tombstone = true);
+  absl::Status Remove(const PatternId& id, bool keep_tombstone);
   // Returns whether only the id of the pattern is known.
   bool IsLost(const PatternId& id) const { return lost_.contains(id); }
   absl::Status RemoveLost(const PatternId& id);

@@ -169,6 +169,21 @@ TEST_F(PatternLifeTest, ForgetsTombstonesAfterTheirTime) {
   EXPECT_EQ(store_->size(), 0U);
 }
 
+TEST_F(PatternLifeTest, WhatIsDeletedForRoomLeavesNoTombstoneForMonths) {
+  ASSERT_TRUE(store_->Put(Fresh(1)).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  ASSERT_TRUE(store_->DeleteForRoom(Id(1)).ok());
+  EXPECT_EQ(ReasonOf(store_->DeleteForRoom(Id(1))), reasons::kNotFound);
+  EXPECT_FALSE(store_->Get(Id(1)).ok());
+  Maintain();
+  EXPECT_EQ(store_->Stats().tombstones, 0U);
+  EXPECT_FALSE(*store_->WasDeleted(Id(1)));
+  Reopen();
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(store_->Put(Fresh(1)).ok());
+  EXPECT_TRUE(database_->Verify()->ok());
+}
+
 // A clock that jumps, for a minute or until it is corrected, removes nothing.
 TEST_F(PatternLifeTest, AStepOfTheClockRemovesNothing) {
   Pattern brief = Fresh(1);

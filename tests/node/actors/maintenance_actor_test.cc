@@ -90,6 +90,16 @@ TEST_F(MaintenanceActorTest, LooksAfterThePatterns) {
   EXPECT_TRUE(patterns_->WasDeleted({1}).value());
 }
 
+TEST_F(MaintenanceActorTest, MakesPatternsOfPeersDurable) {
+  ASSERT_TRUE(
+      patterns_->Put({.id = {1}, .embedding = {1, 2, 3, 4}}, storage::Durability::kProcessCrash)
+          .ok());
+  EXPECT_EQ(patterns_->Stats().last_sequence, 0u);
+  Start();
+  executor_.RunFor(std::chrono::seconds(2));
+  EXPECT_EQ(patterns_->Stats().last_sequence, 1u);
+}
+
 TEST_F(MaintenanceActorTest, ANodeThatStopsStartsNoMore) {
   PutRows(10);
   ASSERT_TRUE(database_->RotateDataKeys("").ok());

@@ -71,12 +71,13 @@ class PeerPatternsTest : public DatabaseTest {
     DatabaseTest::SetUp();
     storage::PatternStoreOptions patterns;
     patterns.dimension = kPeerDimension;
-    patterns.durability = storage::Durability::kProcessCrash;
+    patterns.durability = durability();
     auto store = storage::PatternStore::Open(*database_, patterns);
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     Load();
   }
+  virtual storage::Durability durability() const { return storage::Durability::kProcessCrash; }
   // Loads the store as after a restart.
   void Load() {
     peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/limits.h"
 #include "tests/node/sharing/peer_patterns_fixture.h"
 
 namespace ruvd::sharing {
@@ -105,6 +106,30 @@ TEST_F(PeerPatternsTest, OneOriginKeepsItsNewestUpToTheLimitOverRestarts) {
   EXPECT_EQ(store_->size(), kLimit + 1U) << "another origin's pattern is not touched";
   EXPECT_TRUE(absl::IsNotFound(store_->Get(Shared(0, 0).id).status()));
   EXPECT_TRUE(store_->Get(Shared(kLimit, 0).id).ok());
+}
+
+class DurablePeerPatternsTest : public PeerPatternsTest {
+ protected:
+  storage::Durability durability() const override { return storage::Durability::kPowerLoss; }
+};
+
+// Each valid pattern of a peer cost the federation actor one or two fsyncs, and a tombstone of
+// ninety days once the peer had 256.
+TEST_F(DurablePeerPatternsTest, PatternsOfPeersCostTheFederationActorNoFsync) {
+  const uint16_t most = limits::kMaxPatternsPerOrigin;
+  for (uint16_t n = 1; n <= most + 20; ++n) {
+    ASSERT_TRUE(peers_->Store(Shared(n, 100 + n), Node(2)).ok());
+  }
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(2), {Shared(30, 0).id}, 1000)).ok());
+  EXPECT_EQ(store_->size(), most - 1U);
+  EXPECT_EQ(store_->Stats().last_sequence, 0U) << "what an fsync would have made durable";
+  ASSERT_TRUE(store_->Sync().ok());
+  EXPECT_EQ(store_->Stats().last_sequence, most + 20U + 20U + 1U);
+  EXPECT_TRUE(peers_->FollowChanges().ok());
+  clock_.Advance(limits::kTombstoneWalkInterval);
+  while (store_->Maintain(std::chrono::milliseconds(20)).more) {
+  }
+  EXPECT_EQ(store_->Stats().tombstones, 1U) << "that of the withdrawn one";
 }
 
 }  // namespace
