@@ -29,7 +29,7 @@
 #include "node/sharing/node_rounds.h"
 #include "node/sharing/operator_withdrawal.h"
 #include "node/sharing/pattern_trial.h"
-#include "node/sharing/trial_counters.h"
+#include "node/sharing/peer_counters.h"
 #include "node/sharing/trust_records.h"
 #include "storage/consent/consent_book.h"
 #include "storage/consent/consent_store.h"
@@ -81,7 +81,7 @@ struct FederationActorOptions {
   sharing::PatternTrial* trial = nullptr;
   // Used only on `learning_pool`; null: experts are neither offered nor taken
   sharing::ExpertTrial* expert_trial = nullptr;
-  sharing::TrialCounters* trial_counters = nullptr;  // null: there are no metrics
+  sharing::PeerCounters* peer_counters = nullptr;  // null: there are no metrics
   learning::LearningServices learning;  // used only on `learning_pool`, which has one thread
   learning::LearningThrottle* throttle = nullptr;  // null: rounds give way to no one
   Executor* learning_pool = nullptr;

@@ -121,6 +121,9 @@ class GossipActor final : public runtime::Actor<Message> {
     ObeyWithdrawal(context);
     Perform(core_->OnTick(Now()), context);
     shared_items_.RecordBytesSent(core_->counters().payload_bytes_sent, context.Now());
+    if (options_.peer_counters != nullptr) {
+      options_.peer_counters->SetRefusedMessages(core_->counters().refused);
+    }
     if (leave_) {
       return absl::OkStatus();  // nothing new is offered
     }

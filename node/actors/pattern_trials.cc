@@ -63,8 +63,8 @@ void PatternTrials::OnTick(const federation::GossipCore& core, Context& context)
   if (!running_ && options_.trial != nullptr) {
     Begin(context);
   }
-  if (options_.trial_counters != nullptr) {
-    options_.trial_counters->Set(patterns_.Standings(), patterns_.refused());
+  if (options_.peer_counters != nullptr) {
+    options_.peer_counters->Set(patterns_.Standings(), patterns_.refused());
   }
 }
 

@@ -62,7 +62,7 @@ absl::Status NodeImpl::Start() {
                   .throttle = throttle_.get(),
                   .ledger = ledger_.get(),
                   .delta = double{config_.privacy.delta},
-                  .trials = &trial_counters_},
+                  .peers = &peer_counters_},
                  metrics_.get());
   return absl::OkStatus();
 }

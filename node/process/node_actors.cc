@@ -436,7 +436,7 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
       .pattern_quality = limits::kMinPeerPatternQuality,
       .trial = pattern_trial_.get(),
       .expert_trial = expert_trial_.get(),
-      .trial_counters = &trial_counters_,
+      .peer_counters = &peer_counters_,
       .learning = ServicesOfLearning(),
       .throttle = throttle_.get(),
       .learning_pool = &learning_pool_,

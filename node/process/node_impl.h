@@ -57,7 +57,7 @@
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/operator_withdrawal.h"
 #include "node/sharing/pattern_trial.h"
-#include "node/sharing/trial_counters.h"
+#include "node/sharing/peer_counters.h"
 #include "node/sharing/trust_records.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
@@ -193,7 +193,7 @@ class NodeImpl final : public Node {
   // Used on learning_pool_ only; null: the node does not federate
   std::unique_ptr<sharing::PatternTrial> pattern_trial_;
   std::unique_ptr<sharing::ExpertTrial> expert_trial_;  // null: experts are off
-  sharing::TrialCounters trial_counters_;
+  sharing::PeerCounters peer_counters_;
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;

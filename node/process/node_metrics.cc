@@ -3,6 +3,8 @@
 
 #include "node/process/node_metrics.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,10 +84,10 @@ void AddLedgerMetrics(const storage::PrivacyLedgerStore& ledger, double delta,
                      }));
 }
 
-void AddTrialMetrics(const sharing::TrialCounters& trials, metrics::Metrics* metrics) {
+void AddPeerMetrics(const sharing::PeerCounters& peers, metrics::Metrics* metrics) {
   metrics->AddReader("ruvd_peer_patterns", "Patterns of peers in the store, by what they may do",
-                     "standing", false, [&trials] {
-                       const auto standings = trials.Get().standings;
+                     "standing", false, [&peers] {
+                       const auto standings = peers.Get().standings;
                        double serving = 0;
                        double trial = 0;
                        double refused = 0;
@@ -102,14 +104,19 @@ void AddTrialMetrics(const sharing::TrialCounters& trials, metrics::Metrics* met
                                                                     {"refused", refused},
                                                                     {"no_adapter", no_adapter}};
                      });
+  const auto by_reason = [](const std::map<std::string, uint64_t>& refused) {
+    std::vector<metrics::Metrics::Sample> samples;
+    for (const auto& [reason, count] : refused) {
+      samples.push_back({reason, static_cast<double>(count)});
+    }
+    return samples;
+  };
   metrics->AddReader("ruvd_peer_patterns_refused_total", "Patterns of peers that were refused",
-                     "reason", true, [&trials] {
-                       std::vector<metrics::Metrics::Sample> samples;
-                       for (const auto& [reason, count] : trials.Get().refused) {
-                         samples.push_back({reason, static_cast<double>(count)});
-                       }
-                       return samples;
-                     });
+                     "reason", true,
+                     [&peers, by_reason] { return by_reason(peers.Get().refused); });
+  metrics->AddReader("ruvd_peer_messages_refused_total",
+                     "Frames, items and links of peers that were refused or put off", "reason",
+                     true, [&peers, by_reason] { return by_reason(peers.Get().refused_messages); });
 }
 
 }  // namespace
@@ -125,8 +132,8 @@ uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
 void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
-  if (sources.trials != nullptr) {
-    AddTrialMetrics(*sources.trials, metrics);
+  if (sources.peers != nullptr) {
+    AddPeerMetrics(*sources.peers, metrics);
   }
   if (sources.ledger != nullptr) {
     AddLedgerMetrics(*sources.ledger, sources.delta, metrics);

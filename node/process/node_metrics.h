@@ -13,7 +13,7 @@
 #include "node/process/node_health.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/inference.h"
-#include "node/sharing/trial_counters.h"
+#include "node/sharing/peer_counters.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -30,7 +30,7 @@ struct MetricSources {
   const learning::LearningThrottle* throttle = nullptr;
   const storage::PrivacyLedgerStore* ledger = nullptr;  // null: nothing with noise leaves
   double delta = 1e-6;                                  // at which epsilons are stated
-  const sharing::TrialCounters* trials = nullptr;       // of peers' patterns
+  const sharing::PeerCounters* peers = nullptr;         // of what peers send
 };
 
 // Adds the readers of a node's state. Events are counted where they happen.
