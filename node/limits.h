@@ -118,8 +118,9 @@ inline constexpr size_t kMaxErasedUsers = 1024;
 inline constexpr size_t kMaxPreviewPayloads = 32;
 // Feedback that may wait for the learning actor
 inline constexpr size_t kLearningMailbox = 256;
-// Frames and events that may wait for the federation actor
-inline constexpr size_t kFederationMailbox = 1024;
+// Frames and events that may wait for the federation actor: more than the frames of all links
+// (kMaxLinkFramesWaiting of each), so that the frames of some peers do not fill it
+inline constexpr size_t kFederationMailbox = 4096;
 // Queries of the witness log that may wait; with more, a node could not stop in time.
 inline constexpr size_t kMaxWaitingQueries = 32;
 // Calls about adapters that may wait; they read and write files.

@@ -16,6 +16,8 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/limits.h"
+#include "node/api/connection_limits.h"
 #include "node/api/link_frames.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
@@ -29,6 +31,12 @@ namespace {
 
 using federation::v1::FederationService;
 using federation::v1::WireFrame;
+
+// Frames for which the actor has no time never fill its mailbox, so a peer that sends too much
+// costs no other peer its link.
+static_assert((limits::kPeerConnections.connections + limits::kMaxLinks) *
+                  limits::kMaxLinkFramesWaiting <
+              limits::kFederationMailbox);
 
 // The common part of both ends of a stream. `Link` is a reactor with Cancel, EndStream and
 // StartRead.
