@@ -241,6 +241,10 @@ inline constexpr size_t kMaxSuspects = 4096;
 // forgotten.
 inline constexpr int64_t kAccusationLifeMillis = 3600LL * 1000;
 inline constexpr size_t kMaxAccusationsPerFrame = 64;
+// Accusations of one member that others refuted: at once, which a member behind a bad line needs,
+// and afterwards. More of its accusations have no effect.
+inline constexpr double kFalseAccusationBurst = 32;
+inline constexpr double kFalseAccusationsPerSecond = 1.0 / 60;
 // Accusations from all links that wait to be checked, 0.8 KB each
 inline constexpr size_t kMaxAccusationsWaiting = 256;
 // Open accusations that a new neighbour is told
@@ -312,6 +316,36 @@ inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
 // A withdrawal outlives the items that it names, for nodes that were away, but not its certificate.
 inline constexpr int64_t kWithdrawalLifeMillis = 30LL * 24 * 3600 * 1000;
 
+// ---- What one origin may have this node fetch and store (OriginBudget)
+// At once: twice the newest items that are kept of it, which a newcomer fetches. Afterwards: a
+// pattern every two seconds, an expert in five minutes, and a withdrawal a second; honest nodes
+// learn more slowly. A node gives up to kMaxVerdictsOfJudge verdicts, kMaxMaskAttempts items of
+// each kind of masked rounds, and one contribution and checkpoint in a round; twice as many are
+// allowed.
+inline constexpr double kOriginPatternsPerSecond = 0.5;
+inline constexpr double kOriginExpertsPerSecond = 1.0 / 300;
+inline constexpr double kOriginExpertBurst = 8;
+inline constexpr double kOriginWithdrawalsPerSecond = 1;
+inline constexpr double kOriginCheckpointBurst = 16;
+// The length of a round where only masked sums of patterns' cores are made; it may be shortened to
+// this by tests.
+inline constexpr double kOriginMaskRoundSeconds = 60;
+// Bytes of payloads: at once as much as half of the memory for all payloads; afterwards this many,
+// and twice what the items of a round have.
+inline constexpr double kOriginBytesPerSecond = 256 << 10;
+inline constexpr double kOriginByteBurst = static_cast<double>(kMaxPayloadMemory / 2);
+// Origins with less than their full budget, 700 B each
+inline constexpr size_t kMaxOriginBudgets = 4096;
+// Items beyond the budget are not asked for again before this time, and so many are remembered.
+inline constexpr Duration kPutOffTime = seconds(30);
+inline constexpr size_t kMaxPutOff = 8192;
+// Payload bytes that a node sends over one link, and over all links. What is asked for beyond that
+// waits. A peer that has more requests waiting than an honest node makes (kMaxRequestBytesOfPeer of
+// the smallest payloads) misbehaves.
+inline constexpr double kServedBytesPerSecondOfPeer = 8 << 20;
+inline constexpr double kServedBytesPerSecond = 32 << 20;
+inline constexpr size_t kMaxChunkRequestsWaiting = 2 * kMaxRequestBytesOfPeer / kMinRequestBytes;
+
 // ---- Masked rounds
 // Time to collect keys. Clocks differ by seconds, and gossip brings a key to all members in two
 // seconds. A later key is not in the attempt's set.
@@ -356,8 +390,6 @@ inline constexpr double kReconBurst = 120;
 // Peers with which one state of this node is the reason for an exchange: four times its links, in
 // case links come and go. Such an exchange begins with one frame and one pass over all ids.
 inline constexpr size_t kMaxStateExchanges = 4 * kMaxLinks;
-// Payloads whose hash tree is cached while their chunks are requested
-inline constexpr size_t kMaxTreesCached = 16;
 
 // ---- Cores and contributions
 inline constexpr size_t kMaxTargetBytes = 128;

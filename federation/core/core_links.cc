@@ -22,7 +22,8 @@ double OffenceOf(const std::string& reason) {
   const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
                         reason == reasons::kPlanMismatch || reason == reasons::kUpdateInvalid ||
                         reason == reasons::kWrongDimension || reason == reasons::kEnvelopeExpired ||
-                        reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked;
+                        reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked ||
+                        reason == reasons::kOverBudget;
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
@@ -400,7 +401,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const WireFrame& frame
     case WireFrame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
-      return exchange.OnChunkRequest(link.id, frame.chunk_request());
+      return exchange.OnChunkRequest(link.id, frame.chunk_request(), now);
     case WireFrame::kChunk:
       mesh.Touch(link.id, now.now);
       return exchange.OnChunk(link.id, frame.chunk(), now);

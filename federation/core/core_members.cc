@@ -261,7 +261,16 @@ absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto,
   const privacy::Envelope envelope = FromProto(proto);
   ASSIGN_OR_RETURN(const MemberTable::AccusationResult accused,
                    members.ApplyAccusation(envelope, now));
-  const privacy::NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
+  const AccusationClaim claim = *PeekAccusation(AsBytes(envelope.body));
+  const privacy::NodeId& suspect = claim.suspect;
+  if (accused == MemberTable::AccusationResult::kNoCredit) {
+    // A node that believes the accuser passes the accusation on, and needs an answer.
+    accusations.of_ourselves |= suspect == local.key->id() && links.at(from).peer != claim.accuser;
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kOverBudget,
+                 "member {} accuses others of not answering, who then answer; look at its network "
+                 "and its clock",
+                 ToHex(claim.accuser).substr(0, 16));
+  }
   if (accused == MemberTable::AccusationResult::kFirst ||
       accused == MemberTable::AccusationResult::kFurther) {
     ForwardAccusation(std::make_shared<const privacy::Envelope>(envelope), suspect, from);

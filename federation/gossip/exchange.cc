@@ -27,6 +27,18 @@ absl::Status OtherPlan(const Manifest& manifest, uint64_t most) {
                most);
 }
 
+absl::Status OverBudget(const Manifest& manifest) {
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kOverBudget,
+               "node {} spreads more items or bytes than one member may; this {} of {} bytes is "
+               "fetched later, if the member still has it",
+               manifest.certificate.name, ItemKindName(manifest.kind), manifest.payload_bytes);
+}
+
+// Returns the number of newest items of each kind of masked rounds that are kept of an origin.
+size_t MaskItemsOf(const LearnerPlan* plan) {
+  return plan == nullptr ? limits::kMaxMaskItemsPerOrigin : limits::kMaxLearnerMaskItemsPerOrigin;
+}
+
 }  // namespace
 
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
@@ -40,14 +52,15 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       sealer_(&sealer),
       outbox_(&outbox),
       mesh_(&mesh),
-      table_(rules_.plan == nullptr ? limits::kMaxMaskItemsPerOrigin
-                                    : limits::kMaxLearnerMaskItemsPerOrigin) {}
+      table_(MaskItemsOf(rules_.plan.get())),
+      budget_(rules_.plan.get(), MaskItemsOf(rules_.plan.get())) {}
 
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);
   to_announce_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
+  chunks_.LinkDown(link);
   denials_.erase(link);
   for (auto& [id, holders] : holders_) {
     std::erase_if(holders.links, [link](const Holder& holder) { return holder.link == link; });
@@ -133,8 +146,9 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id,
                  "item was made for another adapter frame; use the same model package");
   }
   const bool learner = IsLearnerItem(item.manifest.kind);
-  const uint64_t most = learner ? MaxLearnerPayloadBytes(item.manifest.kind, rules_.plan.get()) : 0;
-  if (learner && (rules_.plan == nullptr || item.manifest.payload_bytes > most)) {
+  const bool of_plan = learner || (IsMaskItem(item.manifest.kind) && rules_.plan != nullptr);
+  const uint64_t most = of_plan ? MaxLearnerPayloadBytes(item.manifest.kind, rules_.plan.get()) : 0;
+  if (of_plan && (rules_.plan == nullptr || item.manifest.payload_bytes > most)) {
     table_.AddTombstone(id, item.header.expires_ms);
     return OtherPlan(item.manifest, most);
   }
@@ -180,6 +194,10 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
   if (Known(id)) {
     return OnKnownPush(link, id);
   }
+  if (put_off_.contains(id)) {
+    ++outbox_->counters().duplicates;
+    return absl::OkStatus();
+  }
   auto item = CheckManifest(id, std::move(envelope), now);
   if (!item.ok()) {
     fetcher_.Forget(id);
@@ -202,6 +220,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
     return absl::OkStatus();
   }
   if (fetcher_.HasRoom(id, item->manifest.payload_bytes, link)) {
+    if (!budget_.Take(item->header.sender_id, item->manifest.kind, item->manifest.payload_bytes,
+                      now.now)) {
+      PutOff(*item, now.now);
+      return absl::OkStatus();
+    }
     const bool solicited = fetcher_.IsManifestRequested(id);
     fetcher_.Start(*std::move(item), link);
     HolderOf(id, link).pushed = true;
@@ -228,79 +251,21 @@ absl::Status ItemExchange::OnIHave(LinkId link, const v1::IHave& i_have) {
     } else if (fetcher_.Transferring(*id)) {
       HolderOf(*id, link);
       fetcher_.AddAnnouncer(*id, link);
-    } else if (!table_.HasTombstone(*id)) {
+    } else if (!table_.HasTombstone(*id) && !put_off_.contains(*id)) {
       fetcher_.RequestManifest(*id, link);
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status ItemExchange::OnIWant(LinkId link, const v1::IWant& i_want, Instant now) {
-  if (static_cast<size_t>(i_want.ids_size()) > limits::kMaxIdsPerFrame) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "request for {} ids where {} are allowed; update the sending node",
-                 i_want.ids_size(), limits::kMaxIdsPerFrame);
+// The peer that passed the item on is not to blame: it has its own budget for the origin.
+void ItemExchange::PutOff(const PendingItem& item, TimePoint now) {
+  fetcher_.Forget(item.id);
+  if (put_off_.size() >= limits::kMaxPutOff) {
+    put_off_.erase(put_off_.begin());  // ids are hashes, so the first one is as good as any
   }
-  for (const std::string& bytes : i_want.ids()) {
-    const auto id = DigestFrom(bytes);
-    if (!id) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                   "requested id has {} bytes; update the sending node", bytes.size());
-    }
-    if (const Item* item = table_.Find(*id); item != nullptr) {
-      PushTo(link, *item);
-      // so that the peer that asked need not wait
-    } else if (table_.HasTombstone(*id) && MayReportGone(link, now.now)) {
-      v1::WireFrame frame;
-      frame.mutable_chunk()->set_item_id(bytes);
-      frame.mutable_chunk()->set_missing(true);
-      outbox_->Send(link, std::move(frame));
-    }
-  }
-  return absl::OkStatus();
-}
-
-bool ItemExchange::MayReportGone(LinkId link, TimePoint now) {
-  return denials_
-      .try_emplace(link, limits::kDenialsPerSecond, static_cast<double>(limits::kDenialBurst), now)
-      .first->second.Take(now);
-}
-
-std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
-  auto found = trees_.find(item.id);
-  if (found == trees_.end()) {
-    if (trees_.size() >= limits::kMaxTreesCached) {
-      trees_.erase(trees_.begin());
-    }
-    found = trees_.emplace(item.id, std::make_shared<const MerkleTree>(*item.payload)).first;
-  }
-  return found->second;
-}
-
-absl::Status ItemExchange::OnChunkRequest(LinkId link, const v1::ChunkRequest& request) {
-  v1::WireFrame frame;
-  auto* chunk = frame.mutable_chunk();
-  chunk->set_item_id(request.item_id());
-  chunk->set_index(request.index());
-  const auto id = DigestFrom(request.item_id());
-  if (!id) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                 "chunk request names an id of {} bytes; update the sending node",
-                 request.item_id().size());
-  }
-  const Item* item = table_.Find(*id);
-  if (item == nullptr || request.index() >= ChunksOf(item->payload->size())) {
-    chunk->set_missing(true);
-  } else {
-    chunk->set_data(
-        item->payload->substr(request.index() * limits::kChunkBytes, limits::kChunkBytes));
-    for (const Digest& digest : TreeOf(*item)->Path(request.index())) {
-      chunk->add_path(std::string(AsText(digest)));
-    }
-    outbox_->counters().payload_bytes_sent += chunk->data().size();
-  }
-  outbox_->Send(link, std::move(frame));
-  return absl::OkStatus();
+  put_off_[item.id] = now + limits::kPutOffTime;
+  outbox_->Refuse(/*link=*/0, OverBudget(item.manifest));
 }
 
 absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant now) {
@@ -369,7 +334,10 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
                                         const privacy::NodeId& sender,
                                         const privacy::PublicKey& key) const {
   if (IsMaskItem(kind)) {
-    return CheckMaskItem(kind, payload, round, sender);
+    RETURN_IF_ERROR(CheckMaskItem(kind, payload, round, sender));
+    return rules_.plan == nullptr
+               ? absl::OkStatus()
+               : CheckMaskItemOfPlan(kind, payload, round, *rules_.plan, wall_ms_);
   }
   if (IsLearnerItem(kind)) {
     return CheckLearnerItem(kind, payload, round, rules_.plan.get(), wall_ms_);
@@ -383,6 +351,17 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
   }
   ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
   return CheckSharedPattern(pattern, rules_.patterns);
+}
+
+// A node spreads only what it has checked. But it may learn by another plan, or have a clock that
+// is ahead of this node's.
+bool ItemExchange::IsFaultOfSource(const PendingItem& item, const absl::Status& status) const {
+  const std::string reason = ReasonOf(status);
+  const bool of_rounds = IsLearnerItem(item.manifest.kind) || IsMaskItem(item.manifest.kind);
+  const bool early =
+      of_rounds && rules_.plan != nullptr &&
+      item.header.round > RoundAt(*rules_.plan, wall_ms_ + limits::kLearnerClockSkewMillis);
+  return !early && reason != reasons::kPlanMismatch;
 }
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
@@ -399,6 +378,9 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
       !status.ok()) {
     table_.AddTombstone(pending.id, pending.header.expires_ms);  // so that it is not fetched again
     holders_.erase(pending.id);
+    if (IsFaultOfSource(pending, status)) {
+      scores_->Invalid(link, 1);
+    }
     return Annotate(status, "item of " + pending.manifest.certificate.name);
   }
   Item item;
@@ -442,44 +424,6 @@ void ItemExchange::DropItem(const Item& item) {
     withdrawals_.Remove(item);
   }
   outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
-}
-
-void ItemExchange::PushTo(LinkId link, const Item& item) {
-  v1::WireFrame frame;
-  *frame.mutable_push()->mutable_envelope() = ToProto(*item.envelope);
-  HolderOf(item.id, link);
-  outbox_->Send(link, std::move(frame));
-}
-
-void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
-  v1::WireFrame frame;
-  for (const Digest& id : ids) {
-    frame.mutable_i_have()->add_ids(std::string(AsText(id)));
-    if (static_cast<size_t>(frame.i_have().ids_size()) == limits::kMaxIdsPerFrame) {
-      outbox_->Send(link, std::exchange(frame, {}));
-    }
-  }
-  if (frame.i_have().ids_size() > 0) {
-    outbox_->Send(link, std::move(frame));
-  }
-}
-
-void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
-  // Most neighbours already know what anti-entropy brought, and it may be much at once.
-  const auto holders = holders_.find(item.id);
-  const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
-                     (holders == holders_.end() || !holders->second.solicited);
-  for (const LinkId link : mesh_->links()) {
-    if (Holds(item.id, link)) {
-      continue;
-    }
-    if (fresh) {
-      PushTo(link, item);
-    } else {
-      HolderOf(item.id, link);
-      to_announce_[link].push_back(item.id);
-    }
-  }
 }
 
 }  // namespace ruvd::federation

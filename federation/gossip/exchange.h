@@ -18,11 +18,13 @@
 #include "absl/status/statusor.h"
 #include "base/token_bucket.h"
 #include "federation/events/outbox.h"
+#include "federation/gossip/chunk_service.h"
 #include "federation/gossip/fetcher.h"
 #include "federation/gossip/gossip_config.h"
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
 #include "federation/gossip/mesh.h"
+#include "federation/gossip/origin_budget.h"
 #include "federation/gossip/promises.h"
 #include "federation/gossip/withdrawal_index.h"
 #include "federation/instant.h"
@@ -59,7 +61,7 @@ class ItemExchange {
   absl::Status OnPush(LinkId link, const v1::Push& push, Instant now);
   absl::Status OnIHave(LinkId link, const v1::IHave& i_have);
   absl::Status OnIWant(LinkId link, const v1::IWant& i_want, Instant now);
-  absl::Status OnChunkRequest(LinkId link, const v1::ChunkRequest& request);
+  absl::Status OnChunkRequest(LinkId link, const v1::ChunkRequest& request, Instant now);
   absl::Status OnChunk(LinkId link, const v1::Chunk& chunk, Instant now);
   // Returns the opening message of a reconciliation.
   v1::ReconMessage OpenItems() const;
@@ -138,13 +140,20 @@ class ItemExchange {
   int64_t LifeMillisOf(ItemKind kind) const;
   // Handles a payload whose last chunk came over `link`.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
+  // Returns whether whatever made CheckContent fail is the fault of those who passed the item on.
+  bool IsFaultOfSource(const PendingItem& item, const absl::Status& status) const;
+  // Does not ask for an item for a while, because its origin has used up its budget.
+  void PutOff(const PendingItem& item, TimePoint now);
+  // Sends the chunks that may be sent now.
+  void ServeChunks(TimePoint now);
   // Inserts, reports and spreads an item. Returns whether it was kept.
   bool Accept(Item item, bool own);
   void Spread(const Item& item, int64_t wall_ms);
   void PushTo(LinkId link, const Item& item);
   void Announce(LinkId link, const std::vector<Digest>& ids);
   void DropItem(const Item& item);
-  std::shared_ptr<const MerkleTree> TreeOf(const Item& item);
+  // Returns the audit path of a chunk.
+  std::vector<Digest> PathOf(const Item& item, uint32_t index);
 
   const LocalNode* local_;
   Rules rules_;
@@ -157,6 +166,9 @@ class ItemExchange {
   ItemTable table_;
   Fetcher fetcher_;
   Promises promises_;
+  OriginBudget budget_;
+  std::map<Digest, TimePoint> put_off_;  // beyond budget_: when each may be asked for again
+  ChunkService chunks_;
   std::map<LinkId, TokenBucket> denials_;
   privacy::ReplayWindow replay_;
   privacy::EquivocationDetector
@@ -166,7 +178,9 @@ class ItemExchange {
   std::set<LinkId> links_;
   std::map<Digest, Holders> holders_;                  // for live items and those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // sent with the next tick
-  std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
+  // Trees of live items of several chunks whose chunks were asked for: 64 B a chunk, and so at most
+  // a thousandth of kMaxPayloadMemory
+  std::map<Digest, MerkleTree> trees_;
   int64_t wall_ms_ = 0;  // time of the current input
 };
 

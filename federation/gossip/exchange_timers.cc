@@ -52,7 +52,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link, const v1::Recon
   ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(ItemSource(table_.items()), message));
   bool differs = !answer.surplus.empty();
   for (const Digest& id : answer.missing) {
-    if (!table_.HasTombstone(id)) {
+    if (!table_.HasTombstone(id) && !put_off_.contains(id)) {
       differs = true;
       if (!fetcher_.Transferring(id)) {
         fetcher_.RequestManifest(id, link);
@@ -124,6 +124,8 @@ void ItemExchange::Tick(Instant now) {
     Announce(link, ids);
   }
   TrimHolders();
+  std::erase_if(put_off_, [&now](const auto& entry) { return entry.second <= now.now; });
+  ServeChunks(now.now);
   SendRequests(now.now);
 }
 

@@ -12,7 +12,9 @@
 #include "federation/learner/global_state.h"
 #include "federation/learner/verdict.h"
 #include "federation/limits.h"
+#include "federation/masked/messages.h"
 #include "federation/reasons.h"
+#include "privacy/limits.h"
 
 namespace ruvd::federation {
 namespace {
@@ -63,6 +65,20 @@ absl::Status CheckPayload(ItemKind kind, std::string_view payload, uint64_t roun
   return absl::OkStatus();
 }
 
+// Returns the hash of the layout for which an item of a masked round is made.
+absl::StatusOr<Digest> MaskLayoutOf(ItemKind kind, std::string_view payload) {
+  if (kind == ItemKind::kMaskKey) {
+    ASSIGN_OR_RETURN(const MaskKeyItem item, DecodeMaskKey(AsBytes(payload)));
+    return item.offer.layout;
+  }
+  if (kind == ItemKind::kMaskSet) {
+    ASSIGN_OR_RETURN(const MaskSetItem item, DecodeMaskSet(AsBytes(payload), {}));
+    return item.clique.layout;
+  }
+  ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShareHead(AsBytes(payload)));
+  return item.update.layout;
+}
+
 // Returns the bytes of all running means of a bank.
 uint64_t MaxRunningMeansBytes(const LearnerPlan& plan) {
   return 1 + limits::kMaxRunningMeans * (uint64_t{48} + plan.RunningMeanValues() * sizeof(float));
@@ -77,6 +93,12 @@ uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan) {
   if (kind == ItemKind::kVerdict) {
     return limits::kMaxVerdictHeaderBytes +
            limits::kMaxContributions * plan->banks() * sizeof(float);
+  }
+  if (IsMaskItem(kind)) {
+    const size_t values = std::min(LayoutOfSums(*plan).Values(), limits::kMaxMaskedValues);
+    return kind == ItemKind::kMaskShare
+               ? MaxMaskPayloadBytes(kind) - (limits::kMaxMaskedValues - values) * sizeof(uint32_t)
+               : MaxMaskPayloadBytes(kind);
   }
   const uint64_t values = uint64_t{plan->banks()} * plan->values_per_bank;
   const uint64_t most = kind == ItemKind::kContribution
@@ -99,6 +121,22 @@ absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t 
   }
   return CheckPayload(kind, payload, round, *plan,
                       RoundAt(*plan, wall_ms + limits::kLearnerClockSkewMillis));
+}
+
+absl::Status CheckMaskItemOfPlan(ItemKind kind, std::string_view payload, uint64_t round,
+                                 const LearnerPlan& plan, int64_t wall_ms) {
+  if (round > RoundAt(plan, wall_ms + limits::kLearnerClockSkewMillis)) {
+    return Invalid("{} of masked round {}, which has not begun; set the clock of the sending node",
+                   ItemKindName(kind), round);
+  }
+  ASSIGN_OR_RETURN(const Digest layout, MaskLayoutOf(kind, payload));
+  if (layout != LayoutOfSums(plan).Hash()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPlanMismatch,
+                 "a {} is for the sums of another plan; set the keys of the section federation "
+                 "alike on all nodes",
+                 ItemKindName(kind));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ruvd::federation

@@ -12,8 +12,8 @@
 
 namespace ruvd::federation {
 
-// Returns the largest payload of a contribution, checkpoint or verdict under a plan, which may be
-// null for a node that runs no rounds.
+// Returns the largest payload of a contribution, checkpoint, verdict or item of masked rounds under
+// a plan, which may be null for a node that runs no rounds.
 uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan);
 
 // Checks the payload of a contribution, checkpoint or verdict of `round`. Returns PLAN_MISMATCH
@@ -23,5 +23,10 @@ uint64_t MaxLearnerPayloadBytes(ItemKind kind, const LearnerPlan* plan);
 // that is no multiple of the window, and a verdict under a plan that counts none.
 absl::Status CheckLearnerItem(ItemKind kind, std::string_view payload, uint64_t round,
                               const LearnerPlan* plan, int64_t wall_ms);
+
+// Checks an item of masked rounds that passes CheckMaskItem. Returns PLAN_MISMATCH if it is not for
+// the plan's sums, and UPDATE_INVALID for a round that begins later than clocks may differ.
+absl::Status CheckMaskItemOfPlan(ItemKind kind, std::string_view payload, uint64_t round,
+                                 const LearnerPlan& plan, int64_t wall_ms);
 
 }  // namespace ruvd::federation

@@ -253,6 +253,9 @@ absl::StatusOr<MemberTable::AccusationResult> MemberTable::ApplyAccusation(
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "suspicion has body type {}; update the sending node", header.body_type);
   }
+  if (!suspicions_.TakeCredit(claim.accuser, now.now)) {
+    return AccusationResult::kNoCredit;
+  }
   if (accusation.suspect == local_->key->id()) {
     return AccusationResult::kRefute;
   }

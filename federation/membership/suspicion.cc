@@ -102,6 +102,15 @@ bool SuspicionTable::Add(const Accusation& accusation,
   return true;
 }
 
+bool SuspicionTable::TakeCredit(const privacy::NodeId& accuser, TimePoint now) {
+  if (credits_.size() >= limits::kMaxSuspects && !credits_.contains(accuser)) {
+    credits_.erase(credits_.begin());  // ids are hashes, so the first one is as good as any
+  }
+  return credits_
+      .try_emplace(accuser, limits::kFalseAccusationsPerSecond, limits::kFalseAccusationBurst, now)
+      .first->second.Take(now);
+}
+
 std::vector<privacy::NodeId> SuspicionTable::EndOf(
     const std::function<bool(const privacy::NodeId&)>& accuser) {
   std::vector<privacy::NodeId> ended;
@@ -152,6 +161,11 @@ std::vector<privacy::NodeId> SuspicionTable::TakeExpired(size_t members, TimePoi
     if (!suspect.dead && now - suspect.since >= TimeoutOf(suspect, members)) {
       suspect.dead = true;
       expired.push_back(id);
+      for (const privacy::NodeId& accuser : suspect.accusers) {
+        if (const auto credit = credits_.find(accuser); credit != credits_.end()) {
+          credit->second.Return(1);
+        }
+      }
     }
   }
   return expired;

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/token_bucket.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 
@@ -69,6 +70,10 @@ class SuspicionTable {
   // and the expected confirmations.
   bool Add(const Accusation& accusation, std::shared_ptr<const privacy::Envelope> envelope,
            size_t members, TimePoint now);
+  // Charges a verified accusation, which Add may get next, to its accuser. Returns false if the
+  // accuser has used up its credit by accusations that were refuted: each takes some, and gets it
+  // back only if its suspect does not refute it in time.
+  bool TakeCredit(const privacy::NodeId& accuser, TimePoint now);
   // Ends the suspicions that began with an accusation of such an accuser, because a suspect that
   // does not accept the accusation cannot refute it. Returns their suspects.
   std::vector<privacy::NodeId> EndOf(const std::function<bool(const privacy::NodeId&)>& accuser);
@@ -108,6 +113,7 @@ class SuspicionTable {
 
   bool lifeguard_;
   std::map<privacy::NodeId, Suspect> suspects_;
+  std::map<privacy::NodeId, TokenBucket> credits_;  // by accuser
   privacy::NodeId next_evidence_{};
 };
 

@@ -66,6 +66,39 @@ TEST(LearnerItems, AnotherPlanIsRefusedByName) {
   EXPECT_THAT(std::string(MessageOf(none)), HasSubstr("ruvd model frame"));
 }
 
+std::string KeyPayload(const Digest& layout, uint64_t round) {
+  federation::MaskKeyItem key;
+  key.offer.round = round;
+  key.offer.layout = layout;
+  return federation::EncodeMaskKey(key);
+}
+
+TEST(LearnerItems, MaskItemsAreOfThePlansSumsAndOfRoundsThatHaveBegun) {
+  const LearnerPlan plan = GradientPlan();
+  const uint64_t now = RoundAt(plan, kWallMillis);
+  const Digest layout = federation::LayoutOfSums(plan).Hash();
+  const auto check = [&](const Digest& of, uint64_t round) {
+    return federation::CheckMaskItemOfPlan(ItemKind::kMaskKey, KeyPayload(of, round), round, plan,
+                                           kWallMillis);
+  };
+  EXPECT_TRUE(check(layout, now).ok());
+  EXPECT_EQ(ReasonOf(check(layout, now + 2)), reasons::kUpdateInvalid);
+  LearnerPlan other = plan;
+  other.values_per_bank += 1;
+  EXPECT_EQ(ReasonOf(check(federation::LayoutOfSums(other).Hash(), now)), reasons::kPlanMismatch);
+}
+
+// A share of 4 MiB was fetched for sums of a few values.
+TEST(LearnerItems, AShareIsAsLargeAsThePlansSums) {
+  const LearnerPlan plan = GradientPlan();
+  const size_t values = federation::LayoutOfSums(plan).Values();
+  federation::MaskShareItem share;
+  share.update.layout = federation::LayoutOfSums(plan).Hash();
+  share.update.values.resize(values);
+  EXPECT_EQ(federation::EncodeMaskShare(share).size(),
+            federation::MaxLearnerPayloadBytes(ItemKind::kMaskShare, &plan));
+}
+
 TEST(LearnerItems, TheEnvelopeMustNameTheRoundOfTheContribution) {
   const LearnerPlan plan = ShortPlan();
   const uint64_t now = RoundAt(plan, kWallMillis);
@@ -215,8 +248,10 @@ TEST(LearnerItems, ItemsOfMaskedSumsLiveAsLongAsContributions) {
                                                              swarm.now().wall_ms, key),
                                 swarm.now())
                     .ok());
-    const federation::MaskKeyItem said{
-        .attempt = 0, .offer = {.round = 1, .layout = {1}, .key = {static_cast<uint8_t>(node)}}};
+    const federation::MaskKeyItem said{.attempt = 0,
+                                       .offer = {.round = 1,
+                                                 .layout = federation::LayoutOfSums(plan).Hash(),
+                                                 .key = {static_cast<uint8_t>(node)}}};
     auto offered = swarm.core(node).OfferMasked(ItemKind::kMaskKey, 1,
                                                 federation::EncodeMaskKey(said), swarm.now());
     ASSERT_TRUE(offered.ok()) << offered.status();

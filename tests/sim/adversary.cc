@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 16> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 18> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -24,6 +24,8 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 16> kNames = {
      {AdversaryKind::kBomber, "bomber"},
      {AdversaryKind::kSybil, "sybil"},
      {AdversaryKind::kWrongFrame, "wrong-frame"},
+     {AdversaryKind::kSpammer, "spammer"},
+     {AdversaryKind::kAccuser, "accuser"},
      {AdversaryKind::kSignFlip, "sign-flip"},
      {AdversaryKind::kAlie, "alie"},
      {AdversaryKind::kInnerProduct, "ipm"},
@@ -32,13 +34,13 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 16> kNames = {
      {AdversaryKind::kFalseState, "false-state"},
      {AdversaryKind::kFalseShare, "false-share"}}};
 
-constexpr std::array<AdversaryKind, 16> kKinds = {
-    AdversaryKind::kSilent,    AdversaryKind::kFreeRider,   AdversaryKind::kForger,
-    AdversaryKind::kReplayer,  AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
-    AdversaryKind::kBomber,    AdversaryKind::kSybil,       AdversaryKind::kWrongFrame,
-    AdversaryKind::kSignFlip,  AdversaryKind::kAlie,        AdversaryKind::kInnerProduct,
-    AdversaryKind::kMinMax,    AdversaryKind::kGaussian,    AdversaryKind::kFalseState,
-    AdversaryKind::kFalseShare};
+constexpr std::array<AdversaryKind, 18> kKinds = {
+    AdversaryKind::kSilent,   AdversaryKind::kFreeRider,    AdversaryKind::kForger,
+    AdversaryKind::kReplayer, AdversaryKind::kEquivocator,  AdversaryKind::kFlooder,
+    AdversaryKind::kBomber,   AdversaryKind::kSybil,        AdversaryKind::kWrongFrame,
+    AdversaryKind::kSpammer,  AdversaryKind::kAccuser,      AdversaryKind::kSignFlip,
+    AdversaryKind::kAlie,     AdversaryKind::kInnerProduct, AdversaryKind::kMinMax,
+    AdversaryKind::kGaussian, AdversaryKind::kFalseState,   AdversaryKind::kFalseShare};
 
 class FalseState : public Adversary {
  public:
@@ -115,6 +117,10 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeSybil();
     case AdversaryKind::kWrongFrame:
       return MakeWrongFrame();
+    case AdversaryKind::kSpammer:
+      return MakeSpammer();
+    case AdversaryKind::kAccuser:
+      return MakeAccuser();
     case AdversaryKind::kFalseState:
       return std::make_unique<FalseState>();
     case AdversaryKind::kFalseShare:

@@ -38,6 +38,9 @@ class Adversary {
   virtual bool LiesInCheckpoints() const { return false; }
   // Whether it lies in its shares of masked sums, and is a good member otherwise.
   virtual bool LiesInShares() const { return false; }
+  // Whether it spreads more valid items than its peers fetch at once, so that they hold different
+  // ones of them.
+  virtual bool SpreadsTooMuch() const { return false; }
 };
 
 enum class AdversaryKind : uint8_t {
@@ -50,6 +53,8 @@ enum class AdversaryKind : uint8_t {
   kBomber,       // frames above their limit, payloads as large as allowed that never come
   kSybil,        // one of many that link to every node and give nothing
   kWrongFrame,   // contributions for another adapter frame
+  kSpammer,      // valid patterns without an end
+  kAccuser,      // accuses all members of not answering
   // These are good members except for what they contribute: see bench/update_attacks.h.
   kSignFlip,      // -3 times the honest mean
   kAlie,          // a little is enough: within the spread of honest ones, against their mean

@@ -19,5 +19,7 @@ std::unique_ptr<Adversary> MakeFlooder();
 std::unique_ptr<Adversary> MakeBomber();
 std::unique_ptr<Adversary> MakeSybil();
 std::unique_ptr<Adversary> MakeWrongFrame();
+std::unique_ptr<Adversary> MakeSpammer();
+std::unique_ptr<Adversary> MakeAccuser();
 
 }  // namespace ruvd::test

@@ -3,11 +3,15 @@
 
 // Byzantine members that withhold (silent nodes, free riders) and members that send too much.
 
+#include <map>
 #include <string>
 #include <utility>
 
+#include "federation/events/outbox.h"
 #include "federation/limits.h"
+#include "federation/membership/suspicion.h"
 #include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/fixture.h"
 #include "tests/sim/attackers.h"
 #include "tests/sim/own_envelopes.h"
 #include "tests/sim/sim_node.h"
@@ -97,8 +101,63 @@ class Flooder : public Adversary {
   TimePoint next_{};
 };
 
+// Learns ever new patterns, several a second.
+class Spammer : public Adversary {
+ public:
+  bool SpreadsTooMuch() const override { return true; }
+  void OnTick(SimNode& node) override {
+    for (int i = 0; i < kPatternsOfATick; ++i) {
+      node.OfferPattern(PatternOf(node.random().Next())).IgnoreError();
+    }
+  }
+
+ private:
+  static constexpr int kPatternsOfATick = 5;  // 20 a second
+};
+
+// Accuses a member anew as soon as it has refuted the last accusation.
+class Accuser : public Adversary {
+ public:
+  void OnTick(SimNode& node) override {
+    WireFrame frame;
+    for (const federation::Member& member : node.core().Members()) {
+      if (!member.self && accused_[member.id] <= member.incarnation &&
+          static_cast<size_t>(frame.suspicions().accusations_size()) <
+              limits::kMaxAccusationsPerFrame) {
+        accused_[member.id] = member.incarnation + 1;
+        *frame.mutable_suspicions()->add_accusations() =
+            federation::ToProto(Accuse(node, member.id, member.incarnation));
+      }
+    }
+    const auto shared = std::make_shared<const WireFrame>(std::move(frame));
+    for (const federation::LinkId link : node.open_links()) {
+      node.SendFrame(link, shared);
+    }
+  }
+
+ private:
+  privacy::Envelope Accuse(SimNode& node, const privacy::NodeId& suspect, uint64_t incarnation) {
+    const federation::Accusation accusation{.certificate = node.identity().config.certificate,
+                                            .suspect = suspect,
+                                            .incarnation = incarnation};
+    return SealOwn(node,
+                   HeaderOf(node, privacy::EnvelopePurpose::kMember, federation::kBodySuspicion,
+                            kOwnSequence + sequence_++),
+                   EncodeAccusation(accusation));
+  }
+
+  std::map<privacy::NodeId, uint64_t> accused_;  // from which incarnation on
+  uint64_t sequence_ = 0;
+};
+
 }  // namespace
 
+std::unique_ptr<Adversary> MakeSpammer() {
+  return std::make_unique<Spammer>();
+}
+std::unique_ptr<Adversary> MakeAccuser() {
+  return std::make_unique<Accuser>();
+}
 std::unique_ptr<Adversary> MakeSilent() {
   return std::make_unique<Silent>();
 }

@@ -318,7 +318,8 @@ std::set<Digest> Audit::WithoutExpiring(const std::set<Digest>& held) const {
   std::set<Digest> rest;
   for (const Digest& id : held) {
     const auto found = signed_.find(id);
-    if (found == signed_.end() || !Expires(found->second)) {
+    if (found == signed_.end() ||
+        (!Expires(found->second) && !nodes_[found->second.origin].spreads_too_much)) {
       rest.insert(rest.end(), id);
     }
   }

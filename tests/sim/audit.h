@@ -68,6 +68,8 @@ class Audit {
   size_t nodes() const { return nodes_.size(); }
   void SetByzantine(size_t node) { nodes_[node].byzantine = true; }
   bool Byzantine(size_t node) const { return nodes_[node].byzantine; }
+  // Honest nodes may hold different items of this node.
+  void SetSpreadsTooMuch(size_t node) { nodes_[node].spreads_too_much = true; }
 
   // ---- What happens to nodes.
   void Started(size_t node, uint64_t boot_counter);
@@ -111,7 +113,8 @@ class Audit {
   void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }
 
   // ---- Judgement at the end.
-  // `held` are the ids of a node's items. Items that expire about now may be held or not.
+  // `held` are the ids of a node's items. Items that expire about now may be held or not, and so
+  // may those of nodes that spread too much.
   void CheckItems(size_t node, const std::set<Digest>& held, const std::set<Digest>& expected);
   std::set<Digest> WithoutExpiring(const std::set<Digest>& held) const;
   void CheckMembers(size_t node, const std::vector<federation::Member>& members,
@@ -131,6 +134,7 @@ class Audit {
  private:
   struct Node {
     bool byzantine = false;
+    bool spreads_too_much = false;
     bool up = false;
     uint64_t boot_counter = 0;
     uint64_t crash = 0;  // number of the crash because of which it is down

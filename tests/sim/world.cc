@@ -123,6 +123,9 @@ void World::MakeNodes() {
     }
     if (adversary) {
       audit_.SetByzantine(i);
+      if (adversary->SpreadsTooMuch()) {
+        audit_.SetSpreadsTooMuch(i);
+      }
     } else {
       honest_.push_back(i);
     }

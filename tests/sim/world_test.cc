@@ -195,6 +195,12 @@ TEST_P(WorldAdversaries, CannotHarmHonestNodes) {
     case AdversaryKind::kWrongFrame:
       EXPECT_THAT(report.measures.refused, Contains(testing::Key("FRAME_MISMATCH")));
       break;
+    case AdversaryKind::kSpammer:
+      EXPECT_THAT(report.measures.refused, Contains(testing::Key("OVER_BUDGET")));
+      break;
+    case AdversaryKind::kAccuser:
+      EXPECT_EQ(report.measures.false_deaths, 0U);
+      break;
     default:
       break;
   }

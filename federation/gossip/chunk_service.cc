@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/chunk_service.h"
+
+namespace ruvd::federation {
+
+bool ChunkService::Add(const Request& request, TimePoint now) {
+  Peer& peer = peers_
+                   .try_emplace(request.link,
+                                Peer{.bytes = TokenBucket(limits::kServedBytesPerSecondOfPeer,
+                                                          limits::kServedBytesPerSecondOfPeer, now),
+                                     .waiting = {}})
+                   .first->second;
+  if (peer.waiting.size() >= limits::kMaxChunkRequestsWaiting) {
+    return false;
+  }
+  peer.waiting.push_back(request);
+  return true;
+}
+
+bool ChunkService::TakeFirst(Peer& peer, TimePoint now) {
+  const auto bytes = static_cast<double>(peer.waiting.front().bytes);
+  if (!peer.bytes.Take(now, bytes)) {
+    return false;
+  }
+  if (!all_.Take(now, bytes)) {
+    peer.bytes.Return(bytes);
+    return false;
+  }
+  return true;
+}
+
+std::vector<ChunkService::Request> ChunkService::TakeDue(TimePoint now) {
+  std::vector<Request> due;
+  // Ends once each peer in turn had nothing that is due.
+  size_t idle = 0;
+  auto turn = peers_.upper_bound(served_);
+  while (idle < peers_.size()) {
+    if (turn == peers_.end()) {
+      turn = peers_.begin();
+    }
+    Peer& peer = turn->second;
+    if (!peer.waiting.empty() && TakeFirst(peer, now)) {
+      served_ = turn->first;
+      due.push_back(peer.waiting.front());
+      peer.waiting.pop_front();
+      idle = 0;
+    } else {
+      ++idle;
+    }
+    ++turn;
+  }
+  return due;
+}
+
+size_t ChunkService::waiting() const {
+  size_t waiting = 0;
+  for (const auto& [link, peer] : peers_) {
+    waiting += peer.waiting.size();
+  }
+  return waiting;
+}
+
+}  // namespace ruvd::federation
