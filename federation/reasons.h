@@ -16,8 +16,8 @@ inline constexpr char kEquivocation[] = "EQUIVOCATION";
 // There are more signatures to check than this node spends on its peers. The peer is not to blame.
 inline constexpr char kBusy[] = "BUSY";
 
-// The member spreads more items or bytes than a node fetches of one member, which are fetched later,
-// or accusations that are refuted. The peer that passed them on is not to blame.
+// The member spreads more items or bytes than a node fetches of one member, which are fetched
+// later, or accusations that are refuted. The peer that passed them on is not to blame.
 inline constexpr char kOverBudget[] = "OVER_BUDGET";
 
 // This node accepts no links from the member, because of its behaviour.

@@ -246,6 +246,10 @@ absl::StatusOr<MemberTable::AccusationResult> MemberTable::ApplyAccusation(
       suspicions_.Settled(claim, alive())) {
     return AccusationResult::kNothingNew;
   }
+  // Even a true signature would not help, unless the core refutes it all the same.
+  if (claim.suspect != local_->key->id() && !suspicions_.HasCredit(claim.accuser, now.now)) {
+    return AccusationResult::kNoCredit;
+  }
   ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
   ASSIGN_OR_RETURN(const privacy::EnvelopeHeader header,
                    VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));

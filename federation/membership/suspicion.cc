@@ -111,6 +111,16 @@ bool SuspicionTable::TakeCredit(const privacy::NodeId& accuser, TimePoint now) {
       .first->second.Take(now);
 }
 
+bool SuspicionTable::HasCredit(const privacy::NodeId& accuser, TimePoint now) {
+  const auto credit = credits_.find(accuser);
+  if (credit == credits_.end()) {
+    return true;
+  }
+  const bool has = credit->second.Take(now);
+  credit->second.Return(has ? 1 : 0);
+  return has;
+}
+
 std::vector<privacy::NodeId> SuspicionTable::EndOf(
     const std::function<bool(const privacy::NodeId&)>& accuser) {
   std::vector<privacy::NodeId> ended;

@@ -74,6 +74,8 @@ class SuspicionTable {
   // accuser has used up its credit by accusations that were refuted: each takes some, and gets it
   // back only if its suspect does not refute it in time.
   bool TakeCredit(const privacy::NodeId& accuser, TimePoint now);
+  // Returns whether TakeCredit would succeed.
+  bool HasCredit(const privacy::NodeId& accuser, TimePoint now);
   // Ends the suspicions that began with an accusation of such an accuser, because a suspect that
   // does not accept the accusation cannot refute it. Returns their suspects.
   std::vector<privacy::NodeId> EndOf(const std::function<bool(const privacy::NodeId&)>& accuser);

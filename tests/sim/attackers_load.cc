@@ -129,6 +129,9 @@ class Accuser : public Adversary {
             federation::ToProto(Accuse(node, member.id, member.incarnation));
       }
     }
+    if (!frame.has_suspicions()) {
+      return;
+    }
     const auto shared = std::make_shared<const WireFrame>(std::move(frame));
     for (const federation::LinkId link : node.open_links()) {
       node.SendFrame(link, shared);

@@ -24,6 +24,8 @@ constexpr Duration kWarmUp = seconds(10);
 constexpr Duration kSettleLimit = seconds(180);
 // A settled cluster must stay settled.
 constexpr Duration kQuiet = seconds(5);
+// Quarters of a second in which a false accusation is refuted
+constexpr int kRefutationWaits = 40;
 // In larger worlds only some nodes are asked which members they see: checking all pairs would take
 // longer than the run.
 constexpr size_t kAskedNodes = 500;
@@ -121,6 +123,7 @@ void World::MakeNodes() {
         setup.tier = privacy::ConsentTier::kDp;
       }
     }
+    accusers_ += kinds[i] == AdversaryKind::kAccuser ? 1 : 0;
     if (adversary) {
       audit_.SetByzantine(i);
       if (adversary->SpreadsTooMuch()) {
@@ -298,6 +301,10 @@ void World::Settle() {
     if (Settled()) {
       settled_after_ = queue_.now() - begin;
       RunUntil(queue_.now() + kQuiet);
+      // The last false accusation may be waiting for its refutation.
+      for (int i = 0; accusers_ > 0 && i < kRefutationWaits && !Settled(); ++i) {
+        RunUntil(queue_.now() + milliseconds(250));
+      }
       // Checkpoints are offered for ever. Through relays one may wait for anti-entropy.
       const TimePoint latest = queue_.now() + kSettleLimit;
       while (learning_ && !(BetweenCheckpoints() && ItemsEqual()) && queue_.now() < latest) {

@@ -162,6 +162,7 @@ class World {
   std::shared_ptr<const federation::LearnerPlan> plan_;
   std::unique_ptr<Learning> learning_;  // null where nodes do not learn
   size_t liars_ = 0;                    // in what nodes learn
+  size_t accusers_ = 0;                 // false ones
   size_t masked_ = 0;                   // nodes that take part in masked sums
   size_t share_liars_ = 0;              // of these
   double masked_share_ = 0;             // of the nodes that learn
