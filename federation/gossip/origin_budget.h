@@ -34,7 +34,7 @@ class OriginBudget {
   size_t size() const { return origins_.size(); }
 
  private:
-  // Events a second, and at once.
+  // How many events are allowed a second, and how many at once.
   struct Limit {
     double rate = 0;
     double burst = 0;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "federation/limits.h"
 #include "node/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
@@ -176,6 +178,36 @@ TEST_F(NodePeerPatternsTest, WhatUsersRateBadlyIsDroppedAndNotBackAfterARestart)
   })) << "a newer version";
   EXPECT_TRUE(HasStanding(1, pattern::v1::PATTERN_STANDING_RATED_BADLY));
   EXPECT_EQ(Score(kKeeper, kLesson, true), before);
+}
+
+// Each valid pattern used to cost a write, up to two fsyncs and a tombstone, as often as its member
+// liked.
+TEST_F(NodePeerPatternsTest, AMemberThatLearnsWithoutAnEndHasABudget) {
+  federation::SharedPattern pattern;
+  pattern.task = "chat";
+  pattern.quality = 1;
+  pattern.examples = 100;
+  pattern.centroid = shared_->EmbeddingOfGeneralText();
+  uint32_t offered = 0;
+  const auto refused = [&] { return Status().refused_envelopes().contains("OVER_BUDGET"); };
+  const auto flood = [&] {
+    for (int i = 0; i < 25 && peer_->core().active_links() == 1; ++i) {
+      ++offered;
+      std::memcpy(pattern.id.data(), &offered, sizeof(offered));
+      pattern.created_ms = RecordingPeer::Now().wall_ms;
+      auto actions = peer_->core().OfferPattern(pattern, RecordingPeer::Now());
+      EXPECT_TRUE(actions.ok()) << actions.status();
+      peer_->Perform(*std::move(actions));
+    }
+    return offered % 500 == 0 && offered > 0 && refused();
+  };
+  ASSERT_TRUE(peer_->TakePartUntil(node_->federation_address(), std::chrono::minutes(3), flood));
+  const admin::v1::GetStatusResponse status = Status();
+  EXPECT_EQ(status.patterns(), limits::kMaxPatternsPerOrigin);
+  EXPECT_GE(status.accepted_items().at("pattern"), limits::kMaxPatternsPerOrigin);
+  EXPECT_LT(status.accepted_items().at("pattern"), 2 * limits::kMaxPatternsPerOrigin + 100);
+  EXPECT_EQ(status.state(), "serving");
+  EXPECT_TRUE(Generate(Request(kKeeper, 8)).status.ok());
 }
 
 }  // namespace
