@@ -85,6 +85,7 @@ class Statements {
       refused_.insert(item.origin);
     }
     if (said->set) {
+      signed_by_.insert({said->attempt, said->set_hash, item.origin});
       sets_.try_emplace({said->attempt, said->set_hash}, *std::move(said->set));
     } else if (item.kind == ItemKind::kMaskShare) {
       shared_with_.insert({said->attempt, said->set_hash, item.origin});
@@ -108,10 +109,42 @@ class Statements {
     return sums;
   }
 
+  std::vector<GroupOutcome> Outcomes() const {
+    std::vector<GroupOutcome> outcomes;
+    for (const auto& [name, set] : sets_) {
+      const auto& [attempt, hash] = name;
+      if (!IsAgreed(attempt, hash, set)) {
+        continue;
+      }
+      GroupOutcome outcome;
+      for (const CliqueMember& member : set.members) {
+        outcome.members.push_back(member.id);
+        if (!HasShare(attempt, hash, member.id)) {
+          outcome.withheld.push_back(member.id);
+        }
+      }
+      if (2 * outcome.withheld.size() <= set.members.size()) {
+        outcome.summed = outcome.withheld.empty() && SumOf(attempt, set).ok();
+        outcomes.push_back(std::move(outcome));
+      }
+    }
+    return outcomes;
+  }
+
  private:
+  bool IsAgreed(uint8_t attempt, const Digest& hash, const Clique& set) const {
+    return std::ranges::all_of(set.members, [&](const CliqueMember& member) {
+      return signed_by_.contains({attempt, hash, member.id});
+    });
+  }
+
+  bool HasShare(uint8_t attempt, const Digest& hash, const privacy::NodeId& member) const {
+    return !refused_.contains(member) && shared_with_.contains({attempt, hash, member});
+  }
+
   bool IsComplete(uint8_t attempt, const Digest& hash, const Clique& set) const {
     return std::ranges::all_of(set.members, [&](const CliqueMember& member) {
-      return !refused_.contains(member.id) && shared_with_.contains({attempt, hash, member.id});
+      return HasShare(attempt, hash, member.id);
     });
   }
 
@@ -131,19 +164,30 @@ class Statements {
   std::map<std::tuple<uint8_t, ItemKind, privacy::NodeId>, std::shared_ptr<const std::string>>
       said_;
   std::map<std::pair<uint8_t, Digest>, Clique> sets_;                   // that a member signed
+  std::set<std::tuple<uint8_t, Digest, privacy::NodeId>> signed_by_;    // by set
   std::set<std::tuple<uint8_t, Digest, privacy::NodeId>> shared_with_;  // by set
   std::set<privacy::NodeId> refused_;
 };
+
+Statements StatementsOf(const MaskedSumId& round, const MaskLayout& layout,
+                        std::span<const Item> items) {
+  Statements statements(round, layout);
+  for (const Item& item : items) {
+    statements.Add(item);
+  }
+  return statements;
+}
 
 }  // namespace
 
 std::vector<MaskedOutcome> MaskedSumsOf(const MaskedSumId& round, const MaskLayout& layout,
                                         std::span<const Item> items) {
-  Statements statements(round, layout);
-  for (const Item& item : items) {
-    statements.Add(item);
-  }
-  return statements.Sums();
+  return StatementsOf(round, layout, items).Sums();
+}
+
+std::vector<GroupOutcome> GroupOutcomesOf(const MaskedSumId& round, const MaskLayout& layout,
+                                          std::span<const Item> items) {
+  return StatementsOf(round, layout, items).Outcomes();
 }
 
 }  // namespace ruvd::federation

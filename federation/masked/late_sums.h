@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "federation/events/item.h"
+#include "federation/masked/conduct.h"
 #include "federation/masked/masked_round.h"
 #include "privacy/masking/clique.h"
 
@@ -26,5 +27,13 @@ namespace ruvd::federation {
 std::vector<MaskedOutcome> MaskedSumsOf(const privacy::masking::MaskedSumId& round,
                                         const privacy::masking::MaskLayout& layout,
                                         std::span<const Item> items);
+
+// Returns what became of the sets of one round that all their members signed, and for which at
+// least half of them gave a share: if fewer did, the others probably did not hear in time that all
+// had signed. The result is a function of the set of items in the same way, ordered by attempt and
+// then by set hash.
+std::vector<GroupOutcome> GroupOutcomesOf(const privacy::masking::MaskedSumId& round,
+                                          const privacy::masking::MaskLayout& layout,
+                                          std::span<const Item> items);
 
 }  // namespace ruvd::federation

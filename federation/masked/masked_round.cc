@@ -188,7 +188,7 @@ MaskedSteps MaskedRound::Advance(Instant now) {
         Candidates().size() < limits::kMinCliqueMembers) {
       End(Error(absl::StatusCode::kAborted, reasons::kMaskedRoundFailed,
                 "masked round {} ended without a sum after {} attempt(s), with {} of {} members "
-                "left; the next round begins with all members",
+                "left; the next round begins without those that owe a share",
                 config_.round.round, attempt_ + 1, Candidates().size(), config_.group.size()),
           steps);
       break;
@@ -217,7 +217,10 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
   RUVD_CHECK(session.ok());  // the layout was checked
   part_.session = std::make_unique<privacy::masking::MaskingSession>(*std::move(session));
   PublishStatement(ItemKind::kMaskKey,
-                   EncodeMaskKey({.attempt = attempt_, .offer = part_.session->offer()}), steps);
+                   EncodeMaskKey({.attempt = attempt_,
+                                  .offer = part_.session->offer(),
+                                  .announcement = config_.announcement}),
+                   steps);
 }
 
 void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {

@@ -17,6 +17,7 @@
 #include "federation/events/item.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
+#include "federation/masked/messages.h"
 #include "federation/masked/round_items.h"
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/masking/clique.h"
@@ -50,6 +51,7 @@ struct MaskedRoundConfig {
   MaskedSchedule schedule;
   // The newest reservation of the privacy ledger that was used; 0 if there was none
   uint64_t last_reservation = 0;
+  MaskAnnouncement announcement;    // goes with every key of this node
   privacy::dp::RandomBytes random;  // for keys
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -13,7 +14,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/masked/groups.h"
-#include "federation/masked/messages.h"
+#include "federation/masked/late_sums.h"
+#include "federation/reasons.h"
 #include "privacy/identity/admission.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
@@ -29,26 +31,46 @@ absl::Status TooFew(size_t takers) {
       limits::kMinCliqueMembers, takers);
 }
 
+absl::Status LeftOut(const ConductMark& mark) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskedRoundFailed,
+               "the members leave this node out of masked sums until round {}, because it owed {} "
+               "share(s), and {} sum(s) with it were impossible; see that the node is always on "
+               "line, and that it runs the same version as the others",
+               mark.out_until, mark.withheld, mark.failures);
+}
+
 bool IsKeyOf(const Item& item, const privacy::NodeId& node, uint64_t round) {
   return item.kind == ItemKind::kMaskKey && item.origin == node && item.round == round;
 }
 
 }  // namespace
 
-std::vector<privacy::NodeId> MaskedParticipants(std::span<const Item> items, uint64_t round,
-                                                const Digest& layout, int64_t created_until_ms) {
-  std::set<privacy::NodeId> takers;
+std::map<privacy::NodeId, MaskAnnouncement> MaskAnnouncementsIn(std::span<const Item> items,
+                                                                uint64_t round,
+                                                                const Digest& layout,
+                                                                int64_t created_until_ms) {
+  std::map<privacy::NodeId, MaskKeyItem> keys;
   for (const Item& item : items) {
-    if (item.kind != ItemKind::kMaskKey || item.round + 1 != round ||
+    if (item.kind != ItemKind::kMaskKey || item.round != round ||
         item.created_ms > created_until_ms) {
       continue;
     }
-    const auto key = DecodeMaskKey(AsBytes(*item.payload));
-    if (key.ok() && key->offer.layout == layout) {
-      takers.insert(item.origin);
+    auto key = DecodeMaskKey(AsBytes(*item.payload));
+    if (!key.ok() || key->offer.layout != layout) {
+      continue;
+    }
+    const auto [known, added] = keys.try_emplace(item.origin, *key);
+    // Two different keys of one attempt are a lie; all nodes that have both take the same one.
+    if (!added && std::tie(key->attempt, key->offer.key) <
+                      std::tie(known->second.attempt, known->second.offer.key)) {
+      known->second = *std::move(key);
     }
   }
-  return {takers.begin(), takers.end()};
+  std::map<privacy::NodeId, MaskAnnouncement> announcements;
+  for (auto& [node, key] : keys) {
+    announcements.emplace(node, std::move(key.announcement));
+  }
+  return announcements;
 }
 
 MaskedRounds::MaskedRounds(MaskedRoundsConfig config)
@@ -93,12 +115,61 @@ bool MaskedRounds::GoBack(Instant now) {
   return true;
 }
 
+std::vector<std::vector<privacy::NodeId>> MaskedRounds::DrawGroups(std::span<const Item> items) {
+  const auto announced = [&](uint64_t rounds_ago) {
+    const uint64_t of = number_ - std::min(number_, rounds_ago);
+    return MaskAnnouncementsIn(items, of, layout_hash_, StartOf(of + 1) - config_.attempt_ms);
+  };
+  const std::map<privacy::NodeId, MaskAnnouncement> takers = announced(1);
+  const std::map<privacy::NodeId, MaskAnnouncement> before = announced(2);
+  std::vector<std::vector<ConductMark>> votes;
+  std::vector<Digest> beacons;
+  std::map<privacy::NodeId, DrawnNumber> numbers;
+  for (const auto& [node, announcement] : takers) {
+    votes.push_back(announcement.marks);
+    beacons.push_back(announcement.beacon);
+    const auto pledged = before.find(node);
+    numbers[node] = {
+        .pledge = pledged == before.end() ? std::nullopt : std::optional(pledged->second.pledge),
+        .number = announcement.number};
+  }
+  next_beacon_ = GroupBeacon({.cluster = config_.cluster, .round = number_ + 1}, numbers);
+  conduct_ = ConductByVotes(votes);
+  AddOutcomes(
+      GroupOutcomesOf({.cluster = config_.cluster, .round = number_ - 1}, config_.layout, items),
+      number_ - 1, &conduct_);
+  ForgetOldConduct(number_, &conduct_);
+  std::vector<privacy::NodeId> members;
+  std::map<privacy::NodeId, uint8_t> on_probation;
+  for (const auto& [node, announcement] : takers) {
+    if (IsLeftOut(conduct_, node, number_)) {
+      continue;
+    }
+    members.push_back(node);
+    if (IsOnProbation(conduct_, node)) {
+      on_probation.emplace(node, conduct_.at(node).failures);
+    }
+  }
+  participants_ = members.size();
+  return MaskedGroups(BeaconByVotes(beacons), members, on_probation);
+}
+
+void MaskedRounds::PrepareAnnouncement() {
+  // A number fits only the pledge of the round before; after a pause there is none.
+  announcement_ = {.pledge = {}, .number = next_number_, .beacon = next_beacon_, .marks = {}};
+  config_.random(next_number_);
+  announcement_.pledge = PledgeOf(config_.cluster, config_.self, next_number_);
+  for (const auto& [member, mark] : conduct_) {
+    announcement_.marks.push_back(mark);
+  }
+}
+
 absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId> group,
                                                      std::span<const Item> items,
                                                      uint64_t last_reservation,
                                                      const TakesPart& takes_part) {
   const bool own = std::ranges::binary_search(group, config_.self);
-  const bool gives = own && takes_part(group.size());
+  const bool gives = own && takes_part(std::max(group.size(), UsualGroupSize(participants_)));
   return MaskedRound::Begin({.round = {.cluster = config_.cluster, .round = number_},
                              .layout = config_.layout,
                              .self = config_.self,
@@ -110,8 +181,16 @@ absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId
                                           .shares_ms = config_.shares_ms,
                                           .attempt_ms = config_.attempt_ms},
                              .last_reservation = last_reservation,
+                             .announcement = announcement_,
                              .random = config_.random},
                             items);
+}
+
+absl::Status MaskedRounds::WhyInNoGroup() const {
+  if (IsLeftOut(conduct_, config_.self, number_)) {
+    return LeftOut(conduct_.at(config_.self));
+  }
+  return groups_.empty() ? TooFew(participants_) : absl::OkStatus();
 }
 
 MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reservation,
@@ -125,10 +204,8 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
   group_of_.clear();
   key_given_ = std::ranges::any_of(
       items, [this](const Item& item) { return IsKeyOf(item, config_.self, number_); });
-  const std::vector<privacy::NodeId> takers =
-      MaskedParticipants(items, number_, layout_hash_, StartOf(number_) - config_.attempt_ms);
-  std::vector<std::vector<privacy::NodeId>> groups =
-      MaskedGroups({.cluster = config_.cluster, .round = number_}, takers);
+  std::vector<std::vector<privacy::NodeId>> groups = DrawGroups(items);
+  PrepareAnnouncement();
   for (size_t group = 0; group < groups.size(); ++group) {
     for (const privacy::NodeId& id : groups[group]) {
       group_of_[id] = group;
@@ -153,8 +230,8 @@ MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reser
     }
     groups_.push_back(*std::move(begun));
   }
-  if (groups_.empty()) {
-    steps.push_back(MaskedRoundEnded{.outcome = TooFew(takers.size())});
+  if (absl::Status none = WhyInNoGroup(); !none.ok()) {
+    steps.push_back(MaskedRoundEnded{.outcome = std::move(none)});
   }
   std::ranges::move(OnTick(now), std::back_inserter(steps));
   return steps;
@@ -221,7 +298,16 @@ OfferMaskItem MaskedRounds::Announce() {
                                               config_.layout, config_.self, 0, config_.random);
   RUVD_CHECK(unused.ok());  // the layout was checked
   return {.kind = ItemKind::kMaskKey,
-          .payload = EncodeMaskKey({.attempt = 0, .offer = unused->offer()})};
+          .payload = EncodeMaskKey(
+              {.attempt = 0, .offer = unused->offer(), .announcement = announcement_})};
+}
+
+std::vector<std::vector<privacy::NodeId>> MaskedRounds::groups() const {
+  std::vector<std::vector<privacy::NodeId>> groups(groups_.size());
+  for (const auto& [node, group] : group_of_) {
+    groups[group].push_back(node);
+  }
+  return groups;
 }
 
 void MaskedRounds::SetReady() {

@@ -15,7 +15,9 @@
 #include "absl/status/statusor.h"
 #include "federation/events/item.h"
 #include "federation/instant.h"
+#include "federation/masked/conduct.h"
 #include "federation/masked/masked_round.h"
+#include "federation/masked/messages.h"
 
 namespace ruvd::federation {
 
@@ -34,21 +36,27 @@ struct MaskedRoundsConfig {
   privacy::dp::RandomBytes random;
 };
 
-// Returns the nodes that take part in a round, sorted by id: those that gave a key of the same
-// layout in the round before, created at `created_until_ms` or earlier, so that all nodes have
-// received it. The result depends only on the items that gossip holds, which are the same on every
-// node. A node of another tier, model or configuration gives no such key, and a node's view of
-// which members are alive does not matter.
-std::vector<privacy::NodeId> MaskedParticipants(std::span<const Item> items, uint64_t round,
-                                                const Digest& layout, int64_t created_until_ms);
+// Returns what nodes announced in `round` with a key of this layout that was created at
+// `created_until_ms` or earlier, so that all nodes have received it; of several keys of a node the
+// one of the lowest attempt counts. These nodes take part in the next round. The result depends
+// only on the items that gossip holds, which are the same on every node. A node of another tier,
+// model or configuration gives no such key, and a node's view of which members are alive does not
+// matter.
+std::map<privacy::NodeId, MaskAnnouncement> MaskAnnouncementsIn(std::span<const Item> items,
+                                                                uint64_t round,
+                                                                const Digest& layout,
+                                                                int64_t created_until_ms);
 
 // Runs one masked round after the other, numbered by the wall clock, with as many groups as needed.
-// This node contributes at most in its own group, and follows the others. The class does no I/O.
+// This node contributes at most in its own group, and follows the others. What members remember of
+// each other (Conduct) passes from round to round in their keys, so that a restart or a newcomer
+// changes nothing: it decides who is in a group, and with how many others. The class does no I/O.
 // Not thread-safe.
 class MaskedRounds {
  public:
-  // Returns whether this node takes part in a round in a group of this many members. Called at most
-  // once per round.
+  // Returns whether this node takes part in a round. `members` is the size of its group, or what
+  // the size would be if no member was on probation, because probation passes. Called at most once
+  // per round.
   using TakesPart = std::function<bool(size_t members)>;
 
   // Returns INVALID_ARGUMENT for times out of order or a period that is shorter than a round, and
@@ -64,7 +72,8 @@ class MaskedRounds {
   // Begins the round that is due. `items` are all items of gossip, because items of the round that
   // arrived before it began here count, too. `last_reservation` is the newest reservation that was
   // used, according to the privacy ledger. The result is MaskedRoundEnded with CLIQUE_INVALID if
-  // too few nodes take part to form a group.
+  // too few nodes take part to form a group, and with MASKED_ROUND_FAILED if this node is left out,
+  // because it owed a share or spoiled a sum.
   MaskedSteps Begin(std::span<const Item> items, uint64_t last_reservation,
                     const TakesPart& takes_part, Instant now);
   // Advances the current round.
@@ -92,6 +101,10 @@ class MaskedRounds {
 
   // The current round, or the last one; 0 before the first round. All returned steps belong to it
   uint64_t round() const { return number_; }
+  // What is remembered of members in the current round
+  const Conduct& conduct() const { return conduct_; }
+  // The groups of the current round; empty: too few nodes take part.
+  std::vector<std::vector<privacy::NodeId>> groups() const;
   // Returns when a round begins, as Unix time in milliseconds.
   int64_t StartOf(uint64_t round) const { return static_cast<int64_t>(round) * config_.period_ms; }
   // Returns the round that is due by the clock.
@@ -99,9 +112,15 @@ class MaskedRounds {
 
  private:
   explicit MaskedRounds(MaskedRoundsConfig config);
+  // Returns the groups of the current round, and remembers what led to them.
+  std::vector<std::vector<privacy::NodeId>> DrawGroups(std::span<const Item> items);
+  // Prepares what this node says with its keys of the current round.
+  void PrepareAnnouncement();
   absl::StatusOr<MaskedRound> BeginGroup(std::vector<privacy::NodeId> group,
                                          std::span<const Item> items, uint64_t last_reservation,
                                          const TakesPart& takes_part);
+  // Returns why this node is in no group; OK if it is in one, or announced nothing.
+  absl::Status WhyInNoGroup() const;
   MaskedSteps RecordSteps(MaskedSteps steps);
 
   MaskedRoundsConfig config_;
@@ -110,6 +129,12 @@ class MaskedRounds {
   std::vector<MaskedRound> groups_;             // groups of the current round
   std::map<privacy::NodeId, size_t> group_of_;  // for members of a group
   bool key_given_ = false;                      // by this node, in the current round
+  size_t participants_ = 0;                     // of the current round
+  Conduct conduct_;
+  Digest next_beacon_{};           // of the next round, as this node sees it
+  MaskAnnouncement announcement_;  // of the current round
+  // The number that `announcement_` pledges, which is secret until the next round
+  Digest next_number_{};
 };
 
 }  // namespace ruvd::federation

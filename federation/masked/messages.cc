@@ -15,6 +15,8 @@ namespace {
 // The number of the attempt, which precedes a message of privacy/masking.
 constexpr uint64_t kAttemptBytes = 1;
 constexpr uint64_t kKeyBytes = 2 + 8 + 32 + 32;
+constexpr uint64_t kAnnouncementHeadBytes = 32 + 32 + 32 + 1;
+constexpr uint64_t kMarkBytes = 32 + 8 + 8 + 1 + 1 + 1;
 constexpr uint64_t kSetHeadBytes = 2 + 8 + 32 + 1;
 constexpr uint64_t kShareHeadBytes = 2 + 8 + 3 * 32 + 4;
 
@@ -45,16 +47,69 @@ absl::Status CheckNames(uint64_t named, uint64_t round, bool of_sender) {
                named, round);
 }
 
+absl::Status InvalidAnnouncement(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+               "a key of a masked round {}; update the sending node", what);
+}
+
+std::string EncodeAnnouncement(const MaskAnnouncement& announcement) {
+  ByteWriter writer;
+  writer.WriteBytes(announcement.pledge).WriteBytes(announcement.number);
+  writer.WriteBytes(announcement.beacon);
+  writer.Write(static_cast<uint8_t>(announcement.marks.size()));
+  for (const ConductMark& mark : announcement.marks) {
+    writer.WriteBytes(mark.member).Write(mark.round).Write(mark.out_until);
+    writer.Write(mark.failures).Write(mark.withheld).Write(mark.sums);
+  }
+  return writer.Take();
+}
+
+absl::StatusOr<MaskAnnouncement> DecodeAnnouncement(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kAnnouncementHeadBytes) {
+    return InvalidAnnouncement("ends early");
+  }
+  ByteReader reader(bytes);
+  MaskAnnouncement announcement{.pledge = *reader.ReadArray<sizeof(Digest)>(),
+                                .number = *reader.ReadArray<sizeof(Digest)>(),
+                                .beacon = *reader.ReadArray<sizeof(Digest)>(),
+                                .marks = {}};
+  const size_t count = *reader.Read<uint8_t>();
+  if (count > limits::kMaxConductMarks || reader.remaining() != count * kMarkBytes) {
+    return InvalidAnnouncement("has another number of marks than it says, or more than 64");
+  }
+  announcement.marks.reserve(count);
+  while (announcement.marks.size() < count) {
+    ConductMark mark;
+    mark.member = *reader.ReadArray<sizeof(privacy::NodeId)>();
+    mark.round = *reader.Read<uint64_t>();
+    mark.out_until = *reader.Read<uint64_t>();
+    mark.failures = *reader.Read<uint8_t>();
+    mark.withheld = *reader.Read<uint8_t>();
+    mark.sums = *reader.Read<uint8_t>();
+    if (!announcement.marks.empty() && announcement.marks.back().member >= mark.member) {
+      return InvalidAnnouncement("marks members twice or out of order");
+    }
+    announcement.marks.push_back(mark);
+  }
+  return announcement;
+}
+
 }  // namespace
 
 std::string EncodeMaskKey(const MaskKeyItem& item) {
-  return WithAttempt(item.attempt, privacy::masking::EncodeOffer(item.offer));
+  return WithAttempt(item.attempt, privacy::masking::EncodeOffer(item.offer)) +
+         EncodeAnnouncement(item.announcement);
 }
 
 absl::StatusOr<MaskKeyItem> DecodeMaskKey(std::span<const uint8_t> bytes) {
   MaskKeyItem item;
   ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.offer, privacy::masking::DecodeOffer(bytes.subspan(kAttemptBytes)));
+  if (bytes.size() < kAttemptBytes + kKeyBytes) {
+    return InvalidAnnouncement("ends early");
+  }
+  ASSIGN_OR_RETURN(item.offer,
+                   privacy::masking::DecodeOffer(bytes.subspan(kAttemptBytes, kKeyBytes)));
+  ASSIGN_OR_RETURN(item.announcement, DecodeAnnouncement(bytes.subspan(kAttemptBytes + kKeyBytes)));
   return item;
 }
 
@@ -93,7 +148,8 @@ absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes
 uint64_t MaxMaskPayloadBytes(ItemKind kind) {
   switch (kind) {
     case ItemKind::kMaskKey:
-      return kAttemptBytes + kKeyBytes;
+      return kAttemptBytes + kKeyBytes + kAnnouncementHeadBytes +
+             limits::kMaxConductMarks * kMarkBytes;
     case ItemKind::kMaskSet:
       return kAttemptBytes + kSetHeadBytes +
              limits::kMaxCliqueMembers * sizeof(privacy::masking::CliqueMember);

@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/events/item.h"
+#include "federation/masked/conduct.h"
 #include "privacy/identity/admission.h"
 #include "privacy/masking/clique.h"
 #include "privacy/masking/messages.h"
@@ -21,10 +23,20 @@ namespace ruvd::federation {
 // privacy/masking. docs/wire-format.md describes their bytes. A decoder accepts exactly what its
 // encoder makes: UPDATE_INVALID for anything else, LIMIT_EXCEEDED for too many values.
 
+// What a member says for the groups of later rounds. It says the same with all keys of a round.
+struct MaskAnnouncement {
+  Digest pledge{};  // PledgeOf the number that it reveals with its key of the next round
+  Digest number{};  // pledged in the round before; zeros: none
+  Digest beacon{};  // of the next round's groups (GroupBeacon), as it sees the round before
+  std::vector<ConductMark> marks;  // what it remembers, ascending by member
+  bool operator==(const MaskAnnouncement&) const = default;
+};
+
 // Payload of kind kMaskKey: "In this attempt I take part with this key."
 struct MaskKeyItem {
   uint8_t attempt = 0;  // below kMaxMaskAttempts
   privacy::masking::MaskOffer offer;
+  MaskAnnouncement announcement;
   bool operator==(const MaskKeyItem&) const = default;
 };
 std::string EncodeMaskKey(const MaskKeyItem& item);

@@ -47,7 +47,7 @@ class MaskedSwarm {
     for (const size_t node : members) {
       ids.push_back(swarm_.id(node));
     }
-    const auto groups = federation::MaskedGroups(round, ids);
+    const auto groups = federation::MaskedGroups({}, ids);
     EXPECT_EQ(groups.size(), 1U);
     for (const size_t node : members) {
       const privacy::NodeKey key = privacy::NodeKey::FromSeed(SeedOf(node));

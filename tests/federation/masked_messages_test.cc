@@ -43,9 +43,45 @@ TEST(MaskMessages, DecodeToWhatWasEncoded) {
 
 // A manifest with a larger size is refused before anything is fetched: docs/wire-format.md has the
 // figures.
+// Returns a key with as many marks as it may have.
+federation::MaskKeyItem LargestKey() {
+  federation::MaskKeyItem key{
+      .attempt = 1,
+      .offer = {.round = 7},
+      .announcement = {.pledge = {1}, .number = {2}, .beacon = {3}, .marks = {}}};
+  for (uint8_t i = 0; i < limits::kMaxConductMarks; ++i) {
+    key.announcement.marks.push_back({.member = {i},
+                                      .round = i,
+                                      .out_until = uint64_t{1} << 60,
+                                      .failures = 4,
+                                      .withheld = 5,
+                                      .sums = 6});
+  }
+  return key;
+}
+
+TEST(MaskMessages, AKeyCarriesWhatItsOwnerRemembers) {
+  const federation::MaskKeyItem key = LargestKey();
+  const auto read = federation::DecodeMaskKey(AsBytes(federation::EncodeMaskKey(key)));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, key);
+  for (const bool twice : {true, false}) {
+    federation::MaskKeyItem wrong = key;
+    std::vector<federation::ConductMark>& marks = wrong.announcement.marks;
+    if (twice) {
+      marks[1].member = marks[0].member;
+    } else {
+      marks.push_back({.member = {0xFF}});
+    }
+    EXPECT_EQ(
+        ReasonOf(federation::DecodeMaskKey(AsBytes(federation::EncodeMaskKey(wrong))).status()),
+        reasons::kUpdateInvalid);
+  }
+}
+
 TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
-  EXPECT_EQ(federation::EncodeMaskKey({}).size(), 75U);
-  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskKey), 75U);
+  EXPECT_EQ(federation::EncodeMaskKey(LargestKey()).size(), 3436U);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskKey), 3436U);
   EXPECT_EQ(federation::EncodeMaskSet(LargestSet()).size(), 1068U);
   EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskSet), 1068U);
   federation::MaskShareItem share;

@@ -18,7 +18,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/masked/groups.h"
 #include "federation/masked/messages.h"
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
@@ -39,38 +38,6 @@ std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
 
 uint8_t AttemptOf(const federation::Item& item) {
   return static_cast<uint8_t>((*item.payload)[0]);
-}
-
-RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
-  const auto count = *rc::gen::inRange<size_t>(0, 200);
-  const privacy::masking::MaskedSumId round{.cluster = {1},
-                                            .round = *rc::gen::arbitrary<uint64_t>()};
-  std::vector<privacy::NodeId> members;
-  for (size_t i = 0; i < count; ++i) {
-    members.push_back(Sha256(ByteWriter().Write(uint64_t{i}).str()));
-  }
-  const auto groups = federation::MaskedGroups(round, members);
-  std::ranges::reverse(members);
-  members.insert(members.end(), members.begin(), members.end());
-  RC_ASSERT(federation::MaskedGroups(round, members) == groups);
-  std::set<privacy::NodeId> placed;
-  for (const std::vector<privacy::NodeId>& group : groups) {
-    RC_ASSERT(group.size() >= limits::kMinCliqueMembers);
-    RC_ASSERT(group.size() <= limits::kMaxCliqueMembers);
-    RC_ASSERT(std::ranges::is_sorted(group));
-    placed.insert(group.begin(), group.end());
-  }
-  RC_ASSERT(placed.size() == (count < limits::kMinCliqueMembers ? 0 : count));
-}
-
-TEST(MaskedGroups, DifferFromRoundToRound) {
-  std::vector<privacy::NodeId> members;
-  for (uint64_t i = 0; i < 40; ++i) {
-    members.push_back(Sha256(ByteWriter().Write(i).str()));
-  }
-  EXPECT_EQ(federation::MaskedGroups({.cluster = {1}, .round = 1}, members).size(), 3U);
-  EXPECT_NE(federation::MaskedGroups({.cluster = {1}, .round = 1}, members),
-            federation::MaskedGroups({.cluster = {1}, .round = 2}, members));
 }
 
 TEST(MaskedRoundTest, TheSumOfEverySizeIsThePlainSum) {

@@ -22,125 +22,10 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
-#include "tests/federation/masked_bus.h"
+#include "tests/federation/masked_rounds_fixture.h"
 
 namespace ruvd::test {
 namespace {
-
-constexpr size_t kNodes = 5;
-constexpr int64_t kPeriod = limits::kMaskedPeriodMillis;
-constexpr int64_t kFirst = 7 * kPeriod;
-
-federation::MaskedRoundsConfig ConfigOf(size_t node) {
-  return {.cluster = {5},
-          .layout = SmallMaskLayout(),
-          .self = MaskedBus::IdOf(node),
-          .random = MaskEntropy(node + 1)};
-}
-
-// Nodes that receive each other's items at once.
-class MaskedRoundsTest : public testing::Test {
- protected:
-  struct Node {
-    std::optional<federation::MaskedRounds> rounds;
-    bool willing = true;
-    bool answers = true;  // MaskInputWanted
-    uint64_t charges = 0;
-    size_t asked = 0;  // whether it takes part
-    std::map<uint64_t, absl::StatusOr<federation::MaskedOutcome>>
-        outcomes;                     // by round, of its group
-    std::map<uint64_t, size_t> sums;  // by round, of all groups
-  };
-
-  void SetUp() override { SetNodes(kNodes); }
-  void SetNodes(size_t count) {
-    nodes_.clear();
-    for (size_t i = 0; i < count; ++i) {
-      auto rounds = federation::MaskedRounds::Create(ConfigOf(i));
-      ASSERT_TRUE(rounds.ok()) << rounds.status();
-      nodes_.emplace_back().rounds.emplace(*std::move(rounds));
-    }
-  }
-
-  static federation::Instant At(int64_t ms) {
-    return {TimePoint(std::chrono::milliseconds(ms)), ms};
-  }
-  void Say(size_t from, federation::OfferMaskItem offer, federation::Instant now) {
-    federation::Item item =
-        MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
-    item.round = nodes_[from].rounds->round();
-    item.created_ms = now.wall_ms;
-    items_.push_back(item);
-    waiting_.push_back(std::move(item));
-  }
-
-  void Perform(size_t from, federation::MaskedSteps steps, federation::Instant now) {
-    Node& node = nodes_[from];
-    for (federation::MaskedStep& step : steps) {
-      if (auto* offer = std::get_if<federation::OfferMaskItem>(&step)) {
-        Say(from, std::move(*offer), now);
-      } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step);
-                 wanted && node.answers) {
-        auto shared = node.rounds->SubmitInput(
-            node.rounds->round(), wanted->attempt,
-            {.reservation = ++node.charges,
-             .contributors = static_cast<uint32_t>(wanted->set.members.size()),
-             .units = UnitsOf(SmallMaskLayout(), random_)},
-            now);
-        ASSERT_TRUE(shared.ok()) << shared.status();
-        Perform(from, *std::move(shared), now);
-      } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
-        const uint64_t round = node.rounds->round();
-        node.sums[round] += ended->outcome.ok() ? 1 : 0;
-        if (ended->gave || !ended->outcome.ok()) {
-          EXPECT_TRUE(node.outcomes.emplace(round, std::move(ended->outcome)).second);
-        }
-      }
-    }
-  }
-
-  void Tick(int64_t ms, size_t from = 0) {
-    const federation::Instant now = At(ms);
-    for (size_t i = from; i < nodes_.size(); ++i) {
-      Node& node = nodes_[i];
-      const auto takes_part = [&node](size_t) {
-        ++node.asked;
-        return node.willing;
-      };
-      std::vector<federation::Item> heard = items_;
-      std::erase_if(heard, [&](const federation::Item& item) { return late_ && late_(i, item); });
-      Perform(i,
-              node.rounds->Due(now) ? node.rounds->Begin(heard, node.charges, takes_part, now)
-                                    : node.rounds->OnTick(now),
-              now);
-      if (node.willing && node.rounds->MayAnnounce(now)) {
-        Say(i, node.rounds->Announce(), now);
-      }
-    }
-    while (!waiting_.empty()) {
-      for (const federation::Item& item : std::exchange(waiting_, {})) {
-        for (size_t i = from; i < nodes_.size(); ++i) {
-          if (auto steps = nodes_[i].rounds->OnItem(item, now); steps.ok()) {
-            Perform(i, *std::move(steps), now);
-          }
-        }
-      }
-    }
-  }
-  size_t KeysOf(size_t node, uint64_t round) const {
-    return static_cast<size_t>(std::ranges::count_if(items_, [&](const federation::Item& item) {
-      return item.kind == federation::ItemKind::kMaskKey && item.origin == MaskedBus::IdOf(node) &&
-             item.round == round;
-    }));
-  }
-
-  // Whether a node has not heard of an item when its round begins.
-  std::function<bool(size_t node, const federation::Item& item)> late_;
-  Random random_{1};
-  std::vector<Node> nodes_;
-  std::vector<federation::Item> items_;
-  std::vector<federation::Item> waiting_;
-};
 
 // In the first round all announce that they take part; in the others they do.
 TEST_F(MaskedRoundsTest, FollowEachOtherByTheClock) {
@@ -345,27 +230,28 @@ INSTANTIATE_TEST_SUITE_P(
                                              : "GivesNoKey");
     });
 
-TEST(MaskedParticipants, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
-  const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms) {
-    federation::Item item = MaskedBus::ItemOf(
-        MaskedBus::IdOf(node), federation::ItemKind::kMaskKey,
-        federation::EncodeMaskKey(
-            {.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
+TEST(MaskAnnouncements, AreInKeysOfThisLayoutAndRoundInTime) {
+  const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms,
+                         uint8_t attempt = 0) {
+    federation::Item item =
+        MaskedBus::ItemOf(MaskedBus::IdOf(node), federation::ItemKind::kMaskKey,
+                          federation::EncodeMaskKey(
+                              {.attempt = attempt,
+                               .offer = {.round = round, .layout = {layout}, .key = {9}},
+                               .announcement = {.pledge = {attempt}, .number = {}, .marks = {}}}));
     item.round = round;
     item.created_ms = created_ms;
     return item;
   };
   federation::Item share = key_of(6, 7, 1, 100);
   share.kind = federation::ItemKind::kMaskShare;
-  const federation::Item items[] = {key_of(2, 7, 1, 100),
-                                    key_of(1, 7, 1, 200),
-                                    key_of(1, 7, 1, 150),
-                                    key_of(3, 8, 1, 100),
-                                    key_of(4, 7, 2, 100),
-                                    key_of(5, 7, 1, 201),
-                                    share};
-  EXPECT_THAT(federation::MaskedParticipants(items, 8, {1}, 200),
-              testing::ElementsAre(MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
+  const federation::Item items[] = {
+      key_of(2, 7, 1, 100, 2), key_of(2, 7, 1, 100, 1), key_of(1, 7, 1, 200), key_of(1, 7, 1, 150),
+      key_of(3, 8, 1, 100),    key_of(4, 7, 2, 100),    key_of(5, 7, 1, 201), share};
+  const auto announced = federation::MaskAnnouncementsIn(items, 7, {1}, 200);
+  ASSERT_EQ(announced.size(), 2U);
+  EXPECT_TRUE(announced.contains(MaskedBus::IdOf(1)));
+  EXPECT_EQ(announced.at(MaskedBus::IdOf(2)).pledge, Digest{1}) << "of the lowest attempt";
 }
 
 TEST(MaskedRounds, RefuseTimesThatAreNone) {

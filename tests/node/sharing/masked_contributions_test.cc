@@ -66,11 +66,16 @@ TEST_F(MaskedContributionsTest, WhoDropsOutAfterTheSetCostsOneChargeAndTheSum) {
     EXPECT_EQ(Charges(i), 1U);
     EXPECT_EQ(View(i).refusal_reason(), reasons::kMaskedRoundFailed);
   }
-  EXPECT_EQ(View(3).refusal(), "no");
   nodes_[3].fails = false;
   RunToRound(3);
-  ExpectStates({{RoundOf(2), {0, 1, 2, 3, 4}}}, {0, 1, 2, 3, 4});
+  ExpectStates({{RoundOf(2), {0, 1, 2, 4}}}, {0, 1, 2, 3, 4});
   ExpectPaidOnce();
+  EXPECT_EQ(View(3).waits_reason(), reasons::kMaskedRoundFailed);
+  EXPECT_THAT(View(3).waits(), HasSubstr("owed 1 share(s)"));
+  RunToRound(5);
+  ExpectPaidOnce();
+  EXPECT_EQ(Charges(3), 1U) << "it was left out of two rounds";
+  EXPECT_EQ(View(3).waits(), "");
   EXPECT_EQ(View(3).refusal(), "");
 }
 
