@@ -70,7 +70,8 @@ absl::StatusOr<Contribution> ContributionOfSum(const LearnerPlan& plan, uint64_t
                                                std::span<const int32_t> units, uint32_t members);
 
 // Returns the layout of such sums: the values of all banks of the plan on its grid, with a third of
-// the members as colluders. It names the plan, so that nodes of different plans add up nothing.
+// the members, rounded up, as colluders. It names the plan, so that nodes of different plans add up
+// nothing.
 privacy::masking::MaskLayout LayoutOfSums(const LearnerPlan& plan);
 
 }  // namespace ruvd::federation

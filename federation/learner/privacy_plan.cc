@@ -74,7 +74,7 @@ absl::Status CheckRequest(const PrivacyRequest& request) {
 }
 
 size_t ToleratedOf(const PrivacyRequest& request) {
-  return request.tolerated == 0 ? request.nodes / 3 : request.tolerated;
+  return request.tolerated == 0 ? (request.nodes + 2) / 3 : request.tolerated;
 }
 
 // How a sum of `grid` is noised.

@@ -21,8 +21,9 @@ struct PrivacyRequest {
   privacy::UnitBudget budget;  // of a lesson, a user or a node
   // Whether only the sum of all nodes is revealed, or the sum of each.
   bool masked = true;
-  size_t nodes = 1;      // that take part, this one included; 4 to 16 if masked
-  size_t tolerated = 0;  // masked: members whose noise may be missing or known; 0: a third
+  size_t nodes = 1;  // that take part, this one included; 4 to 16 if masked
+  size_t tolerated =
+      0;  // masked: members whose noise may be missing or known; 0: a third, rounded up
   // Units of this node that may take part. The number is public: give PublicUnits of it. A whole
   // node is 1.
   size_t units = 0;

@@ -52,7 +52,7 @@ struct RoundReport {
     privacy::NodeId origin{};
     size_t members = 1;
     double norm = 0;        // over all banks, as sent
-    double weight = 0;      // the largest in any bank, times the members
+    double weight = 0;      // the largest in any bank
     double distance = 0;    // to the rule's result, over the banks in which it has a weight
     double cosine = 0;      // with that result
     size_t judges = 0;      // other members whose verdicts name it

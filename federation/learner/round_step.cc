@@ -230,15 +230,13 @@ class Step {
                         .gains = GainsOf(measured, plan_.banks())});
   }
 
-  // Compares each schedule with the mean of the round, in which nodes count, not contributions, and
-  // stale ones less.
+  // Compares each schedule with the mean of the round, in which stale contributions count less.
   void CompareSchedules() {
     std::vector<TimestepHistogram> schedules;
     std::vector<double> weights;
     for (const Counted& one : counted_) {
       schedules.push_back(one.contribution().schedule);
-      weights.push_back(one.contribution().members *
-                        StalenessFactor(plan_.strategy.staleness_exponent, StalenessOf(one)));
+      weights.push_back(StalenessFactor(plan_.strategy.staleness_exponent, StalenessOf(one)));
     }
     if (counted_.empty()) {
       return;
@@ -284,11 +282,9 @@ class Step {
                        .improvement = one.gains[bank],
                        .similarity = one.similarity});
     }
-    std::vector<double> weights = WeightsOf(plan_.strategy, views);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      weights[i] *= counted_[i].contribution().members;
-    }
-    return weights;
+    // A sum has one vote, whatever the number of its members, because one of them that lies chooses
+    // the whole sum.
+    return WeightsOf(plan_.strategy, views);
   }
 
   void MoveBank(size_t bank) {

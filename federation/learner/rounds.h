@@ -21,9 +21,9 @@ namespace ruvd::federation {
 // In one round, a contribution of each origin counts, the one with the lowest id; a node in a sum
 // does not count again by itself; of sums that share a member, the one with the lowest attempt
 // counts; and at most kMaxContributions count, those with the lowest SHA-256(round u64 + origin).
-// Each is scaled to plan.max_norm and has the weight of the plan's strategy times its members. But
-// robust rules count vectors: for them a sum is one of n, whatever its members. A bank without
-// contributions is not moved, not even by momentum.
+// Each is scaled to plan.max_norm and has the weight of the plan's strategy. A masked sum has one
+// vote, as a single node has, whatever its members: one of them that lies chooses the sum. A bank
+// without contributions is not moved, not even by momentum.
 // A round has a quorum if the share plan.quorum of the nodes with a part in the plan.window rounds
 // before it contributed to it, or limits::kLargestQuorum of them. With fewer it makes a step that
 // is shorter in proportion, in all banks. A verdict is a part, too, but only those who contribute

@@ -55,7 +55,7 @@ struct MaskedRoundConfig {
   privacy::dp::RandomBytes random;  // for keys
 };
 
-// The sum of a set of members: one update with the weight of all its members.
+// The sum of a set of members.
 struct MaskedOutcome {
   uint8_t attempt = 0;
   privacy::masking::Clique set;

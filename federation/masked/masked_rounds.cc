@@ -155,7 +155,7 @@ std::vector<std::vector<privacy::NodeId>> MaskedRounds::DrawGroups(std::span<con
 }
 
 void MaskedRounds::PrepareAnnouncement() {
-  // A number fits only the pledge of the round before; after a pause there is none.
+  // A number fits only the pledge of the round before; after a pause it counts as zero.
   announcement_ = {.pledge = {}, .number = next_number_, .beacon = next_beacon_, .marks = {}};
   config_.random(next_number_);
   announcement_.pledge = PledgeOf(config_.cluster, config_.self, next_number_);

@@ -32,7 +32,7 @@ size_t MaskLayout::Values() const {
 }
 
 uint32_t MaskLayout::ColludersAmong(size_t members) const {
-  return colluders == kThirdColludes ? static_cast<uint32_t>(members / 3) : colluders;
+  return colluders == kThirdColludes ? static_cast<uint32_t>((members + 2) / 3) : colluders;
 }
 
 int64_t MaskLayout::MaxUnitsBeforeNoise() const {

@@ -27,8 +27,8 @@ struct MaskedSumId {
   bool operator==(const MaskedSumId&) const = default;
 };
 
-// Stands for a third of the participants, rounded down, as the number of colluders.
-inline constexpr uint8_t kThirdColludes = 0xFF;
+// Stands for a third of the participants, rounded up, as the number of colluders.
+inline constexpr uint8_t kThirdColludes = 0xFE;
 
 // What the values of a sum mean. The layout is public and the same for every participant.
 struct MaskLayout {

@@ -115,9 +115,9 @@ absl::StatusOr<PreparedUnits> PrepareUnits(const UnitReleaseTerms& terms,
 
 // ---- The same under the tier `masked`
 
-// Returns the layout of a clique's sum of UnitSums: a third of the members may collude, and a
-// member may add kMaxSampleClips clip norms to a value. `name` is what else all members must have
-// in common, as a digest.
+// Returns the layout of a clique's sum of UnitSums: a third of the members, rounded up, may
+// collude, and a member may add kMaxSampleClips clip norms to a value. `name` is what else all
+// members must have in common, as a digest.
 masking::MaskLayout LayoutOfUnits(const Digest& name, const Digest& frame_id,
                                   std::vector<uint32_t> bank_values, const dp::NoiseGrid& grid);
 

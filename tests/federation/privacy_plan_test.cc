@@ -80,7 +80,12 @@ TEST(PrivacyPlan, AgreesWithTheTable) {
     EXPECT_GT(masked.epsilon, 0.95 * row.epsilon);
     EXPECT_EQ(masked.epsilon, EpsilonOf(masked, row.rounds));
     request.nodes = 4;
+    request.tolerated = 1;
     EXPECT_NEAR(MakePrivacyPlan(request).value().snr_run, row.masked4, 0.02 * row.masked4 + 0.05);
+    // A third of four is two, rounded up: the two others alone reach the noise.
+    request.tolerated = 0;
+    EXPECT_NEAR(MakePrivacyPlan(request).value().snr_run, row.masked4 * std::sqrt(2.0 / 3),
+                0.02 * row.masked4 + 0.05);
     request.nodes = 6;
     request.masked = false;
     EXPECT_NEAR(MakePrivacyPlan(request).value().snr_run, row.alone6, 0.02 * row.alone6 + 0.05);
@@ -93,12 +98,12 @@ TEST(PrivacyPlan, WhatNoiseBuriesIsRefusedWithWhatSuffices) {
   request.nodes = 4;
   const absl::Status refused = MakePrivacyPlan(request).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("1000 lessons for each node, 5 nodes, or"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("1000 lessons for each node, 6 nodes, or"));
   EXPECT_THAT(MessageOf(refused), HasSubstr("suffices"));
   request.units = 1000;
   EXPECT_TRUE(MakePrivacyPlan(request).ok());
   request.units = 500;
-  request.nodes = 5;
+  request.nodes = 6;
   EXPECT_TRUE(MakePrivacyPlan(request).ok());
 }
 

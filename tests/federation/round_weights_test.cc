@@ -146,6 +146,20 @@ TEST(RoundWeights, QualityIsTheMedianOfOtherMembersVerdicts) {
   EXPECT_FALSE(ApplyRounds(plan, EmptyState(plan, 1), SetOf(set, {bad}), 1).ok());
 }
 
+// Found by review: a sum weighed as its members, so that one liar in it weighed as sixteen nodes.
+TEST(RoundWeights, ASumOfManyMembersHasOneVote) {
+  LearnerPlan plan = GradientPlan();
+  plan.rule = "mean";
+  plan.quorum = 0;
+  Random random(5);
+  RoundContribution sum = SomeSum(plan, 1, 0, 15, 0, random);
+  RoundContribution single = SomeContribution(plan, 1, 30, "alone", random);
+  std::vector<RoundReport> reports;
+  After(plan, 1, {sum, single}, {}, &reports);
+  ASSERT_EQ(reports[0].parts.size(), 2U);
+  EXPECT_EQ(reports[0].parts[0].weight, reports[0].parts[1].weight);
+}
+
 // Otherwise a judge could measure until it likes the result.
 TEST(RoundWeights, OneVerdictOfAJudgeCountsInARound) {
   LearnerPlan plan = DeltaPlan();

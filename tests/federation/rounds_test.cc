@@ -119,10 +119,10 @@ TEST(ApplyRounds, HaveTheSameDigestsOnEveryMachine) {
   };
   const std::map<Strategy, std::string> gradient = {
       {Strategy::kTimestepAligned,
-       "43d726182971b3346bdfb357e5f4a713dc01bb83c6d6004700b51e3771c727c1"},
+       "8b13ce564686a9895bc5b1addc0251efe3c68d760f449e89f74025eec227604f"},
       {Strategy::kScheduleSimilarity,
-       "e7b6d854d3f95473b8e341f2f712bc8615e7b8af9224f4a976421524b7dc3578"},
-      {Strategy::kHybrid, "d4c3842f44b8ca01c036197e6c7073ecc08d011a5880d695c49e611f6785a70d"},
+       "34bfa3bd4f4720e0cb6157bc4cfcb37dc16a675222be81ddb6cc35bf5f9482f9"},
+      {Strategy::kHybrid, "e84f3c63613270f28ad8ef5401359067bf960722fac50f4641bd46e1c96709d9"},
   };
   WithEachInstructionSet([&](const char* name) {
     for (const auto& [rule, digest] : delta) {

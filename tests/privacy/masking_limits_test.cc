@@ -25,14 +25,14 @@ TEST_F(MaskingLimitsTest, AThirdOfTheMembersMayCollude) {
   ASSERT_TRUE(layout_.Check().ok()) << layout_.Check();
   for (size_t members = limits::kMinCliqueMembers; members <= limits::kMaxCliqueMembers;
        ++members) {
-    EXPECT_EQ(layout_.ColludersAmong(members), members / 3);
+    EXPECT_EQ(layout_.ColludersAmong(members), (members + 2) / 3);
     const dp::NoiseShares shares =
         dp::SplitNoise(layout_.grid, static_cast<uint32_t>(members),
-                       static_cast<uint32_t>(members / 3), layout_.Values())
+                       static_cast<uint32_t>((members + 2) / 3), layout_.Values())
             .value();
     EXPECT_EQ(layout_.MaxUnitsPerMember(members).value(),
               layout_.grid.clip_units + 13 * shares.share_units);
-    EXPECT_GE(shares.share_units * std::sqrt(static_cast<double>(members - members / 3)),
+    EXPECT_GE(shares.share_units * std::sqrt(static_cast<double>(members - (members + 2) / 3)),
               layout_.grid.sigma_units)
         << "the others add one whole noise";
   }

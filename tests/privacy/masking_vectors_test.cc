@@ -70,7 +70,7 @@ TEST_F(WorkedExample, ALimitAndAThirdOfColludersAreHashed) {
   layout_.colluders = kThirdColludes;
   layout_.unit_limit = 2'097'152;
   EXPECT_EQ(ToHex(layout_.Hash()),
-            "a7f2c79f22cdf0ec17a3f5acc349e92bd136f3e80909185914685d53a0d8fa3c");
+            "d2888b53e328482eb16e29d4ca8729172427d754a81de280f5f6163bbed69f41");
 }
 
 }  // namespace

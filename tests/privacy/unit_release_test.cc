@@ -388,9 +388,9 @@ TEST_F(PrepareUnitShareTest, PaysForTheShareAndNotForWholeNoise) {
     world_.events.clear();
     const PreparedUnitShare share = Share(CliqueOf(members)).value();
     EXPECT_THAT(world_.events, ElementsAre("reserve", "noise", "spend"));
-    const dp::NoiseShares split =
-        dp::SplitNoise(kGrid, static_cast<uint32_t>(members), static_cast<uint32_t>(members / 3), 2)
-            .value();
+    const dp::NoiseShares split = dp::SplitNoise(kGrid, static_cast<uint32_t>(members),
+                                                 static_cast<uint32_t>((members + 2) / 3), 2)
+                                      .value();
     EXPECT_EQ(world_.ledger.charges.back(), share.charge);
     EXPECT_EQ(share.charge.mechanism, PrivacyMechanism::kDistributedGaussian);
     EXPECT_EQ(share.charge.sigma, split.noise_multiplier);
@@ -411,7 +411,7 @@ TEST_F(PrepareUnitShareTest, TheHonestSharesAddUpToWholeNoise) {
   layout_ = LayoutOfUnits({1}, {2}, {kValues}, kGrid);
   for (const size_t members : {4, 9, 16}) {
     const masking::Clique clique = CliqueOf(members);
-    const size_t honest = members - members / 3;
+    const size_t honest = members - (members + 2) / 3;
     UnitSum sum = UnitSum::Create(kGrid, kClip, kValues).value();
     std::vector<float> gradient(kValues);
     gradient[0] = 1;
@@ -452,7 +452,7 @@ TEST_F(PrepareUnitShareTest, RefusalsCostNothing) {
 
 TEST_F(PrepareUnitShareTest, TheLayoutTakesAnySample) {
   EXPECT_TRUE(layout_.Check().ok());
-  EXPECT_EQ(layout_.ColludersAmong(16), 5U);
+  EXPECT_EQ(layout_.ColludersAmong(16), 6U);
   EXPECT_EQ(layout_.MaxUnitsBeforeNoise(), 4096 * kGrid.clip_units);
   const dp::NoiseGrid finest{.clip_units = limits::kMaxGridUnits, .sigma_units = 1};
   const masking::MaskLayout fine = LayoutOfUnits({1}, {2}, {1}, finest);

@@ -139,8 +139,8 @@ TEST_F(MaskedContributorTest, ASumCostsNothingAndItsShareIsPaid) {
   EXPECT_GT(share->epsilon, 0);
   EXPECT_EQ(Spent(), share->epsilon);
   EXPECT_LT(Spent(), kEpsilon);
-  // The share is minus the sum, with a share of the noise: one of five, of which one may collude.
-  const auto split = privacy::dp::SplitNoise(plan_.grid, 5, 1, plain.size()).value();
+  // The share is minus the sum, with a share of the noise: one of five, of which two may collude.
+  const auto split = privacy::dp::SplitNoise(plan_.grid, 5, 2, plain.size()).value();
   double squares = 0;
   for (size_t i = 0; i < plain.size(); ++i) {
     squares += std::pow(share->input.units[i] + plain[i], 2);
