@@ -54,8 +54,12 @@ privacy::dp::RandomBytes RandomnessOf(uint64_t seed, size_t number) {
 
 }  // namespace
 
+absl::Status LessonLedger::Check(const privacy::LedgerCharge& charge) const {
+  return cohorts_.Check(charge.round, charge.oldest_joined, charge.curve);
+}
+
 absl::StatusOr<uint64_t> LessonLedger::Reserve(const privacy::LedgerCharge& charge) {
-  RETURN_IF_ERROR(cohorts_.Check(charge.round, charge.oldest_joined, charge.curve));
+  RETURN_IF_ERROR(Check(charge));
   RETURN_IF_ERROR(cohorts_.Add(charge.round, charge.oldest_joined, charge.curve));
   return ++last_;
 }

@@ -39,6 +39,7 @@ class LessonLedger final : public privacy::ReleaseLedger {
  public:
   explicit LessonLedger(const privacy::UnitBudget& budget) : cohorts_(budget) {}
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
+  absl::Status Check(const privacy::LedgerCharge& charge) const override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;
   // Returns the epsilon at `delta` of everything that was charged.

@@ -275,15 +275,18 @@ class Federation {
     for (size_t number = 0; number < run_.honest; ++number) {
       GuardedNode& node = *nodes_[number];
       ASSIGN_OR_RETURN(const privacy::UnitSum sum, SumOf(number));
-      ASSIGN_OR_RETURN(privacy::PreparedUnitShare paid,
-                       PrepareUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(),
-                                        layout, clique));
-      std::vector<float>& values = honest.emplace_back(paid.input.units.size());
-      std::ranges::transform(paid.input.units, values.begin(), [&](int32_t unit) {
+      ASSIGN_OR_RETURN(
+          privacy::NoisedUnitShare share,
+          NoiseUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(), layout, clique));
+      RETURN_IF_ERROR(
+          PayForUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(), share.charge)
+              .status());
+      std::vector<float>& values = honest.emplace_back(share.input.units.size());
+      std::ranges::transform(share.input.units, values.begin(), [&](int32_t unit) {
         return static_cast<float>(unit * UnitValue(plan_));
       });
-      outcome_.bytes[number] += paid.input.units.size() * sizeof(int32_t);
-      inputs.push_back(std::move(paid.input.units));
+      outcome_.bytes[number] += share.input.units.size() * sizeof(int32_t);
+      inputs.push_back(std::move(share.input.units));
     }
     ASSIGN_OR_RETURN(const auto lies, Lies(honest));
     // More would make the sum wrap around, which members notice.

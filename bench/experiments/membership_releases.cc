@@ -135,10 +135,13 @@ class ReleasingCluster {
     for (size_t number = 0; number < nodes_.size(); ++number) {
       GuardedNode& node = *nodes_[number];
       ASSIGN_OR_RETURN(const privacy::UnitSum sum, SumOf(number));
-      ASSIGN_OR_RETURN(const privacy::PreparedUnitShare paid,
-                       PrepareUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(),
-                                        layout, clique));
-      std::ranges::transform(total, paid.input.units, total.begin(), std::plus<>());
+      ASSIGN_OR_RETURN(
+          const privacy::NoisedUnitShare share,
+          NoiseUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(), layout, clique));
+      RETURN_IF_ERROR(
+          PayForUnitShare(TermsOf(number), node.Guards(), sum, node.contributors(), share.charge)
+              .status());
+      std::ranges::transform(total, share.input.units, total.begin(), std::plus<>());
     }
     one->id = one->origin = clique.SetHash();
     for (const privacy::masking::CliqueMember& member : clique.members) {

@@ -50,7 +50,7 @@ struct Releases {
 };
 
 // Runs rounds as a node does, except that it does not refuse a release whose signal the noise
-// buries: GradientSum, then PrepareUnits or PrepareUnitShare, then ApplyRounds. The sampling rate
+// buries: GradientSum, then PrepareUnits or NoiseUnitShare, then ApplyRounds. The sampling rate
 // is the largest within epsilon; plain sums have the rate of the tier `dp`, or all lessons.
 // Pairwise masks are left out, because they cancel in the sum, which is all that an attacker sees.
 // Fails as those functions do.

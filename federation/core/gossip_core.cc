@@ -27,7 +27,8 @@ LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
           .relays = config.relay};
 }
 
-constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
+constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet,
+                                   ItemKind::kMaskCommitment, ItemKind::kMaskShare};
 
 // Returns the kind of a stored item for the consent tiers. Items do not state whether they are
 // noised, so this assumes that they are: the kind that the most tiers allow.

@@ -21,7 +21,7 @@ enum class ItemKind : uint8_t {
   kPattern = 2,
   // takes back what its sender sent before
   kWithdrawal = 3,
-  // Items of a masked round (federation/masked)
+  // Items of a masked round (federation/masked), and kMaskCommitment
   kMaskKey = 4,
   kMaskSet = 5,
   kMaskShare = 6,
@@ -30,10 +30,11 @@ enum class ItemKind : uint8_t {
   kCheckpoint = 8,
   kVerdict = 9,
   kExpert = 10,  // an adapter that its sender learned
+  kMaskCommitment = 11,
 };
 
-// Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_share", "contribution",
-// "checkpoint", "verdict" or "expert".
+// Returns "pattern", "withdrawal", "mask_key", "mask_set", "mask_commitment", "mask_share",
+// "contribution", "checkpoint", "verdict" or "expert".
 std::string_view ItemKindName(ItemKind kind);
 privacy::EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
@@ -49,8 +50,8 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const privacy::Envelope> envelope;
-  // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskShareItem, Contribution,
-  // GlobalState, Verdict or SharedExpert; never null.
+  // Encoded SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem, MaskCommitmentItem, MaskShareItem,
+  // Contribution, GlobalState, Verdict or SharedExpert; never null.
   std::shared_ptr<const std::string> payload;
 };
 

@@ -21,6 +21,7 @@ size_t CapOf(ItemKind kind, size_t mask_items) {
       return limits::kMaxWithdrawalsPerOrigin;
     case ItemKind::kMaskKey:
     case ItemKind::kMaskSet:
+    case ItemKind::kMaskCommitment:
     case ItemKind::kMaskShare:
       return mask_items;
     case ItemKind::kContribution:

@@ -75,6 +75,10 @@ absl::StatusOr<Digest> MaskLayoutOf(ItemKind kind, std::string_view payload) {
     ASSIGN_OR_RETURN(const MaskSetItem item, DecodeMaskSet(AsBytes(payload), {}));
     return item.clique.layout;
   }
+  if (kind == ItemKind::kMaskCommitment) {
+    ASSIGN_OR_RETURN(const MaskCommitmentItem item, DecodeMaskCommitment(AsBytes(payload)));
+    return item.layout;
+  }
   ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShareHead(AsBytes(payload)));
   return item.update.layout;
 }

@@ -38,6 +38,8 @@ std::string_view ItemKindName(ItemKind kind) {
       return "mask_key";
     case ItemKind::kMaskSet:
       return "mask_set";
+    case ItemKind::kMaskCommitment:
+      return "mask_commitment";
     case ItemKind::kMaskShare:
       return "mask_share";
     case ItemKind::kContribution:
@@ -61,6 +63,7 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
       return privacy::EnvelopePurpose::kRevocation;
     case ItemKind::kMaskKey:
     case ItemKind::kMaskSet:
+    case ItemKind::kMaskCommitment:
     case ItemKind::kMaskShare:
       return privacy::EnvelopePurpose::kMasking;
     case ItemKind::kContribution:
@@ -72,7 +75,8 @@ privacy::EnvelopePurpose PurposeOf(ItemKind kind) {
 }
 
 bool IsMaskItem(ItemKind kind) {
-  return kind == ItemKind::kMaskKey || kind == ItemKind::kMaskSet || kind == ItemKind::kMaskShare;
+  return kind == ItemKind::kMaskKey || kind == ItemKind::kMaskSet ||
+         kind == ItemKind::kMaskCommitment || kind == ItemKind::kMaskShare;
 }
 
 bool IsLearnerItem(ItemKind kind) {
@@ -98,7 +102,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ByteReader reader(body.subspan(privacy::AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
   if (kind < static_cast<uint8_t>(ItemKind::kPattern) ||
-      kind > static_cast<uint8_t>(ItemKind::kExpert)) {
+      kind > static_cast<uint8_t>(ItemKind::kMaskCommitment)) {
     return Malformed("is of an unknown kind");
   }
   manifest.kind = static_cast<ItemKind>(kind);

@@ -54,6 +54,7 @@ OriginBudget::Limit OriginBudget::LimitOf(ItemKind kind) const {
               .burst = kSlack * limits::kMaxWithdrawalsPerOrigin};
     case ItemKind::kMaskKey:
     case ItemKind::kMaskSet:
+    case ItemKind::kMaskCommitment:
     case ItemKind::kMaskShare:
       return {.rate = rounds * limits::kMaxMaskAttempts, .burst = kSlack * mask_items_};
     case ItemKind::kContribution:

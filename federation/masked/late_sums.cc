@@ -32,7 +32,8 @@ struct Statement {
   uint64_t round = 0;
   Digest layout{};
   std::optional<Clique> set;  // that the sender signed
-  Digest set_hash{};          // of `set`, or of the set to which a share belongs
+  Digest set_hash{};          // of `set`, or of the set to which a commitment or share belongs
+  Digest commitment{};        // what is committed to, or the commitment that a share opens
 };
 
 std::optional<Statement> Read(const Item& item, const privacy::ClusterId& cluster) {
@@ -56,12 +57,22 @@ std::optional<Statement> Read(const Item& item, const privacy::ClusterId& cluste
                      .set = std::move(set->clique),
                      .set_hash = hash};
   }
+  if (item.kind == ItemKind::kMaskCommitment) {
+    const auto commitment = DecodeMaskCommitment(bytes);
+    return commitment.ok() ? std::optional(Statement{.attempt = commitment->attempt,
+                                                     .round = commitment->round,
+                                                     .layout = commitment->layout,
+                                                     .set_hash = commitment->set,
+                                                     .commitment = commitment->share})
+                           : std::nullopt;
+  }
   const auto share = DecodeMaskShareHead(bytes);
   return share.ok() && share->update.sender == item.origin
              ? std::optional(Statement{.attempt = share->attempt,
                                        .round = share->update.round,
                                        .layout = share->update.layout,
-                                       .set_hash = share->update.set})
+                                       .set_hash = share->update.set,
+                                       .commitment = CommitmentTo(*item.payload)})
              : std::nullopt;
 }
 
@@ -87,8 +98,10 @@ class Statements {
     if (said->set) {
       signed_by_.insert({said->attempt, said->set_hash, item.origin});
       sets_.try_emplace({said->attempt, said->set_hash}, *std::move(said->set));
+    } else if (item.kind == ItemKind::kMaskCommitment) {
+      committed_.try_emplace({said->attempt, said->set_hash, item.origin}, said->commitment);
     } else if (item.kind == ItemKind::kMaskShare) {
-      shared_with_.insert({said->attempt, said->set_hash, item.origin});
+      opened_.try_emplace({said->attempt, said->set_hash, item.origin}, said->commitment);
     }
   }
 
@@ -117,11 +130,19 @@ class Statements {
         continue;
       }
       GroupOutcome outcome;
+      std::vector<privacy::NodeId> uncommitted;
       for (const CliqueMember& member : set.members) {
         outcome.members.push_back(member.id);
+        if (!HasCommitment(attempt, hash, member.id)) {
+          uncommitted.push_back(member.id);
+        }
         if (!HasShare(attempt, hash, member.id)) {
           outcome.withheld.push_back(member.id);
         }
+      }
+      // Without all commitments no member that keeps to the protocol gives a share.
+      if (!uncommitted.empty()) {
+        outcome.withheld = std::move(uncommitted);
       }
       if (2 * outcome.withheld.size() <= set.members.size()) {
         outcome.summed = outcome.withheld.empty() && SumOf(attempt, set).ok();
@@ -138,8 +159,15 @@ class Statements {
     });
   }
 
+  bool HasCommitment(uint8_t attempt, const Digest& hash, const privacy::NodeId& member) const {
+    return !refused_.contains(member) && committed_.contains({attempt, hash, member});
+  }
+
   bool HasShare(uint8_t attempt, const Digest& hash, const privacy::NodeId& member) const {
-    return !refused_.contains(member) && shared_with_.contains({attempt, hash, member});
+    const auto committed = committed_.find({attempt, hash, member});
+    const auto opened = opened_.find({attempt, hash, member});
+    return !refused_.contains(member) && committed != committed_.end() && opened != opened_.end() &&
+           opened->second == committed->second;
   }
 
   bool IsComplete(uint8_t attempt, const Digest& hash, const Clique& set) const {
@@ -163,9 +191,11 @@ class Statements {
   Digest layout_hash_{};
   std::map<std::tuple<uint8_t, ItemKind, privacy::NodeId>, std::shared_ptr<const std::string>>
       said_;
-  std::map<std::pair<uint8_t, Digest>, Clique> sets_;                   // that a member signed
-  std::set<std::tuple<uint8_t, Digest, privacy::NodeId>> signed_by_;    // by set
-  std::set<std::tuple<uint8_t, Digest, privacy::NodeId>> shared_with_;  // by set
+  std::map<std::pair<uint8_t, Digest>, Clique> sets_;                 // that a member signed
+  std::set<std::tuple<uint8_t, Digest, privacy::NodeId>> signed_by_;  // by set
+  // By set: what members committed to, and the commitments that their shares open
+  std::map<std::tuple<uint8_t, Digest, privacy::NodeId>, Digest> committed_;
+  std::map<std::tuple<uint8_t, Digest, privacy::NodeId>, Digest> opened_;
   std::set<privacy::NodeId> refused_;
 };
 

@@ -14,11 +14,11 @@
 namespace ruvd::federation {
 
 // Returns all sums of one round that items of gossip contain, whenever and in whatever order the
-// items came: the sums of those sets for which each member gave its share in one attempt. This is a
-// pure function of the set of items: nodes that hold equal items get equal sums, without having
-// followed the round. The sums are ordered by attempt and then by set hash, and a set counts once,
-// in its lowest attempt. Sums that share a member are all returned; ApplyRound decides between
-// them.
+// items came: the sums of those sets for which each member committed to its share and gave it, in
+// one attempt. This is a pure function of the set of items: nodes that hold equal items get equal
+// sums, without having followed the round. The sums are ordered by attempt and then by set hash,
+// and a set counts once, in its lowest attempt. Sums that share a member are all returned;
+// ApplyRound decides between them.
 //
 // Items of other rounds, kinds and layouts, and items that do not decode, have no effect. A member
 // that made two different statements of one kind in one attempt has no part in a sum of the round.
@@ -29,9 +29,9 @@ std::vector<MaskedOutcome> MaskedSumsOf(const privacy::masking::MaskedSumId& rou
                                         std::span<const Item> items);
 
 // Returns what became of the sets of one round that all their members signed, and for which at
-// least half of them gave a share: if fewer did, the others probably did not hear in time that all
-// had signed. The result is a function of the set of items in the same way, ordered by attempt and
-// then by set hash.
+// least half of them committed to a share, or gave one where all had committed: if fewer did, the
+// others probably did not hear in time what they had to hear before. The result is a function of
+// the set of items in the same way, ordered by attempt and then by set hash.
 std::vector<GroupOutcome> GroupOutcomesOf(const privacy::masking::MaskedSumId& round,
                                           const privacy::masking::MaskLayout& layout,
                                           std::span<const Item> items);

@@ -8,6 +8,11 @@
 
 namespace ruvd::limits {
 
+// Time to sign sets and to commit to shares. Who is prompted by another member's commitment has
+// until kMaskSharesMillis, and who is prompted by a share has until the attempt ends, so that one
+// member cannot part the others by a message that reaches some of them just in time.
+inline constexpr int64_t kMaskCommitsMillis = 40'000;
+
 // Members of whom a key says how they behaved: those of four groups of the largest size. If more
 // members failed, the newest failures count.
 inline constexpr size_t kMaxConductMarks = 64;

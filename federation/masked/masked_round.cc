@@ -29,16 +29,17 @@ bool NamedByEnough(size_t named, size_t signers) {
 }
 
 absl::Status CheckSchedule(const MaskedSchedule& schedule) {
-  if (schedule.start_ms >= 0 && 0 < schedule.keys_ms && schedule.keys_ms < schedule.shares_ms &&
-      schedule.shares_ms < schedule.attempt_ms &&
+  if (schedule.start_ms >= 0 && 0 < schedule.keys_ms && schedule.keys_ms < schedule.commits_ms &&
+      schedule.commits_ms < schedule.shares_ms && schedule.shares_ms < schedule.attempt_ms &&
       schedule.attempt_ms <= limits::kMaxMaskAttemptMillis) {
     return absl::OkStatus();
   }
   return Error(
       absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-      "a masked round cannot have keys until {} ms, shares until {} ms and attempts of {} ms; "
-      "give ascending times of at most {} ms",
-      schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms, limits::kMaxMaskAttemptMillis);
+      "a masked round cannot have keys until {} ms, commitments until {} ms, shares until {} ms "
+      "and attempts of {} ms; give ascending times of at most {} ms",
+      schedule.keys_ms, schedule.commits_ms, schedule.shares_ms, schedule.attempt_ms,
+      limits::kMaxMaskAttemptMillis);
 }
 
 absl::Status CheckGroup(const std::vector<privacy::NodeId>& group) {
@@ -181,6 +182,7 @@ MaskedSteps MaskedRound::Advance(Instant now) {
       BeginAttempt(now, steps);
       SignSet(now, steps);
       RequestInput(now, steps);
+      RequestPayment(now, steps);
       break;
     }
     EndAttempt();
@@ -212,8 +214,8 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
       items_.Of(attempt_, config_.self).key || Elapsed(now) >= config_.schedule.keys_ms) {
     return;
   }
-  auto session = privacy::masking::MaskingSession::Begin(
-      config_.round, config_.layout, config_.self, config_.last_reservation, config_.random);
+  auto session = privacy::masking::MaskingSession::Begin(config_.round, config_.layout,
+                                                         config_.self, config_.random);
   RUVD_CHECK(session.ok());  // the layout was checked
   part_.session = std::make_unique<privacy::masking::MaskingSession>(*std::move(session));
   PublishStatement(ItemKind::kMaskKey,
@@ -225,7 +227,7 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
 
 void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
   if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set ||
-      !config_.ready || Elapsed(now) >= config_.schedule.shares_ms) {
+      !config_.ready || Elapsed(now) >= config_.schedule.commits_ms) {
     return;
   }
   std::vector<privacy::NodeId> members = CandidatesWithKeys();
@@ -261,17 +263,29 @@ void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
                    steps);
 }
 
-bool MaskedRound::Agreed() const {
-  return part_.set && std::ranges::all_of(
-                          part_.set->members, [this](const privacy::masking::CliqueMember& member) {
-                            const MaskStatements said = items_.Of(attempt_, member.id);
-                            return said.set && said.set_hash == part_.set_hash;
-                          });
+template <typename Did>
+bool MaskedRound::AnyMember(Did did) const {
+  return part_.set &&
+         std::ranges::any_of(part_.set->members, [&](const privacy::masking::CliqueMember& member) {
+           return did(items_.Of(attempt_, member.id));
+         });
+}
+
+template <typename Did>
+bool MaskedRound::EveryMember(Did did) const {
+  return part_.set && !AnyMember([&](const MaskStatements& said) { return !did(said); });
 }
 
 void MaskedRound::RequestInput(Instant now, MaskedSteps& steps) {
-  if (part_.session == nullptr || part_.asked || !Agreed() ||
-      Elapsed(now) >= config_.schedule.shares_ms) {
+  const auto committed = [this](const MaskStatements& said) {
+    return said.committed_to == part_.set_hash;
+  };
+  const int64_t until =
+      AnyMember(committed) ? config_.schedule.shares_ms : config_.schedule.commits_ms;
+  if (part_.session == nullptr || part_.asked || Elapsed(now) >= until ||
+      !EveryMember([this](const MaskStatements& said) {
+        return said.set && said.set_hash == part_.set_hash;
+      })) {
     return;
   }
   part_.asked = true;
@@ -284,18 +298,56 @@ absl::StatusOr<MaskedSteps> MaskedRound::SubmitInput(uint8_t attempt,
   const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
   if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
-                 "attempt {} of masked round {} needs no share now; a key masks only once, and "
+                 "attempt {} of masked round {} needs no input now; a key masks only once, and "
                  "only before its attempt ends",
                  attempt, config_.round.round);
   }
   // Whatever happens below, this key is not used again.
   const std::unique_ptr<privacy::masking::MaskingSession> session = std::move(part_.session);
-  config_.last_reservation = std::max(config_.last_reservation, input.reservation);
-  ASSIGN_OR_RETURN(privacy::masking::MaskedUpdate update,
-                   session->Mask(*part_.set, std::move(input)));
+  MaskShareItem share{.attempt = attempt_, .salt = {}, .update = {}};
+  config_.random(share.salt);
+  ASSIGN_OR_RETURN(share.update, session->Mask(*part_.set, std::move(input)));
+  part_.share = EncodeMaskShare(share);
   MaskedSteps steps;
-  PublishStatement(ItemKind::kMaskShare,
-                   EncodeMaskShare({.attempt = attempt_, .update = std::move(update)}), steps);
+  PublishStatement(ItemKind::kMaskCommitment,
+                   EncodeMaskCommitment({.attempt = attempt_,
+                                         .round = config_.round.round,
+                                         .set = part_.set_hash,
+                                         .layout = layout_hash_,
+                                         .share = CommitmentTo(*part_.share)}),
+                   steps);
+  std::ranges::move(Advance(now), std::back_inserter(steps));
+  return steps;
+}
+
+void MaskedRound::RequestPayment(Instant now, MaskedSteps& steps) {
+  const auto shared = [this](const MaskStatements& said) {
+    return said.HasShareOf(part_.set_hash);
+  };
+  const int64_t until =
+      AnyMember(shared) ? config_.schedule.attempt_ms : config_.schedule.shares_ms;
+  if (!part_.share || part_.asked_payment || Elapsed(now) >= until ||
+      !EveryMember(
+          [this](const MaskStatements& said) { return said.committed_to == part_.set_hash; })) {
+    return;
+  }
+  part_.asked_payment = true;
+  steps.push_back(MaskPaymentWanted{.attempt = attempt_});
+}
+
+absl::StatusOr<MaskedSteps> MaskedRound::Reveal(uint8_t attempt, uint64_t reservation,
+                                                Instant now) {
+  const bool open = !ended_ && attempt == attempt_ && part_.asked_payment && part_.share &&
+                    reservation > config_.last_reservation;
+  if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
+                 "attempt {} of masked round {} has no share that reservation {} pays for; a "
+                 "share leaves once, for a charge of its own, before its attempt ends",
+                 attempt, config_.round.round, reservation);
+  }
+  config_.last_reservation = reservation;
+  MaskedSteps steps;
+  PublishStatement(ItemKind::kMaskShare, *std::exchange(part_.share, std::nullopt), steps);
   std::ranges::move(Advance(now), std::back_inserter(steps));
   return steps;
 }
@@ -360,6 +412,27 @@ std::set<privacy::NodeId> MaskedRound::Dissenters(const std::set<privacy::NodeId
   return dissenters;
 }
 
+void MaskedRound::AddDefaulters(const privacy::masking::Clique& set,
+                                std::set<privacy::NodeId>* failed) const {
+  const Digest hash = set.SetHash();
+  std::vector<privacy::NodeId> uncommitted;
+  std::vector<privacy::NodeId> withheld;
+  for (const privacy::masking::CliqueMember& member : set.members) {
+    const MaskStatements said = items_.Of(attempt_, member.id);
+    if (said.committed_to != hash) {
+      uncommitted.push_back(member.id);
+    }
+    if (!said.HasShareOf(hash)) {
+      withheld.push_back(member.id);
+    }
+  }
+  // Without all commitments no member owes a share.
+  const std::vector<privacy::NodeId>& owed = uncommitted.empty() ? withheld : uncommitted;
+  if (MostDid(set.members.size() - owed.size(), set.members.size())) {
+    failed->insert(owed.begin(), owed.end());
+  }
+}
+
 // A member that gave a key and failed afterwards is left out of the next attempts. This is judged
 // by the items alone, not by the set that this node signed, so nodes with the same items (which
 // differ only in the last ones) get the same members.
@@ -387,16 +460,7 @@ void MaskedRound::EndAttempt() {
     }
   }
   for (const privacy::masking::Clique& set : items_.Agreed(attempt_)) {
-    const Digest hash = set.SetHash();
-    std::vector<privacy::NodeId> withheld;
-    for (const privacy::masking::CliqueMember& member : set.members) {
-      if (items_.Of(attempt_, member.id).shared_with != hash) {
-        withheld.push_back(member.id);
-      }
-    }
-    if (MostDid(set.members.size() - withheld.size(), set.members.size())) {
-      failed.insert(withheld.begin(), withheld.end());
-    }
+    AddDefaulters(set, &failed);
   }
   failed.merge(Dissenters(failed));
   dropped_.merge(failed);

@@ -17,6 +17,7 @@
 #include "federation/events/item.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
+#include "federation/masked/limits.h"
 #include "federation/masked/messages.h"
 #include "federation/masked/round_items.h"
 #include "privacy/dp/discrete_gaussian.h"
@@ -31,8 +32,10 @@ struct MaskedSchedule {
   int64_t start_ms = 0;  // Unix time, computed from the round, so it is the same on every node
   // Keys that arrived by then are in the set. A node whose clock differs by more is not
   int64_t keys_ms = limits::kMaskKeysMillis;
-  // After this time no node gives a share, because the share could not reach all members before the
-  // attempt ends
+  // After this time no node signs a set, or is the first to commit to a share
+  int64_t commits_ms = limits::kMaskCommitsMillis;
+  // After this time no node commits, or is the first to give a share, because the share could not
+  // reach all members before the attempt ends
   int64_t shares_ms = limits::kMaskSharesMillis;
   int64_t attempt_ms = limits::kMaskAttemptMillis;
 };
@@ -73,12 +76,16 @@ struct OfferMaskItem {
   ItemKind kind = ItemKind::kMaskKey;
   std::string payload;
 };
-// All members of `set` agreed on it: charge the ledger, then add noise (PrepareUnitShare), then
-// call Provide. This is requested at most once in an attempt; every answer is a release with its
-// own charge.
+// All members of `set` agreed on it: add noise (NoiseUnitShare), then call SubmitInput. This is
+// requested at most once in an attempt. Nothing leaves but a commitment, so it costs nothing.
 struct MaskInputWanted {
   uint8_t attempt = 0;
   privacy::masking::Clique set;
+};
+// All members committed to their shares: charge the ledger (PayForUnitShare), then call Reveal.
+// Every answer is a release with its own charge.
+struct MaskPaymentWanted {
+  uint8_t attempt = 0;
 };
 // A member made two different statements in one attempt, or gave an invalid key. It is excluded
 // from this round.
@@ -92,23 +99,26 @@ struct MaskedRoundEnded {
   size_t group = 0;   // number of members of the group; 0: there was no group
   bool gave = false;  // this node gave a key in the round
 };
-using MaskedStep =
-    std::variant<OfferMaskItem, MaskInputWanted, MaskMemberRefused, MaskedRoundEnded>;
+using MaskedStep = std::variant<OfferMaskItem, MaskInputWanted, MaskPaymentWanted,
+                                MaskMemberRefused, MaskedRoundEnded>;
 using MaskedSteps = std::vector<MaskedStep>;
 
 // One node's view of the masked round of one group, without a server or leader. An attempt uses
-// three kinds of items. Keys: every member offers a fresh key. Sets: when all keys have arrived or
-// their time is over, every member signs the set of members whose keys it has. Shares: a member
-// whose set was signed by all members of the set asks for its input and gives its masked share,
-// which names the set. Every node that has all shares of a set has the sum, whether it is a member
-// or not.
+// four kinds of items. Keys: every member offers a fresh key. Sets: when all keys have arrived or
+// their time is over, every member signs the set of members whose keys it has. Commitments: a
+// member whose set was signed by all members of the set asks for its input, masks it, and publishes
+// a hash of its share. Shares: when all members of the set have committed, each pays for its share
+// and gives it. Every node that has all shares of a set has the sum, whether it is a member or not.
+// A share that its sender did not commit to has no effect, so no member chooses its share with a
+// view to the others'.
 //
 // Different views cost no privacy: if sets differ, no set is signed by all its members, so no share
 // is given; the attempt ends, and the next one begins with fresh keys, without the members that
-// failed. A member that falls silent after all had agreed costs the others the charge of one share.
-// A node masks at most once with a key, and the key is then wiped. An impossible sum ends the
-// round, because the member that caused it cannot be identified and every further attempt would
-// cost a charge.
+// failed. A member that falls silent before it commits costs nothing, too; one that falls silent
+// afterwards costs the others the charge of one share. A node masks at most once with a key, and
+// the key is then wiped; a share whose attempt ends before it may leave is dropped. An impossible
+// sum ends the round, because the member that caused it cannot be identified and every further
+// attempt would cost a charge.
 //
 // The class is deterministic given its inputs and `random`; it uses no clock and no threads. Not
 // thread-safe.
@@ -125,12 +135,16 @@ class MaskedRound {
   absl::StatusOr<MaskedSteps> OnItem(const Item& item, Instant now);
   // Must be called every 100 to 500 ms.
   MaskedSteps OnTick(Instant now);
-  // Answers MaskInputWanted. If the ledger refuses, the owner does not answer, and the others
+  // Answers MaskInputWanted. If the ledger would refuse, the owner does not answer, and the others
   // continue without this node. MASK_REUSED if there is no open request of that attempt;
   // UPDATE_INVALID and the other errors of MaskingSession::Mask, after which this node has no share
   // in the attempt.
   absl::StatusOr<MaskedSteps> SubmitInput(uint8_t attempt, privacy::masking::MaskInput input,
                                           Instant now);
+  // Answers MaskPaymentWanted with the reservation of the ledger that paid. If the ledger refuses,
+  // the owner does not answer; then the others paid in vain. MASK_REUSED if there is no open
+  // request of that attempt, or the reservation is not newer than those used before.
+  absl::StatusOr<MaskedSteps> Reveal(uint8_t attempt, uint64_t reservation, Instant now);
 
   // From now on the input can be had at once: this node signs a set in the next OnTick.
   void SetReady() { config_.ready = true; }
@@ -150,7 +164,9 @@ class MaskedRound {
         session;                                  // holds the key; reset after masking
     std::optional<privacy::masking::Clique> set;  // the set that this node signed
     Digest set_hash{};
-    bool asked = false;
+    bool asked = false;                // for its input
+    std::optional<std::string> share;  // that it committed to and did not give yet
+    bool asked_payment = false;
   };
   explicit MaskedRound(MaskedRoundConfig config);
   MaskedSteps Advance(Instant now);
@@ -158,6 +174,7 @@ class MaskedRound {
   void BeginAttempt(Instant now, MaskedSteps& steps);
   void SignSet(Instant now, MaskedSteps& steps);
   void RequestInput(Instant now, MaskedSteps& steps);
+  void RequestPayment(Instant now, MaskedSteps& steps);
   void TakeSum(MaskedSteps& steps);
   void EndAttempt();
   // Returns candidates that signed another set than most did. Either a key reached only them too
@@ -172,7 +189,13 @@ class MaskedRound {
   std::vector<privacy::NodeId> Candidates() const;
   // Returns candidates whose key no other candidate gave.
   std::vector<privacy::NodeId> CandidatesWithKeys() const;
-  bool Agreed() const;
+  // Returns whether a member, or each, of the set that this node signed has done something.
+  template <typename Did>
+  bool AnyMember(Did did) const;
+  template <typename Did>
+  bool EveryMember(Did did) const;
+  // Adds members that failed in a set that all its members signed.
+  void AddDefaulters(const privacy::masking::Clique& set, std::set<privacy::NodeId>* failed) const;
   bool Counts(const privacy::masking::Clique& set) const;
   int64_t Elapsed(Instant now) const;  // milliseconds since the current attempt began
 

@@ -78,7 +78,8 @@ MaskedRounds::MaskedRounds(MaskedRoundsConfig config)
 
 absl::StatusOr<MaskedRounds> MaskedRounds::Create(MaskedRoundsConfig config) {
   RETURN_IF_ERROR(config.layout.Check());
-  const bool ascending = 0 < config.keys_ms && config.keys_ms < config.shares_ms &&
+  const bool ascending = 0 < config.keys_ms && config.keys_ms < config.commits_ms &&
+                         config.commits_ms < config.shares_ms &&
                          config.shares_ms < config.attempt_ms &&
                          config.attempt_ms <= limits::kMaxMaskAttemptMillis;
   const auto attempts = static_cast<int64_t>(limits::kMaxMaskAttempts);
@@ -178,6 +179,7 @@ absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<privacy::NodeId
                              .ready = config_.ready,
                              .schedule = {.start_ms = StartOf(number_),
                                           .keys_ms = config_.keys_ms,
+                                          .commits_ms = config_.commits_ms,
                                           .shares_ms = config_.shares_ms,
                                           .attempt_ms = config_.attempt_ms},
                              .last_reservation = last_reservation,
@@ -267,16 +269,27 @@ absl::StatusOr<MaskedSteps> MaskedRounds::OnItem(const Item& item, Instant now) 
   return RecordSteps(std::move(steps));
 }
 
-absl::StatusOr<MaskedSteps> MaskedRounds::SubmitInput(uint64_t round, uint8_t attempt,
-                                                      privacy::masking::MaskInput input,
-                                                      Instant now) {
+absl::StatusOr<MaskedRound*> MaskedRounds::OwnGroup(uint64_t round) {
   const auto group = group_of_.find(config_.self);
   if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
                  "masked round {} is over and needs no share; wait for the next one", round);
   }
-  ASSIGN_OR_RETURN(MaskedSteps steps,
-                   groups_[group->second].SubmitInput(attempt, std::move(input), now));
+  return &groups_[group->second];
+}
+
+absl::StatusOr<MaskedSteps> MaskedRounds::SubmitInput(uint64_t round, uint8_t attempt,
+                                                      privacy::masking::MaskInput input,
+                                                      Instant now) {
+  ASSIGN_OR_RETURN(MaskedRound* const group, OwnGroup(round));
+  ASSIGN_OR_RETURN(MaskedSteps steps, group->SubmitInput(attempt, std::move(input), now));
+  return RecordSteps(std::move(steps));
+}
+
+absl::StatusOr<MaskedSteps> MaskedRounds::Reveal(uint64_t round, uint8_t attempt,
+                                                 uint64_t reservation, Instant now) {
+  ASSIGN_OR_RETURN(MaskedRound* const group, OwnGroup(round));
+  ASSIGN_OR_RETURN(MaskedSteps steps, group->Reveal(attempt, reservation, now));
   return RecordSteps(std::move(steps));
 }
 
@@ -293,9 +306,8 @@ bool MaskedRounds::MayAnnounce(Instant now) const {
 
 OfferMaskItem MaskedRounds::Announce() {
   key_given_ = true;
-  const auto unused =
-      privacy::masking::MaskingSession::Begin({.cluster = config_.cluster, .round = number_},
-                                              config_.layout, config_.self, 0, config_.random);
+  const auto unused = privacy::masking::MaskingSession::Begin(
+      {.cluster = config_.cluster, .round = number_}, config_.layout, config_.self, config_.random);
   RUVD_CHECK(unused.ok());  // the layout was checked
   return {.kind = ItemKind::kMaskKey,
           .payload = EncodeMaskKey(

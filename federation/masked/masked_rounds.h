@@ -29,6 +29,7 @@ struct MaskedRoundsConfig {
   // every node. It must be longer than all attempts of a round
   int64_t period_ms = limits::kMaskedPeriodMillis;
   int64_t keys_ms = limits::kMaskKeysMillis;
+  int64_t commits_ms = limits::kMaskCommitsMillis;
   int64_t shares_ms = limits::kMaskSharesMillis;
   int64_t attempt_ms = limits::kMaskAttemptMillis;
   // False: in each round this node signs no set before SetReady (MaskedRoundConfig::ready)
@@ -84,9 +85,12 @@ class MaskedRounds {
   // round).
   absl::StatusOr<MaskedSteps> OnItem(const Item& item, Instant now);
   // Answers MaskInputWanted of a round. MASK_REUSED if it is not the current round; also returns
-  // the errors of MaskedRound::Provide.
+  // the errors of MaskedRound::SubmitInput.
   absl::StatusOr<MaskedSteps> SubmitInput(uint64_t round, uint8_t attempt,
                                           privacy::masking::MaskInput input, Instant now);
+  // Answers MaskPaymentWanted of a round in the same way (MaskedRound::Reveal).
+  absl::StatusOr<MaskedSteps> Reveal(uint64_t round, uint8_t attempt, uint64_t reservation,
+                                     Instant now);
 
   // Returns whether this node needs an extra key (see Announce) to take part in the next round: it
   // gave no key in this one, and no member of its group would still wait for it.
@@ -122,6 +126,8 @@ class MaskedRounds {
   // Returns why this node is in no group; OK if it is in one, or announced nothing.
   absl::Status WhyInNoGroup() const;
   MaskedSteps RecordSteps(MaskedSteps steps);
+  // Returns this node's group if this is the current round; otherwise MASK_REUSED.
+  absl::StatusOr<MaskedRound*> OwnGroup(uint64_t round);
 
   MaskedRoundsConfig config_;
   Digest layout_hash_{};

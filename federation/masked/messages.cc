@@ -18,6 +18,9 @@ constexpr uint64_t kKeyBytes = 2 + 8 + 32 + 32;
 constexpr uint64_t kAnnouncementHeadBytes = 32 + 32 + 32 + 1;
 constexpr uint64_t kMarkBytes = 32 + 8 + 8 + 1 + 1 + 1;
 constexpr uint64_t kSetHeadBytes = 2 + 8 + 32 + 1;
+constexpr uint64_t kCommitmentBytes = 2 + 8 + 3 * 32;
+constexpr uint16_t kCommitmentVersion = 1;
+constexpr uint64_t kSaltBytes = 32;
 constexpr uint64_t kShareHeadBytes = 2 + 8 + 3 * 32 + 4;
 
 static_assert(limits::kMaxLearnerMaskItemsPerOrigin ==
@@ -126,22 +129,71 @@ absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
   return item;
 }
 
+std::string EncodeMaskCommitment(const MaskCommitmentItem& item) {
+  ByteWriter writer;
+  writer.Write(kCommitmentVersion).Write(item.round).WriteBytes(item.set);
+  writer.WriteBytes(item.layout).WriteBytes(item.share);
+  return WithAttempt(item.attempt, writer.Take());
+}
+
+absl::StatusOr<MaskCommitmentItem> DecodeMaskCommitment(std::span<const uint8_t> bytes) {
+  MaskCommitmentItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ByteReader reader(bytes.subspan(kAttemptBytes));
+  if (reader.remaining() != kCommitmentBytes || reader.Read<uint16_t>() != kCommitmentVersion) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "a commitment of a masked round has {} bytes or another version than {}, not {} "
+                 "bytes; update the sending node",
+                 bytes.size(), kCommitmentVersion, kAttemptBytes + kCommitmentBytes);
+  }
+  item.round = *reader.Read<uint64_t>();
+  item.set = *reader.ReadArray<sizeof(Digest)>();
+  item.layout = *reader.ReadArray<sizeof(Digest)>();
+  item.share = *reader.ReadArray<sizeof(Digest)>();
+  return item;
+}
+
+namespace {
+
+// Reads what precedes the update of a share.
+absl::StatusOr<MaskShareItem> ReadShareHead(std::span<const uint8_t> bytes) {
+  MaskShareItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ByteReader reader(bytes.subspan(kAttemptBytes));
+  const auto salt = reader.ReadArray<kSaltBytes>();
+  if (!salt) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "a share of a masked round has {} bytes, fewer than its head; update the sending "
+                 "node",
+                 bytes.size());
+  }
+  item.salt = *salt;
+  return item;
+}
+
+}  // namespace
+
 std::string EncodeMaskShare(const MaskShareItem& item) {
-  return WithAttempt(item.attempt, privacy::masking::EncodeMaskedUpdate(item.update));
+  return WithAttempt(item.attempt, std::string(AsText(item.salt)) +
+                                       privacy::masking::EncodeMaskedUpdate(item.update));
+}
+
+Digest CommitmentTo(std::string_view share) {
+  constexpr std::string_view kDomain("RUVDLLM-COMMIT-v1\0", 18);
+  return Sha256({AsBytes(kDomain), AsBytes(share)});
 }
 
 absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes) {
-  MaskShareItem item;
-  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.update, privacy::masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes)));
+  ASSIGN_OR_RETURN(MaskShareItem item, ReadShareHead(bytes));
+  ASSIGN_OR_RETURN(item.update,
+                   privacy::masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes + kSaltBytes)));
   return item;
 }
 
 absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes) {
-  MaskShareItem item;
-  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
-  ASSIGN_OR_RETURN(item.update,
-                   privacy::masking::DecodeMaskedUpdateHead(bytes.subspan(kAttemptBytes)));
+  ASSIGN_OR_RETURN(MaskShareItem item, ReadShareHead(bytes));
+  ASSIGN_OR_RETURN(item.update, privacy::masking::DecodeMaskedUpdateHead(
+                                    bytes.subspan(kAttemptBytes + kSaltBytes)));
   return item;
 }
 
@@ -153,8 +205,11 @@ uint64_t MaxMaskPayloadBytes(ItemKind kind) {
     case ItemKind::kMaskSet:
       return kAttemptBytes + kSetHeadBytes +
              limits::kMaxCliqueMembers * sizeof(privacy::masking::CliqueMember);
+    case ItemKind::kMaskCommitment:
+      return kAttemptBytes + kCommitmentBytes;
     default:
-      return kAttemptBytes + kShareHeadBytes + limits::kMaxMaskedValues * sizeof(uint32_t);
+      return kAttemptBytes + kSaltBytes + kShareHeadBytes +
+             limits::kMaxMaskedValues * sizeof(uint32_t);
   }
 }
 
@@ -167,6 +222,10 @@ absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t rou
   if (kind == ItemKind::kMaskSet) {
     ASSIGN_OR_RETURN(const MaskSetItem item, DecodeMaskSet(AsBytes(payload), {}));
     return CheckNames(item.clique.round.round, round, item.clique.Find(sender) != nullptr);
+  }
+  if (kind == ItemKind::kMaskCommitment) {
+    ASSIGN_OR_RETURN(const MaskCommitmentItem item, DecodeMaskCommitment(AsBytes(payload)));
+    return CheckNames(item.round, round, true);
   }
   ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShare(AsBytes(payload)));
   return CheckNames(item.update.round, round, item.update.sender == sender);

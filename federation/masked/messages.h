@@ -52,9 +52,23 @@ std::string EncodeMaskSet(const MaskSetItem& item);
 absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
                                           const privacy::ClusterId& cluster);
 
+// Payload of kind kMaskCommitment: "All members signed this set, and I can give and pay for the
+// share with this hash." It shows nothing of the share, which has a salt.
+struct MaskCommitmentItem {
+  uint8_t attempt = 0;
+  uint64_t round = 0;
+  Digest set{};     // Clique::SetHash
+  Digest layout{};  // MaskLayout::Hash
+  Digest share{};   // CommitmentTo the payload of the share
+  bool operator==(const MaskCommitmentItem&) const = default;
+};
+std::string EncodeMaskCommitment(const MaskCommitmentItem& item);
+absl::StatusOr<MaskCommitmentItem> DecodeMaskCommitment(std::span<const uint8_t> bytes);
+
 // Payload of kind kMaskShare: a masked vector, which names its set by hash.
 struct MaskShareItem {
   uint8_t attempt = 0;
+  Digest salt{};  // random
   privacy::masking::MaskedUpdate update;
   bool operator==(const MaskShareItem&) const = default;
 };
@@ -63,13 +77,16 @@ absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes);
 // Decodes a share that is known to decode, without its values.
 absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes);
 
+// Returns the hash by which a member commits to a share with this payload.
+Digest CommitmentTo(std::string_view share);
+
 // Returns the size in bytes of the largest payload of this kind; checked before a payload is
 // fetched.
 uint64_t MaxMaskPayloadBytes(ItemKind kind);
 
 // Checks an item of a masked round before a node keeps it and passes it on: it must decode, and
 // belong to the round and the sender that its envelope names. UPDATE_INVALID, LIMIT_EXCEEDED,
-// CLIQUE_INVALID. `kind` must be one of the three above.
+// CLIQUE_INVALID. `kind` must be one of the four above.
 absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t round,
                            const privacy::NodeId& sender);
 

@@ -29,6 +29,11 @@ MaskedRoundItems::MaskedRoundItems(const privacy::masking::MaskedSumId& round, c
   RUVD_CHECK(group.size() <= limits::kMaxCliqueMembers);
 }
 
+bool MaskStatements::HasShareOf(const Digest& set_hash_of_share) const {
+  return committed_to == set_hash_of_share && shared_with == set_hash_of_share &&
+         opened == commitment;
+}
+
 absl::Status MaskedRoundItems::CheckLayout(const Digest& layout) const {
   if (layout == layout_) {
     return absl::OkStatus();
@@ -58,6 +63,13 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
     statements.set = std::move(item.clique);
     return item.attempt;
   }
+  if (kind == ItemKind::kMaskCommitment) {
+    ASSIGN_OR_RETURN(const MaskCommitmentItem item, DecodeMaskCommitment(AsBytes(payload)));
+    RETURN_IF_ERROR(CheckLayout(item.layout));
+    statements.committed_to = item.set;
+    statements.commitment = item.share;
+    return item.attempt;
+  }
   ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShare(AsBytes(payload)));
   RETURN_IF_ERROR(CheckLayout(item.update.layout));
   if (item.update.values.size() != values_) {
@@ -66,6 +78,7 @@ absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view p
                  item.update.values.size(), values_);
   }
   statements.shared_with = item.update.set;
+  statements.opened = CommitmentTo(payload);
   return item.attempt;
 }
 
@@ -101,8 +114,12 @@ absl::StatusOr<MaskedRoundItems::AddResult> MaskedRoundItems::Add(
   } else if (kind == ItemKind::kMaskSet) {
     statements.set = std::move(read.set);
     statements.set_hash = read.set_hash;
+  } else if (kind == ItemKind::kMaskCommitment) {
+    statements.committed_to = read.committed_to;
+    statements.commitment = read.commitment;
   } else {
     statements.shared_with = read.shared_with;
+    statements.opened = read.opened;
   }
   return AddResult::kNew;
 }
@@ -143,7 +160,7 @@ std::vector<privacy::masking::Clique> MaskedRoundItems::Complete(uint8_t attempt
   for (auto& [hash, set] : Named(attempt)) {
     if (std::ranges::all_of(set.members,
                             [&, &name = hash](const privacy::masking::CliqueMember& member) {
-                              return Of(attempt, member.id).shared_with == name;
+                              return Of(attempt, member.id).HasShareOf(name);
                             })) {
       complete.push_back(set);
     }

@@ -27,11 +27,19 @@ struct MaskStatements {
   std::optional<privacy::masking::MaskPublicKey> key;
   std::optional<privacy::masking::Clique> set;  // the set that it adds up with
   Digest set_hash{};                            // of `set`
-  std::optional<Digest> shared_with;            // hash of the set to which its share belongs
+  // Hash of the set to whose share it committed, and what it committed to
+  std::optional<Digest> committed_to;
+  Digest commitment{};
+  // Hash of the set to which its share belongs, and the commitment that the share opens
+  std::optional<Digest> shared_with;
+  Digest opened{};
+
+  // Returns whether there is a share of this set that the member committed to.
+  bool HasShareOf(const Digest& set_hash_of_share) const;
 };
 
 // All statements of the members of one group in one round, in any order and with duplicates. A
-// member makes each of three statements once in an attempt. A member that makes one of them in two
+// member makes each of four statements once in an attempt. A member that makes one of them in two
 // versions is refused in the whole round, and its statements no longer count. Size is bounded by
 // the group and kMaxMaskAttempts, because shares are kept as the payloads that gossip holds. Not
 // thread-safe.

@@ -41,10 +41,14 @@ sharing::NodeRoundsOptions RoundLearning::OptionsOfRounds() {
       .self = options_.key->id(),
       .random = privacy::SecureRandomBytes,
       .save = [this](std::string state) { Save(std::move(state)); },
-      .release =
-          [this](sharing::PreparedSum sum, const privacy::masking::Clique& clique) {
-            return options_.contributor->ReleaseShare(options_.learning, *learner_.plan,
-                                                      std::move(sum), clique);
+      .noise =
+          [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
+            return options_.contributor->NoiseShare(options_.learning, *learner_.plan, sum, clique);
+          },
+      .pay =
+          [this](const sharing::PreparedSum& sum, const privacy::LedgerCharge& charge) {
+            return options_.contributor->PayForShare(options_.learning, *learner_.plan, sum,
+                                                     charge);
           },
       .last_reservation = [this] { return options_.contributor->last_reservation(); },
       .may_leave = nullptr,

@@ -29,6 +29,10 @@ inline constexpr std::chrono::minutes kTrialRetry{1};
 // after far fewer.
 inline constexpr size_t kMaxRatedUses = 256;
 
+// Shares of masked sums that may come to nothing in kConductRounds before a node gives no more: one
+// member that spoils sums as often as it can, and is not found out, costs four in that time.
+inline constexpr size_t kMaxLostShares = 4;
+
 // Lines of the log about closed links, and about refused messages, of each error reason in each
 // period. A stranger can cause as many of either as it likes; the status counts refused messages.
 inline constexpr uint64_t kLinkLogLines = 20;

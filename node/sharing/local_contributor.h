@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,9 +26,11 @@
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/discrete_gaussian.h"
+#include "privacy/ledger/ledger_entry.h"
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/limits.h"
 #include "privacy/masking/clique.h"
+#include "privacy/release/release_guards.h"
 #include "privacy/release/unit_release.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "storage/ledger/privacy_ledger_store.h"
@@ -89,14 +92,14 @@ struct LocalContribution {
 // Under `public` it is the change by plan.local steps, or a clipped gradient without noise. Under
 // `dp` it is the sum of the clipped gradients of a secret sample of units with whole noise, charged
 // to the ledger before the noise is drawn. Under `masked` the sum of its clique has that noise, and
-// this node draws its share of it (MakeSum and ReleaseShare). Each node meets its units' epsilon by
-// its own sampling rate. A lesson takes part from the round after it came on, until it had all its
-// rounds (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the node's life
-// only: which lesson of a user was the first is forgotten when it is withdrawn, so all users count
-// as if they had joined in round 0. So does the node where it is the unit: all its lessons are one
-// unit, whose gradient is clipped as a whole. A text that is withdrawn and added again counts as a
-// new lesson. Where the operator changes the unit, what was spent under the former one counts
-// (storage/ledger/ledger_accounts.h).
+// this node draws its share of it (MakeSum, NoiseShare and PayForShare). Each node meets its units'
+// epsilon by its own sampling rate. A lesson takes part from the round after it came on, until it
+// had all its rounds (privacy/ledger/cohort_ledger.h). Users take part in the first rounds of the
+// node's life only: which lesson of a user was the first is forgotten when it is withdrawn, so all
+// users count as if they had joined in round 0. So does the node where it is the unit: all its
+// lessons are one unit, whose gradient is clipped as a whole. A text that is withdrawn and added
+// again counts as a new lesson. Where the operator changes the unit, what was spent under the
+// former one counts (storage/ledger/ledger_accounts.h).
 //
 // A budget of the node limits the charges of every unit: no gradient is computed for a round that
 // would exceed it.
@@ -155,13 +158,20 @@ class LocalContributor {
   // Returns the errors that MakeSum would return before it computes a gradient.
   absl::Status CheckLessons(const learning::LearningServices& services,
                             const ContributionRequest& request) const;
-  // Charges the ledger for this node's share in the sum of `clique` and adds its share of the
-  // noise. A sum is for one share, also after a restart: PRIVACY_BUDGET_SPENT if the round is
+  // Makes this node's share in the sum of `clique` with its share of the noise. It costs nothing
+  // and must not leave, except masked and after PayForShare. PRIVACY_BUDGET_SPENT if the round is
   // charged already. ABORTED if a lesson or a consent was withdrawn meanwhile; those of
-  // PrepareUnitShare.
-  absl::StatusOr<ReleasedShare> ReleaseShare(const learning::LearningServices& services,
-                                             const federation::LearnerPlan& plan, PreparedSum sum,
-                                             const privacy::masking::Clique& clique) const;
+  // NoiseUnitShare.
+  absl::StatusOr<NoisedShare> NoiseShare(const learning::LearningServices& services,
+                                         const federation::LearnerPlan& plan,
+                                         const PreparedSum& sum,
+                                         const privacy::masking::Clique& clique) const;
+  // Charges the ledger for a share of this sum, after which it may leave, and returns the
+  // reservation. A sum is for one share, also after a restart: PRIVACY_BUDGET_SPENT if the round is
+  // charged already. It also returns the errors of NoiseShare and PayForUnitShare.
+  absl::StatusOr<uint64_t> PayForShare(const learning::LearningServices& services,
+                                       const federation::LearnerPlan& plan, const PreparedSum& sum,
+                                       const privacy::LedgerCharge& charge) const;
   // Returns the number of the ledger's newest entry, which no later reservation reaches; 0: it has
   // no entry.
   uint64_t last_reservation() const;
@@ -216,6 +226,13 @@ class LocalContributor {
   absl::StatusOr<privacy::PreparedUnits> Noise(const learning::LearningServices& services,
                                                const ContributionRequest& request,
                                                PreparedSum sum) const;
+  // Calls `release` with the request, terms and guards of a share if it may leave now.
+  template <typename Release>
+  auto WithShareGuards(const learning::LearningServices& services,
+                       const federation::LearnerPlan& plan, const PreparedSum& sum,
+                       Release release) const
+      -> decltype(release(std::declval<const privacy::UnitReleaseTerms&>(),
+                          std::declval<const privacy::ReleaseGuards&>()));
   // Returns the terms of a charge for this sample.
   absl::StatusOr<privacy::UnitReleaseTerms> TermsOf(const ContributionRequest& request,
                                                     const Sampling& sampling) const;

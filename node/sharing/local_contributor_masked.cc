@@ -58,9 +58,12 @@ absl::StatusOr<PreparedSum> LocalContributor::MakeSum(const learning::LearningSe
       .round = request.round, .sum = std::move(sum), .sampling = std::move(sampling)};
 }
 
-absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
-    const learning::LearningServices& services, const LearnerPlan& plan, PreparedSum sum,
-    const privacy::masking::Clique& clique) const {
+template <typename Release>
+auto LocalContributor::WithShareGuards(const learning::LearningServices& services,
+                                       const LearnerPlan& plan, const PreparedSum& sum,
+                                       Release release) const
+    -> decltype(release(std::declval<const privacy::UnitReleaseTerms&>(),
+                        std::declval<const privacy::ReleaseGuards&>())) {
   const ContributionRequest request{
       .plan = &plan, .round = sum.round, .tier = ConsentTier::kMasked};
   RETURN_IF_ERROR(Check(plan, request.tier));
@@ -70,13 +73,33 @@ absl::StatusOr<ReleasedShare> LocalContributor::ReleaseShare(
   const int64_t now_ms = services.clock->WallMillis();
   const privacy::ConsentRegister consents =
       services.consents->ForRelease(ConsentTier::kMasked, now_ms);
-  return PayForShare(plan, std::move(sum), clique, terms, NewestCharged(plan),
-                     {.policy = options_.policy,
-                      .consents = consents,
-                      .node_tier = request.tier,
-                      .ledger = *options_.ledger,
-                      .random = options_.random,
-                      .now_ms = now_ms});
+  return release(terms, privacy::ReleaseGuards{.policy = options_.policy,
+                                               .consents = consents,
+                                               .node_tier = request.tier,
+                                               .ledger = *options_.ledger,
+                                               .random = options_.random,
+                                               .now_ms = now_ms});
+}
+
+absl::StatusOr<NoisedShare> LocalContributor::NoiseShare(
+    const learning::LearningServices& services, const LearnerPlan& plan, const PreparedSum& sum,
+    const privacy::masking::Clique& clique) const {
+  return WithShareGuards(
+      services, plan, sum,
+      [&](const privacy::UnitReleaseTerms& terms, const privacy::ReleaseGuards& guards) {
+        return sharing::NoiseShare(plan, sum, clique, terms, NewestCharged(plan), guards);
+      });
+}
+
+absl::StatusOr<uint64_t> LocalContributor::PayForShare(const learning::LearningServices& services,
+                                                       const LearnerPlan& plan,
+                                                       const PreparedSum& sum,
+                                                       const privacy::LedgerCharge& charge) const {
+  return WithShareGuards(
+      services, plan, sum,
+      [&](const privacy::UnitReleaseTerms& terms, const privacy::ReleaseGuards& guards) {
+        return sharing::PayForShare(plan, sum, charge, terms, NewestCharged(plan), guards);
+      });
 }
 
 uint64_t LocalContributor::last_reservation() const {

@@ -26,10 +26,11 @@
 namespace ruvd::sharing {
 namespace {
 
-// Percent of a round until keys, shares and an attempt end. Members wait for keys as long as this
-// only where one is missing; in rounds of ten minutes it is long enough for one whose clock is a
-// minute behind.
+// Percent of a round until keys, commitments, shares and an attempt end. Members wait for keys as
+// long as this only where one is missing; in rounds of ten minutes it is long enough for one whose
+// clock is a minute behind.
 constexpr int64_t kKeysPercent = 18;
+constexpr int64_t kCommitsPercent = 25;
 constexpr int64_t kSharesPercent = 29;
 constexpr int64_t kAttemptPercent = 33;
 // Percent of a round that computing a sum may take: then it is ready in the first attempt.
@@ -61,6 +62,7 @@ federation::MaskedRoundsConfig MaskedRoundsOf(const MaskedContributionsOptions& 
           .self = options.self,
           .period_ms = options.plan->round_ms,
           .keys_ms = base_ms * kKeysPercent / 100,
+          .commits_ms = base_ms * kCommitsPercent / 100,
           .shares_ms = base_ms * kSharesPercent / 100,
           .attempt_ms = base_ms * kAttemptPercent / 100,
           .ready = false,
@@ -69,6 +71,7 @@ federation::MaskedRoundsConfig MaskedRoundsOf(const MaskedContributionsOptions& 
 
 MaskedContributions::MaskedContributions(MaskedContributionsOptions options)
     : options_(std::move(options)),
+      lost_(options_.self),
       layout_(federation::LayoutOfSums(*options_.plan)),
       available_(Waits("this node has not looked yet whether it has lessons that may take part")) {
   absl::StatusOr<federation::MaskedRounds> rounds =
@@ -142,11 +145,13 @@ void MaskedContributions::Follow(TickContext& turn) {
     const std::vector<federation::Member> members = turn.core.Members();
     alive_ = static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
     const int64_t start_ms = rounds_->StartOf(rounds_->RoundAt(turn.now));
+    const std::vector<federation::Item> items = turn.core.Items();
+    lost_.NoteShares(items, rounds_->RoundAt(turn.now));
     // A consent of the future was given while the clock was ahead.
     const bool consented =
         turn.consent_since_ms <= start_ms || turn.consent_since_ms > turn.now.wall_ms;
     Perform(rounds_->Begin(
-                turn.core.Items(), options_.last_reservation(),
+                items, options_.last_reservation(),
                 [&](size_t group) {
                   if (!Participates(turn)) {
                     return false;
@@ -160,6 +165,7 @@ void MaskedContributions::Follow(TickContext& turn) {
                 },
                 turn.now),
             turn);
+    LogLeftOut(rounds_->conduct(), rounds_->round());
   }
   for (const federation::Item& item : std::exchange(inbox_, {})) {
     absl::StatusOr<federation::MaskedSteps> steps = rounds_->OnItem(item, turn.now);
@@ -192,6 +198,7 @@ bool MaskedContributions::Participates(const TickContext& turn) {
 
 absl::Status MaskedContributions::CheckParticipates(const TickContext& turn) const {
   RETURN_IF_ERROR(CheckMayContribute(turn.core.certificate()));
+  RETURN_IF_ERROR(lost_.Check(rounds_->RoundAt(turn.now)));
   return available_;
 }
 
@@ -278,13 +285,9 @@ void MaskedContributions::Perform(federation::MaskedSteps steps, TickContext& tu
     if (auto* const offer = std::get_if<federation::OfferMaskItem>(&step)) {
       Offer(std::move(*offer), turn);
     } else if (const auto* const wanted = std::get_if<federation::MaskInputWanted>(&step)) {
-      absl::StatusOr<federation::MaskedSteps> more = Answer(*wanted, turn);
-      if (more.ok()) {
-        std::ranges::move(*more, std::back_inserter(waiting));
-      } else {
-        Refuse(more.status());
-        rounds_->StopSharing();  // it signs no set that it could not keep to
-      }
+      Continue(Answer(*wanted, turn), &waiting);
+    } else if (const auto* const due = std::get_if<federation::MaskPaymentWanted>(&step)) {
+      Continue(Pay(*due, turn), &waiting);
     } else if (const auto* const refused = std::get_if<federation::MaskMemberRefused>(&step)) {
       LogInfo("node {} has no part in masked round {}: {} [{}]",
               ToHex(refused->member).substr(0, 16), rounds_->round(), MessageOf(refused->status),
@@ -292,6 +295,16 @@ void MaskedContributions::Perform(federation::MaskedSteps steps, TickContext& tu
     } else if (const auto* const ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
       End(*ended);
     }
+  }
+}
+
+void MaskedContributions::Continue(absl::StatusOr<federation::MaskedSteps> more,
+                                   std::deque<federation::MaskedStep>* waiting) {
+  if (more.ok()) {
+    std::ranges::move(*more, std::back_inserter(*waiting));
+  } else {
+    Refuse(more.status());
+    rounds_->StopSharing();  // it signs no set that it could not keep to
   }
 }
 
@@ -333,15 +346,29 @@ absl::StatusOr<federation::MaskedSteps> MaskedContributions::Answer(
   if (!masked_ || !part_ || !part_->sum || part_->sum->round != round) {
     return Waits("this node has no sum of gradients for a share of this round");
   }
-  // The sum is gone after this, so that it cannot be released twice.
   part_->answered = true;
-  std::optional<PreparedSum> sum = std::exchange(part_->sum, std::nullopt);
-  ASSIGN_OR_RETURN(ReleasedShare share, options_.release(*std::move(sum), wanted.set));
+  part_->share.reset();
+  ASSIGN_OR_RETURN(NoisedShare share, options_.noise(*part_->sum, wanted.set));
+  privacy::masking::MaskInput input = std::exchange(share.input, {});
+  part_->share = std::move(share);
+  return rounds_->SubmitInput(round, wanted.attempt, std::move(input), turn.now);
+}
+
+absl::StatusOr<federation::MaskedSteps> MaskedContributions::Pay(
+    const federation::MaskPaymentWanted& wanted, TickContext& turn) {
+  const uint64_t round = rounds_->round();
+  if (!masked_ || !part_ || !part_->sum || !part_->share || part_->sum->round != round) {
+    return Waits("this node has no sum of gradients for the share that it committed to");
+  }
+  // The sum is gone after this, so that it cannot be released twice.
+  const PreparedSum sum = *std::exchange(part_->sum, std::nullopt);
+  const NoisedShare share = *std::exchange(part_->share, std::nullopt);
+  ASSIGN_OR_RETURN(const uint64_t reservation, options_.pay(sum, share.charge));
   unsent_ = {.round = round,
-             .reservation = share.input.reservation,
+             .reservation = reservation,
              .lessons = share.lessons,
-             .epsilon = share.epsilon};
-  return rounds_->SubmitInput(round, wanted.attempt, std::move(share.input), turn.now);
+             .epsilon = share.charge.epsilon};
+  return rounds_->Reveal(round, wanted.attempt, reservation, turn.now);
 }
 
 void MaskedContributions::CountSums(const federation::GossipCore& core,
@@ -378,6 +405,9 @@ void MaskedContributions::Recount(uint64_t round, std::span<const federation::It
                                   federation::ClusterRounds& rounds) {
   const std::vector<federation::MaskedOutcome> sums =
       federation::MaskedSumsOf({.cluster = options_.cluster, .round = round}, layout_, items);
+  lost_.NoteSum(round, std::ranges::any_of(sums, [this](const federation::MaskedOutcome& sum) {
+                  return sum.set.Find(options_.self) != nullptr;
+                }));
   std::map<Digest, uint8_t> found;
   for (const federation::MaskedOutcome& sum : sums) {
     found.emplace(sum.set.SetHash(), sum.attempt);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,7 +21,9 @@
 #include "federation/learner/plan.h"
 #include "federation/masked/masked_rounds.h"
 #include "node/sharing/local_contributor.h"
+#include "node/sharing/lost_shares.h"
 #include "privacy/dp/discrete_gaussian.h"
+#include "privacy/ledger/ledger_entry.h"
 #include "privacy/masking/clique.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
@@ -30,10 +33,13 @@ struct MaskedContributionsOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;  // of kind kGradient
   privacy::ClusterId cluster{};
   privacy::NodeId self{};
-  // Charges for this node's share and returns it (LocalContributor::ReleaseShare).
-  std::function<absl::StatusOr<ReleasedShare>(PreparedSum sum,
-                                              const privacy::masking::Clique& clique)>
-      release;
+  // Makes this node's share (LocalContributor::NoiseShare), and charges for it.
+  std::function<absl::StatusOr<NoisedShare>(const PreparedSum& sum,
+                                            const privacy::masking::Clique& clique)>
+      noise;
+  std::function<absl::StatusOr<uint64_t>(const PreparedSum& sum,
+                                         const privacy::LedgerCharge& charge)>
+      pay;
   std::function<void(uint64_t reservation)> sent;  // a charged share has left
   std::function<uint64_t()> last_reservation;      // of the privacy ledger
   privacy::dp::RandomBytes random;                 // for keys: SecureRandomBytes, except in tests
@@ -52,8 +58,10 @@ federation::MaskedRoundsConfig MaskedRoundsOf(const MaskedContributionsOptions& 
 // Under the tier `masked` it takes part in a round if the operator's consent is older than the
 // round and lessons may leave. Its owner computes the sum of gradients while the members exchange
 // keys. Until then this node signs no set, so members that are too slow cost the others no charge.
-// It gives one share in a round at most, whatever becomes of it, because a second one would release
-// the same sample again.
+// It pays when all members committed to their shares; if an attempt fails before, the same sum gets
+// other noise in the next one. It gives one share in a round at most, whatever becomes of it,
+// because a second one would release the same sample again. After kMaxLostShares of its shares came
+// to nothing it takes no part for a while, because somebody spoils the sums.
 //
 // It has no threads and no clock. Not thread-safe: NodeRounds owns it.
 class MaskedContributions {
@@ -112,8 +120,9 @@ class MaskedContributions {
   struct Part {
     size_t members = 0;
     bool ordered = false;   // its work was taken
-    bool answered = false;  // its share was given or refused
+    bool answered = false;  // it committed to a share, or could not
     std::optional<PreparedSum> sum;
+    std::optional<NoisedShare> share;  // that it committed to, without the input
   };
   // What this node gave last.
   struct Given {
@@ -130,6 +139,11 @@ class MaskedContributions {
   void Offer(federation::OfferMaskItem offer, TickContext& turn);
   absl::StatusOr<federation::MaskedSteps> Answer(const federation::MaskInputWanted& wanted,
                                                  TickContext& turn);
+  absl::StatusOr<federation::MaskedSteps> Pay(const federation::MaskPaymentWanted& wanted,
+                                              TickContext& turn);
+  // Takes what follows from a step, or gives up the round.
+  void Continue(absl::StatusOr<federation::MaskedSteps> more,
+                std::deque<federation::MaskedStep>* waiting);
   void End(const federation::MaskedRoundEnded& ended);
   bool Participates(const TickContext& turn);
   absl::Status CheckParticipates(const TickContext& turn) const;
@@ -140,6 +154,7 @@ class MaskedContributions {
   void Add(const federation::MaskedOutcome& outcome, federation::ClusterRounds& rounds);
 
   const MaskedContributionsOptions options_;
+  LostShares lost_;
   privacy::masking::MaskLayout layout_;
   std::optional<federation::MaskedRounds> rounds_;  // nullopt: the plan allows no masked sums
   std::vector<federation::Item> inbox_;

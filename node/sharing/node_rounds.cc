@@ -69,7 +69,8 @@ NodeRounds::NodeRounds(NodeRoundsOptions options, federation::ClusterRounds roun
         .plan = options_.plan,
         .cluster = options_.cluster,
         .self = options_.self,
-        .release = options_.release,
+        .noise = options_.noise,
+        .pay = options_.pay,
         .sent = [this](uint64_t reservation) { shares_sent_.push_back(reservation); },
         .last_reservation = options_.last_reservation,
         .random = options_.random});

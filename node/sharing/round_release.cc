@@ -66,18 +66,27 @@ absl::StatusOr<privacy::PreparedUnits> PayForSum(const federation::LearnerPlan& 
   return PrepareUnits(terms, guards, sum.sum, sum.sampling.contributors);
 }
 
-absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan, PreparedSum sum,
-                                          const privacy::masking::Clique& clique,
-                                          const privacy::UnitReleaseTerms& terms,
-                                          uint64_t newest_charged,
-                                          const privacy::ReleaseGuards& guards) {
+absl::StatusOr<NoisedShare> NoiseShare(const federation::LearnerPlan& plan, const PreparedSum& sum,
+                                       const privacy::masking::Clique& clique,
+                                       const privacy::UnitReleaseTerms& terms,
+                                       uint64_t newest_charged,
+                                       const privacy::ReleaseGuards& guards) {
   RETURN_IF_ERROR(CheckNotCharged(plan, sum.round, newest_charged, guards.now_ms));
-  ASSIGN_OR_RETURN(privacy::PreparedUnitShare paid,
-                   PrepareUnitShare(terms, guards, sum.sum, sum.sampling.contributors,
-                                    federation::LayoutOfSums(plan), clique));
-  return ReleasedShare{.input = std::move(paid.input),
-                       .lessons = sum.sampling.names.size(),
-                       .epsilon = paid.charge.epsilon};
+  ASSIGN_OR_RETURN(privacy::NoisedUnitShare share,
+                   NoiseUnitShare(terms, guards, sum.sum, sum.sampling.contributors,
+                                  federation::LayoutOfSums(plan), clique));
+  return NoisedShare{.input = std::move(share.input),
+                     .charge = std::move(share.charge),
+                     .lessons = sum.sampling.names.size()};
+}
+
+absl::StatusOr<uint64_t> PayForShare(const federation::LearnerPlan& plan, const PreparedSum& sum,
+                                     const privacy::LedgerCharge& charge,
+                                     const privacy::UnitReleaseTerms& terms,
+                                     uint64_t newest_charged,
+                                     const privacy::ReleaseGuards& guards) {
+  RETURN_IF_ERROR(CheckNotCharged(plan, sum.round, newest_charged, guards.now_ms));
+  return PayForUnitShare(terms, guards, sum.sum, sum.sampling.contributors, charge);
 }
 
 }  // namespace ruvd::sharing

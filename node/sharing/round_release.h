@@ -40,11 +40,11 @@ struct PreparedSum {
   LessonSampling sampling;
 };
 
-// This node's paid input to a masked sum.
-struct ReleasedShare {
-  privacy::masking::MaskInput input;  // its reservation is for LocalContributor::NoteSent
-  size_t lessons = 0;                 // that could be in it
-  double epsilon = 0;                 // of this charge alone
+// This node's input to a masked sum, before it is paid for.
+struct NoisedShare {
+  privacy::masking::MaskInput input;
+  privacy::LedgerCharge charge;  // what it will cost
+  size_t lessons = 0;            // that could be in it
 };
 
 // Returns the number of a round in the privacy ledger, which is the second of Unix time in which it
@@ -70,12 +70,19 @@ absl::StatusOr<privacy::PreparedUnits> PayForSum(const federation::LearnerPlan& 
                                                  uint64_t newest_charged,
                                                  const privacy::ReleaseGuards& guards);
 
-// Pays for a share of this sum in the sum of `clique` under the tier `masked`, and adds this node's
-// part of the noise. Fails as CheckNotCharged and privacy::PrepareUnitShare do.
-absl::StatusOr<ReleasedShare> PayForShare(const federation::LearnerPlan& plan, PreparedSum sum,
-                                          const privacy::masking::Clique& clique,
-                                          const privacy::UnitReleaseTerms& terms,
-                                          uint64_t newest_charged,
-                                          const privacy::ReleaseGuards& guards);
+// Makes a share of this sum in the sum of `clique` under the tier `masked`, with this node's part
+// of the noise, and pays nothing yet. Fails as CheckNotCharged and privacy::NoiseUnitShare do.
+absl::StatusOr<NoisedShare> NoiseShare(const federation::LearnerPlan& plan, const PreparedSum& sum,
+                                       const privacy::masking::Clique& clique,
+                                       const privacy::UnitReleaseTerms& terms,
+                                       uint64_t newest_charged,
+                                       const privacy::ReleaseGuards& guards);
+
+// Pays for a share of this sum, after which the share may leave, and returns the reservation. Fails
+// as CheckNotCharged and privacy::PayForUnitShare do.
+absl::StatusOr<uint64_t> PayForShare(const federation::LearnerPlan& plan, const PreparedSum& sum,
+                                     const privacy::LedgerCharge& charge,
+                                     const privacy::UnitReleaseTerms& terms,
+                                     uint64_t newest_charged, const privacy::ReleaseGuards& guards);
 
 }  // namespace ruvd::sharing

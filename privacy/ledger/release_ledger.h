@@ -17,6 +17,9 @@ class ReleaseLedger {
  public:
   virtual ~ReleaseLedger() = default;
 
+  // Returns the error with which Reserve would refuse this charge now; it charges nothing.
+  virtual absl::Status Check(const LedgerCharge& charge) const = 0;
+
   // Charges a release and returns the number of the reservation; numbers increase. If it returns
   // OK, or an error after which the entry may be on disk, the charge counts for ever. Fails with
   // PRIVACY_BUDGET_SPENT.

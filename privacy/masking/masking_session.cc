@@ -38,22 +38,20 @@ void Wipe(std::vector<int32_t>& units) {
 }  // namespace
 
 MaskingSession::MaskingSession(const MaskedSumId& round, const MaskLayout& layout,
-                               const NodeId& self, uint64_t last_reservation, MaskKey key)
+                               const NodeId& self, MaskKey key)
     : round_(round),
       layout_(layout),
       layout_hash_(layout.Hash()),
       self_(self),
-      key_(std::move(key)),
-      last_reservation_(last_reservation) {
+      key_(std::move(key)) {
   offers_[self_] = key_.public_key();
 }
 
 absl::StatusOr<MaskingSession> MaskingSession::Begin(const MaskedSumId& round,
                                                      const MaskLayout& layout, const NodeId& self,
-                                                     uint64_t last_reservation,
                                                      const dp::RandomBytes& random) {
   RETURN_IF_ERROR(layout.Check());
-  return MaskingSession(round, layout, self, last_reservation, MaskKey::Generate(random));
+  return MaskingSession(round, layout, self, MaskKey::Generate(random));
 }
 
 MaskOffer MaskingSession::offer() const {
@@ -124,12 +122,9 @@ absl::Status MaskingSession::CheckClique(const Clique& clique) const {
   return absl::OkStatus();
 }
 
-absl::Status MaskingSession::CheckFresh(const Clique& clique, uint64_t reservation) const {
+absl::Status MaskingSession::CheckFresh(const Clique& clique) const {
   if (std::ranges::find(masked_, clique) != masked_.end()) {
     return Reused("this set of participants already has this node's share");
-  }
-  if (reservation <= last_reservation_) {
-    return Reused("an update that went into one sum would go into another; reserve a new one");
   }
   if (!masked_.empty() && !clique.IsRestartOf(masked_.back())) {
     return Reused("a set of participants that is not the former one without its drop-outs");
@@ -148,8 +143,7 @@ absl::Status MaskingSession::CheckInput(const Clique& clique, const MaskInput& i
   }
   if (input.contributors != clique.members.size()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "an update has noise for {} participants in a masked sum of {}; reserve and noise "
-                 "a new one",
+                 "an update has noise for {} participants in a masked sum of {}; noise a new one",
                  input.contributors, clique.members.size());
   }
   ASSIGN_OR_RETURN(const int64_t most, layout_.MaxUnitsPerMember(clique.members.size()));
@@ -165,7 +159,7 @@ absl::Status MaskingSession::CheckInput(const Clique& clique, const MaskInput& i
 absl::StatusOr<MaskedUpdate> MaskingSession::Mask(const Clique& clique, MaskInput input) {
   absl::Status checked = CheckClique(clique);
   if (checked.ok()) {
-    checked = CheckFresh(clique, input.reservation);
+    checked = CheckFresh(clique);
   }
   if (checked.ok()) {
     checked = CheckInput(clique, input);
@@ -182,7 +176,6 @@ absl::StatusOr<MaskedUpdate> MaskingSession::Mask(const Clique& clique, MaskInpu
   Wipe(input.units);
   RETURN_IF_ERROR(checked);
   masked_.push_back(clique);
-  last_reservation_ = input.reservation;
   return update;
 }
 

@@ -16,13 +16,11 @@
 
 namespace ruvd::privacy::masking {
 
-// What a participant adds to one sum: its clipped update with its own share of the noise.
+// What a participant adds to one sum: its clipped update with its own share of the noise. A share
+// for another set of participants is another release, and needs fresh noise and its own charge:
+// otherwise the difference of two sums over the same inputs would reveal the input of a node that
+// is in only one of them.
 struct MaskInput {
-  // The charge in the privacy ledger that pays for the input. A share for another set of
-  // participants is another release and needs fresh noise and its own charge: otherwise the
-  // difference of two sums over the same inputs would reveal the input of a node that is in only
-  // one of them.
-  uint64_t reservation = 0;
   // The number of participants for which the share of the noise was computed (dp::SplitNoise)
   uint32_t contributors = 0;
   std::vector<int32_t> units;
@@ -38,14 +36,10 @@ struct MaskInput {
 // input.
 class MaskingSession {
  public:
-  // `last_reservation` is the newest reservation that the ledger says was used, or 0 at first;
-  // inputs paid for by it or an older one are refused. A session does not know other sessions. So
-  // an update goes into only one sum if the caller reads this number from the ledger and never
-  // charges one update twice. `random` makes the key and is not kept. Fails as MaskLayout::Check
-  // does.
+  // A session does not know other sessions, nor what was paid: its caller charges for each share
+  // that leaves. `random` makes the key and is not kept. Fails as MaskLayout::Check does.
   static absl::StatusOr<MaskingSession> Begin(const MaskedSumId& round, const MaskLayout& layout,
-                                              const NodeId& self, uint64_t last_reservation,
-                                              const dp::RandomBytes& random);
+                                              const NodeId& self, const dp::RandomBytes& random);
 
   // Returns what the other nodes need from this node.
   MaskOffer offer() const;
@@ -62,19 +56,18 @@ class MaskingSession {
 
   // Returns this node's share of the sum over `clique`, and wipes the input. The clique may come
   // from another node, so every key in it must be the one that its owner offered. Fails with
-  // MASK_REUSED for a set that had a share before (send the same bytes again), for an input whose
-  // reservation is not newer than all those used before, for a set that is not the former one
-  // without some members, and after kMaxMaskAttempts. Fails with UPDATE_INVALID for an input of
-  // another size, with noise for another number of contributors, or with a value above
-  // MaxUnitsPerMember. Fails with INVALID_ARGUMENT if the layout allows too many colluders for so
-  // few members, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH.
+  // MASK_REUSED for a set that had a share before (send the same bytes again), for a set that is
+  // not the former one without some members, and after kMaxMaskAttempts. Fails with UPDATE_INVALID
+  // for an input of another size, with noise for another number of contributors, or with a value
+  // above MaxUnitsPerMember. Fails with INVALID_ARGUMENT if the layout allows too many colluders
+  // for so few members, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH.
   absl::StatusOr<MaskedUpdate> Mask(const Clique& clique, MaskInput input);
 
  private:
   MaskingSession(const MaskedSumId& round, const MaskLayout& layout, const NodeId& self,
-                 uint64_t last_reservation, MaskKey key);
+                 MaskKey key);
   absl::Status CheckClique(const Clique& clique) const;
-  absl::Status CheckFresh(const Clique& clique, uint64_t reservation) const;
+  absl::Status CheckFresh(const Clique& clique) const;
   absl::Status CheckInput(const Clique& clique, const MaskInput& input) const;
 
   MaskedSumId round_;
@@ -84,7 +77,6 @@ class MaskingSession {
   MaskKey key_;
   std::map<NodeId, MaskPublicKey> offers_;  // including our own
   std::vector<Clique> masked_;              // the sets that had a share, in order
-  uint64_t last_reservation_;
 };
 
 }  // namespace ruvd::privacy::masking

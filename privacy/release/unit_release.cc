@@ -258,25 +258,34 @@ absl::StatusOr<double> LargestShareRho(const masking::MaskLayout& layout) {
   return largest;
 }
 
-absl::StatusOr<PreparedUnitShare> PrepareUnitShare(const UnitReleaseTerms& terms,
-                                                   const ReleaseGuards& guards, const UnitSum& sum,
-                                                   std::span<const Contributor> contributors,
-                                                   const masking::MaskLayout& layout,
-                                                   const masking::Clique& clique) {
+absl::StatusOr<NoisedUnitShare> NoiseUnitShare(const UnitReleaseTerms& terms,
+                                               const ReleaseGuards& guards, const UnitSum& sum,
+                                               std::span<const Contributor> contributors,
+                                               const masking::MaskLayout& layout,
+                                               const masking::Clique& clique) {
   const size_t members = clique.members.size();
   RETURN_IF_ERROR(CheckAllowed(terms, guards, sum, contributors, ConsentTier::kMasked));
   RETURN_IF_ERROR(CheckClique(sum, layout, clique));
   ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(layout, members));
-  PreparedUnitShare prepared;
-  ASSIGN_OR_RETURN(prepared.charge, ChargeOfShare(terms, layout, members));
+  NoisedUnitShare share;
+  ASSIGN_OR_RETURN(share.charge, ChargeOfShare(terms, layout, members));
   ASSIGN_OR_RETURN(const dp::DiscreteGaussian noise,
                    dp::DiscreteGaussian::Create(shares.share_units));
-  ASSIGN_OR_RETURN(prepared.input.reservation, guards.ledger.Reserve(prepared.charge));
-  prepared.input.contributors = static_cast<uint32_t>(members);
-  prepared.input.units = sum.Noised(noise, guards.random, layout.MaxUnitsBeforeNoise());
-  std::ranges::transform(prepared.input.units, prepared.input.units.begin(), std::negate<>());
-  RETURN_IF_ERROR(Spend(guards, prepared.input.reservation, prepared.charge));
-  return prepared;
+  RETURN_IF_ERROR(guards.ledger.Check(share.charge));
+  share.input.contributors = static_cast<uint32_t>(members);
+  share.input.units = sum.Noised(noise, guards.random, layout.MaxUnitsBeforeNoise());
+  std::ranges::transform(share.input.units, share.input.units.begin(), std::negate<>());
+  return share;
+}
+
+absl::StatusOr<uint64_t> PayForUnitShare(const UnitReleaseTerms& terms, const ReleaseGuards& guards,
+                                         const UnitSum& sum,
+                                         std::span<const Contributor> contributors,
+                                         const LedgerCharge& charge) {
+  RETURN_IF_ERROR(CheckAllowed(terms, guards, sum, contributors, ConsentTier::kMasked));
+  ASSIGN_OR_RETURN(const uint64_t reservation, guards.ledger.Reserve(charge));
+  RETURN_IF_ERROR(Spend(guards, reservation, charge));
+  return reservation;
 }
 
 }  // namespace ruvd::privacy

@@ -129,21 +129,30 @@ absl::StatusOr<LedgerCharge> ChargeOfShare(const UnitReleaseTerms& terms,
 // Returns the largest NoiseShares::rho of any clique, for planning before the clique is known.
 absl::StatusOr<double> LargestShareRho(const masking::MaskLayout& layout);
 
-// A paid share: it may leave only masked, by MaskingSession::Mask.
-struct PreparedUnitShare {
+// A share with noise, before it is paid for: nothing of it may leave but a commitment.
+struct NoisedUnitShare {
   masking::MaskInput input;  // minus the sum, because a round moves against the gradient
-  LedgerCharge charge;
+  LedgerCharge charge;       // what it will cost
 };
 
-// Makes this node's input to the sum of `clique`, as PrepareUnits does for a sum of its own: checks
-// under the tier `masked`, reserves, adds this node's share of the noise, and spends. The caller
-// makes no second input of one sample, because both together would cost more than two charges
-// (CohortLedger::Add). Fails as PrepareUnits does, and with CLIQUE_INVALID and MASK_LAYOUT_MISMATCH
-// for an invalid clique, or one that agreed on another layout.
-absl::StatusOr<PreparedUnitShare> PrepareUnitShare(const UnitReleaseTerms& terms,
-                                                   const ReleaseGuards& guards, const UnitSum& sum,
-                                                   std::span<const Contributor> contributors,
-                                                   const masking::MaskLayout& layout,
-                                                   const masking::Clique& clique);
+// Makes this node's input to the sum of `clique`: checks under the tier `masked` what PrepareUnits
+// checks for a sum of its own, and that the ledger would take the charge, and adds this node's
+// share of the noise. It costs nothing, so an input whose attempt fails is forgotten, and another
+// one may be made of the same sum. Fails as PrepareUnits does, and with CLIQUE_INVALID and
+// MASK_LAYOUT_MISMATCH for an invalid clique, or one that agreed on another layout.
+absl::StatusOr<NoisedUnitShare> NoiseUnitShare(const UnitReleaseTerms& terms,
+                                               const ReleaseGuards& guards, const UnitSum& sum,
+                                               std::span<const Contributor> contributors,
+                                               const masking::MaskLayout& layout,
+                                               const masking::Clique& clique);
+
+// Pays for a share that NoiseUnitShare made of `sum`: checks the same again, reserves the charge
+// durably and spends it, and returns the reservation; then the share may leave, masked by
+// MaskingSession::Mask. The caller pays for no second share of one sample, because both together
+// would cost more than two charges (CohortLedger::Add).
+absl::StatusOr<uint64_t> PayForUnitShare(const UnitReleaseTerms& terms, const ReleaseGuards& guards,
+                                         const UnitSum& sum,
+                                         std::span<const Contributor> contributors,
+                                         const LedgerCharge& charge);
 
 }  // namespace ruvd::privacy

@@ -74,7 +74,7 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   // Returns all charges, with those that only the counter file has.
   ledger::Counter counter() const;
   // Returns the error with which Reserve would refuse a charge, or OK.
-  absl::Status Check(const privacy::LedgerCharge& charge) const;
+  absl::Status Check(const privacy::LedgerCharge& charge) const override;
   // Returns PRIVACY_BUDGET_SPENT, with the figures, if there is a budget of the node and a charge
   // of any unit would exceed it.
   absl::Status CheckNode(const privacy::dp::RdpCurve& cost) const;

@@ -90,7 +90,9 @@ TEST(LateSums, NeedEveryShareAndTheSet) {
   for (size_t without = 0; without < clique.items.size(); ++without) {
     std::vector<Item> items = clique.items;
     items.erase(items.begin() + static_cast<std::ptrdiff_t>(without));
-    EXPECT_EQ(SumsOf(items).size(), clique.items[without].kind == ItemKind::kMaskShare ? 0U : 1U);
+    const ItemKind kind = clique.items[without].kind;
+    EXPECT_EQ(SumsOf(items).size(),
+              kind == ItemKind::kMaskShare || kind == ItemKind::kMaskCommitment ? 0U : 1U);
   }
   std::vector<Item> no_set = clique.items;
   std::erase_if(no_set, [](const Item& item) { return item.kind == ItemKind::kMaskSet; });
@@ -126,7 +128,8 @@ TEST(LateSums, OfALiarDoNotCountInAnyAttempt) {
   const CliqueItems again = ItemsOfClique(Nodes(0, 4), kRound, 1, SmallMaskLayout(), random);
   const std::vector<Item> items = Joined(one.items, honest.items);
   ASSERT_EQ(SumsOf(items).size(), 2U);
-  for (const ItemKind kind : {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare}) {
+  for (const ItemKind kind :
+       {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskCommitment, ItemKind::kMaskShare}) {
     // A second statement of the second attempt takes the place of one of the third node's first.
     std::vector<Item> said = again.items;
     std::erase_if(said, [&](const Item& item) {
@@ -173,7 +176,11 @@ TEST(LateSums, WithMasksThatDoNotCancelAreLeftOut) {
   for (uint32_t& value : share.update.values) {
     value = static_cast<uint32_t>(random.Next());
   }
-  *item = MaskItemOf(item->origin, item->kind, kRound, federation::EncodeMaskShare(share));
+  const std::string noise = federation::EncodeMaskShare(share);
+  *item = MaskItemOf(item->origin, item->kind, kRound, noise);
+  EXPECT_THAT(SumsOf(clique.items), IsEmpty()) << "it did not commit to this share";
+  Item* const commitment = FirstOf(clique.items, ItemKind::kMaskCommitment);
+  *commitment = MaskItemOf(commitment->origin, commitment->kind, kRound, CommitmentOf(noise));
   EXPECT_THAT(SumsOf(clique.items), IsEmpty());
 }
 

@@ -59,6 +59,7 @@ class MaskedBus {
     std::optional<federation::MaskedRound> round;
     bool stopped = false;
     bool answers = true;                             // MaskInputWanted
+    bool pays = true;                                // MaskPaymentWanted
     uint64_t charges = 0;                            // of its ledger
     std::map<uint8_t, std::vector<int32_t>> inputs;  // by attempt
     std::map<uint8_t, Digest> input_set;
@@ -127,6 +128,9 @@ class MaskedBus {
   std::function<std::optional<privacy::masking::MaskInput>(
       size_t node, const federation::MaskInputWanted& wanted)>
       prepare;
+  // Pays for a node's share, and returns the reservation; nullopt: its ledger refuses. Unset:
+  // always
+  std::function<std::optional<uint64_t>(size_t node)> pay;
   bool twice = false;          // every item comes twice
   std::set<size_t> not_ready;  // nodes that Begin begins without an input
 
@@ -225,7 +229,7 @@ class MaskedBus {
     std::set<privacy::masking::MaskPublicKey> keys;
     for (const federation::Item& item : said_) {
       if (item.kind == federation::ItemKind::kMaskShare) {
-        const auto share = federation::DecodeMaskShare(AsBytes(*item.payload));
+        const auto share = federation::DecodeMaskShareHead(AsBytes(*item.payload));
         ASSERT_TRUE(share.ok());
         EXPECT_TRUE(shares.insert({item.origin, share->attempt}).second);
       } else if (item.kind == federation::ItemKind::kMaskKey) {
@@ -252,6 +256,8 @@ class MaskedBus {
         }
       } else if (auto* wanted = std::get_if<federation::MaskInputWanted>(&step)) {
         Answer(from, *wanted);
+      } else if (auto* due = std::get_if<federation::MaskPaymentWanted>(&step)) {
+        Pay(from, *due);
       } else if (auto* refused = std::get_if<federation::MaskMemberRefused>(&step)) {
         node.refused.insert(refused->member);
       } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
@@ -262,10 +268,23 @@ class MaskedBus {
   }
 
  private:
-  privacy::masking::MaskInput RandomInput(size_t node, const federation::MaskInputWanted& wanted) {
-    return {.reservation = nodes_[node].charges + 1,
-            .contributors = static_cast<uint32_t>(wanted.set.members.size()),
+  privacy::masking::MaskInput RandomInput(const federation::MaskInputWanted& wanted) {
+    return {.contributors = static_cast<uint32_t>(wanted.set.members.size()),
             .units = UnitsOf(layout_, random_)};
+  }
+  void Pay(size_t from, const federation::MaskPaymentWanted& due) {
+    Node& node = nodes_[from];
+    if (!node.pays) {
+      return;
+    }
+    const std::optional<uint64_t> paid = pay ? pay(from) : std::optional(node.charges + 1);
+    if (!paid) {
+      return;
+    }
+    node.charges = *paid;
+    auto steps = node.round->Reveal(due.attempt, *paid, now());
+    ASSERT_TRUE(steps.ok()) << steps.status();
+    Perform(from, *std::move(steps));
   }
   void Answer(size_t from, const federation::MaskInputWanted& wanted) {
     Node& node = nodes_[from];
@@ -274,11 +293,10 @@ class MaskedBus {
       return;
     }
     std::optional<privacy::masking::MaskInput> input =
-        prepare ? prepare(from, wanted) : RandomInput(from, wanted);
+        prepare ? prepare(from, wanted) : RandomInput(wanted);
     if (!input) {
       return;
     }
-    node.charges = input->reservation;
     node.inputs[wanted.attempt] = input->units;
     node.input_set[wanted.attempt] = wanted.set.SetHash();
     auto steps = node.round->SubmitInput(wanted.attempt, *std::move(input), now());

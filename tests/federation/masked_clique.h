@@ -20,7 +20,7 @@
 namespace ruvd::test {
 
 struct CliqueItems {
-  std::vector<federation::Item> items;  // keys, sets and shares of all members
+  std::vector<federation::Item> items;  // keys, sets, commitments and shares of all members
   privacy::masking::Clique set;
   std::vector<int32_t> sum;  // of what went in
 };
@@ -32,6 +32,16 @@ inline federation::Item MaskItemOf(const privacy::NodeId& origin, federation::It
   return item;
 }
 
+// Returns the payload by which the sender of a share commits to it.
+inline std::string CommitmentOf(const std::string& share) {
+  const auto item = federation::DecodeMaskShareHead(AsBytes(share)).value();
+  return federation::EncodeMaskCommitment({.attempt = item.attempt,
+                                           .round = item.update.round,
+                                           .set = item.update.set,
+                                           .layout = item.update.layout,
+                                           .share = federation::CommitmentTo(share)});
+}
+
 // Lets `members`, sorted by id, add up inputs at random.
 inline CliqueItems ItemsOfClique(const std::vector<privacy::NodeId>& members, uint64_t round,
                                  uint8_t attempt, const privacy::masking::MaskLayout& layout,
@@ -41,9 +51,8 @@ inline CliqueItems ItemsOfClique(const std::vector<privacy::NodeId>& members, ui
   made.sum.resize(layout.Values());
   std::vector<privacy::masking::MaskingSession> sessions;
   for (const privacy::NodeId& id : members) {
-    sessions.push_back(privacy::masking::MaskingSession::Begin({.cluster = {5}, .round = round},
-                                                               layout, id, 0,
-                                                               MaskEntropy(random.Next()))
+    sessions.push_back(privacy::masking::MaskingSession::Begin(
+                           {.cluster = {5}, .round = round}, layout, id, MaskEntropy(random.Next()))
                            .value());
   }
   for (privacy::masking::MaskingSession& to : sessions) {
@@ -56,16 +65,17 @@ inline CliqueItems ItemsOfClique(const std::vector<privacy::NodeId>& members, ui
     const std::vector<int32_t> units = UnitsOf(layout, random);
     std::ranges::transform(made.sum, units, made.sum.begin(), std::plus<>());
     const auto share = sessions[i].Mask(
-        made.set,
-        {.reservation = 1, .contributors = static_cast<uint32_t>(members.size()), .units = units});
+        made.set, {.contributors = static_cast<uint32_t>(members.size()), .units = units});
     const auto say = [&](ItemKind kind, std::string payload) {
       made.items.push_back(MaskItemOf(members[i], kind, round, std::move(payload)));
     };
     say(ItemKind::kMaskKey,
         federation::EncodeMaskKey({.attempt = attempt, .offer = sessions[i].offer()}));
     say(ItemKind::kMaskSet, federation::EncodeMaskSet({.attempt = attempt, .clique = made.set}));
-    say(ItemKind::kMaskShare,
-        federation::EncodeMaskShare({.attempt = attempt, .update = share.value()}));
+    const std::string payload = federation::EncodeMaskShare(
+        {.attempt = attempt, .salt = {static_cast<uint8_t>(i)}, .update = share.value()});
+    say(ItemKind::kMaskCommitment, CommitmentOf(payload));
+    say(ItemKind::kMaskShare, payload);
   }
   return made;
 }

@@ -163,12 +163,15 @@ class MaskedSwarm {
         node.inputs[wanted->attempt] = UnitsOf(layout_, random);
         auto shared = node.round->SubmitInput(
             wanted->attempt,
-            {.reservation = ++node.charges,
-             .contributors = static_cast<uint32_t>(wanted->set.members.size()),
+            {.contributors = static_cast<uint32_t>(wanted->set.members.size()),
              .units = node.inputs[wanted->attempt]},
             swarm_.now());
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(i, *std::move(shared));
+      } else if (auto* due = std::get_if<federation::MaskPaymentWanted>(&step)) {
+        auto revealed = node.round->Reveal(due->attempt, ++node.charges, swarm_.now());
+        ASSERT_TRUE(revealed.ok()) << revealed.status();
+        Perform(i, *std::move(revealed));
       } else if (auto* ended = std::get_if<federation::MaskedRoundEnded>(&step)) {
         node.outcome = std::move(ended->outcome);
       }

@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
+#include "tests/federation/masked_clique.h"
 #include "tests/federation/masked_rounds_fixture.h"
 
 namespace ruvd::test {
@@ -33,15 +34,25 @@ class MaskedLiarTest : public MaskedRoundsTest {
     Tick(kFirst);  // all announce themselves
     Tick(kFirst + 200);
   }
-  // Lets the liar give noise in place of its share.
+  // Lets the liar commit to noise, and give it in place of its share.
   void GiveNoise() {
     intercept_ = [this](size_t from, federation::OfferMaskItem& offer) {
-      if (from == kLiar && offer.kind == federation::ItemKind::kMaskShare) {
-        auto share = federation::DecodeMaskShare(AsBytes(offer.payload)).value();
-        for (uint32_t& value : share.update.values) {
-          value = static_cast<uint32_t>(random_.Next());
+      if (from == kLiar && offer.kind == federation::ItemKind::kMaskCommitment) {
+        const auto commitment = federation::DecodeMaskCommitment(AsBytes(offer.payload)).value();
+        federation::MaskShareItem share{.attempt = commitment.attempt,
+                                        .salt = {},
+                                        .update = {.round = commitment.round,
+                                                   .sender = MaskedBus::IdOf(kLiar),
+                                                   .set = commitment.set,
+                                                   .layout = commitment.layout,
+                                                   .values = {}}};
+        for (size_t i = 0; i < SmallMaskLayout().Values(); ++i) {
+          share.update.values.push_back(static_cast<uint32_t>(random_.Next()));
         }
-        offer.payload = federation::EncodeMaskShare(share);
+        noise_ = federation::EncodeMaskShare(share);
+        offer.payload = CommitmentOf(noise_);
+      } else if (from == kLiar && offer.kind == federation::ItemKind::kMaskShare) {
+        offer.payload = noise_;
       }
       return false;
     };
@@ -69,13 +80,14 @@ class MaskedLiarTest : public MaskedRoundsTest {
     return federation::IsLeftOut(nodes_[0].rounds->conduct(), MaskedBus::IdOf(kLiar), round_);
   }
 
+  std::string noise_;  // the share that the liar committed to
   uint64_t round_ = 0;
   std::vector<size_t> charged_;  // failed charges by node
 };
 
 // Found by review: who withheld was forgotten in the next round, and cost a charge in each of them.
 TEST_F(MaskedLiarTest, WhoWithholdsIsRememberedInTheNextRound) {
-  nodes_[kLiar].answers = false;
+  nodes_[kLiar].pays = false;
   RunRound();
   EXPECT_EQ(charged_[0], 1U);
   RunRound();
@@ -95,7 +107,7 @@ TEST_F(MaskedLiarTest, WhoWithholdsIsRememberedInTheNextRound) {
   EXPECT_EQ(charged, kMembers - 1 + 3);
 }
 
-// Found by review: noise in place of a share ended every round for all, and nobody was named.
+// Found by review: noise in place of a share ended every round for all, and no member was named.
 TEST_F(MaskedLiarTest, OneOfSixteenThatSpoilsSumsIsIsolated) {
   size_t longest = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
@@ -121,6 +133,18 @@ TEST_F(MaskedLiarTest, OneOfSixteenThatSpoilsSumsIsIsolated) {
   }
   RecordProperty("rounds", std::to_string(longest));
   EXPECT_EQ(longest, 3U);
+}
+
+// It signs the set and does not commit: the others go on without it in the next attempt.
+TEST_F(MaskedLiarTest, WhoDoesNotCommitIsRememberedAndCostsNothing) {
+  nodes_[kLiar].answers = false;
+  RunRound();
+  EXPECT_EQ(charged_, std::vector<size_t>(kMembers));
+  ASSERT_TRUE(nodes_[0].outcomes.at(round_).ok());
+  EXPECT_EQ(nodes_[0].outcomes.at(round_)->attempt, 1);
+  RunRound();
+  EXPECT_TRUE(IsOut());
+  EXPECT_EQ(nodes_[0].outcomes.at(round_)->attempt, 0);
 }
 
 TEST_F(MaskedLiarTest, RestartsForgetNothing) {

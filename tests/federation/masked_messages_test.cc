@@ -86,8 +86,10 @@ TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
   EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskSet), 1068U);
   federation::MaskShareItem share;
   share.update.values.resize(limits::kMaxMaskedValues);
-  EXPECT_EQ(federation::EncodeMaskShare(share).size(), (4U << 20) + 111);
-  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskShare), (4U << 20) + 111);
+  EXPECT_EQ(federation::EncodeMaskShare(share).size(), (4U << 20) + 143);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskShare), (4U << 20) + 143);
+  EXPECT_EQ(federation::EncodeMaskCommitment({}).size(), 107U);
+  EXPECT_EQ(federation::MaxMaskPayloadBytes(federation::ItemKind::kMaskCommitment), 107U);
 }
 
 TEST(MaskMessages, AnythingElseIsRefused) {

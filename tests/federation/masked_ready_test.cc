@@ -29,7 +29,7 @@ TEST(MaskedReadyTest, WhoBecomesReadyInTimeIsInTheSum) {
   bus.not_ready = {1, 2};
   bus.Begin(1, bus.group());
   bus.Begin(2, bus.group());
-  bus.Run(/*limit_ms=*/40'000);
+  bus.Run(/*limit_ms=*/35'000);
   EXPECT_EQ(bus.SharesOf(0), 0U);
   bus.node(1).round->SetReady();
   bus.node(2).round->SetReady();

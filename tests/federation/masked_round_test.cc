@@ -22,6 +22,7 @@
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
 #include "tests/federation/masked_bus.h"
+#include "tests/federation/masked_clique.h"
 
 namespace ruvd::test {
 namespace {
@@ -34,6 +35,21 @@ std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
     }
   }
   return numbers;
+}
+
+// Returns the payload of a share that is noise, of node 1.
+std::string NoiseFor(MaskedBus& bus, const federation::MaskInputWanted& wanted) {
+  federation::MaskShareItem share{.attempt = wanted.attempt,
+                                  .salt = {},
+                                  .update = {.round = MaskedBus::kRound,
+                                             .sender = bus.node(1).id,
+                                             .set = wanted.set.SetHash(),
+                                             .layout = wanted.set.layout,
+                                             .values = {}}};
+  for (size_t i = 0; i < bus.layout().Values(); ++i) {
+    share.update.values.push_back(static_cast<uint32_t>(bus.random().Next()));
+  }
+  return federation::EncodeMaskShare(share);
 }
 
 uint8_t AttemptOf(const federation::Item& item) {
@@ -89,7 +105,7 @@ RC_GTEST_PROP(MaskedRoundTest, NeitherOrderNorCopiesNorLateComersChangeTheSum, (
 }
 
 // A member stops before it sent anything of the first attempt, or later. The others end with the
-// sum of the members that are left, and pay twice only if it stopped after all had agreed.
+// sum of the members that are left, and pay twice only if it stopped after all had committed.
 TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
   struct Stage {
     federation::ItemKind before;
@@ -98,6 +114,7 @@ TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
   };
   for (const auto& [before, attempt, charges] :
        {Stage{federation::ItemKind::kMaskKey, 0, 1}, Stage{federation::ItemKind::kMaskSet, 1, 1},
+        Stage{federation::ItemKind::kMaskCommitment, 1, 1},
         Stage{federation::ItemKind::kMaskShare, 1, 2}}) {
     MaskedBus bus(6);
     bus.intercept = [&bus, kind = before](size_t from, const federation::Item& item) {
@@ -127,20 +144,66 @@ TEST(MaskedRoundTest, WhoStopsAfterItsShareIsInTheSum) {
   bus.ExpectSum(Numbers(5), 0);
 }
 
-// The member gives keys and signs sets every time, but never gives a share.
+// The member gives keys and signs sets every time, but never commits, or never gives a share.
 TEST(MaskedRoundTest, WhoAlwaysDropsOutIsLeftOutOfTheNextAttempt) {
+  for (const bool commits : {false, true}) {
+    MaskedBus bus(6);
+    bus.node(3).answers = commits;
+    bus.node(3).pays = false;
+    bus.Run();
+    bus.ExpectSum(Numbers(6, {3}), 1);
+    EXPECT_EQ(bus.node(0).charges, commits ? 2U : 1U);
+    bus.ExpectNothingTwice();
+  }
+}
+
+// A member that has seen the others' shares would choose its own with a view to their sum.
+TEST(MaskedRoundTest, AShareThatItsSenderDidNotCommitToIsNone) {
   MaskedBus bus(6);
-  bus.node(3).answers = false;
+  bus.intercept = [&bus](size_t from, const federation::Item& item) {
+    if (from == 1 && item.kind == federation::ItemKind::kMaskShare && AttemptOf(item) == 0) {
+      auto other = *federation::DecodeMaskShare(AsBytes(*item.payload));
+      other.update.values[7] += 1;
+      bus.node(1).stopped = true;
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskShare(other)));
+    }
+    return bus.node(from).stopped;
+  };
   bus.Run();
-  bus.ExpectSum(Numbers(6, {3}), 1);
-  EXPECT_EQ(bus.node(0).charges, 2U);
+  bus.ExpectSum(Numbers(6, {1}), 1);
+}
+
+// One commitment reaches half of the members just in time. The shares of these prompt the others,
+// so that no member pays in vain.
+TEST(MaskedRoundTest, AShareOfAnotherMemberPromptsThoseWhoHeardTooLate) {
+  MaskedBus bus(6);
+  std::optional<federation::Item> held;
+  bus.intercept = [&](size_t from, const federation::Item& item) {
+    if (from == 1 && item.kind == federation::ItemKind::kMaskCommitment && !held) {
+      held = item;
+      return true;
+    }
+    return false;
+  };
+  bus.Run(limits::kMaskSharesMillis - 500);
+  ASSERT_TRUE(held.has_value());
+  bus.Deliver(0, *held);
+  bus.Deliver(1, *held);
+  EXPECT_EQ(bus.SharesOf(0), 1U);
+  EXPECT_EQ(bus.SharesOf(2), 0U);
+  bus.Run(3'000);
+  for (const size_t late : {2, 3, 4, 5}) {
+    bus.Deliver(late, *held);
+  }
+  bus.Run();
+  bus.ExpectSum(Numbers(6), 0);
   bus.ExpectNothingTwice();
 }
 
 TEST(MaskedRoundTest, TooFewLeftEndTheRoundWithoutASum) {
   MaskedBus bus(5);
-  bus.node(1).answers = false;
-  bus.node(3).answers = false;
+  bus.node(1).pays = false;
+  bus.node(3).pays = false;
   bus.Run();
   for (size_t i = 0; i < bus.size(); ++i) {
     ASSERT_TRUE(bus.node(i).outcome.has_value());
@@ -320,14 +383,25 @@ TEST(MaskedRoundTest, AKeyOfSmallOrderIsRefused) {
 // would cost all members a charge.
 TEST(MaskedRoundTest, ALiarsShareCostsOneChargeAndNoMore) {
   MaskedBus bus(6);
-  bus.intercept = [&bus](size_t from, const federation::Item& item) {
-    if (from == 1 && item.kind == federation::ItemKind::kMaskShare) {
-      auto lie = *federation::DecodeMaskShare(AsBytes(*item.payload));
-      lie.update.values[7] += 1'000'000;
-      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, federation::EncodeMaskShare(lie)));
-      return true;
+  bool lying = false;
+  bus.intercept = [&](size_t from, const federation::Item& item) {
+    return from == 1 &&
+           (item.kind == federation::ItemKind::kMaskCommitment ||
+            item.kind == federation::ItemKind::kMaskShare) &&
+           !lying;
+  };
+  bus.prepare = [&](size_t node, const federation::MaskInputWanted& wanted) {
+    if (node == 1) {  // masks nothing, and commits to noise
+      const std::string share = NoiseFor(bus, wanted);
+      lying = true;
+      bus.Send(MaskedBus::ItemOf(bus.node(1).id, federation::ItemKind::kMaskCommitment,
+                                 CommitmentOf(share)));
+      bus.Send(MaskedBus::ItemOf(bus.node(1).id, federation::ItemKind::kMaskShare, share));
+      return std::optional<privacy::masking::MaskInput>();
     }
-    return false;
+    return std::optional(privacy::masking::MaskInput{
+        .contributors = static_cast<uint32_t>(wanted.set.members.size()),
+        .units = UnitsOf(bus.layout(), bus.random())});
   };
   bus.Run();
   for (size_t i = 0; i < bus.size(); ++i) {
@@ -339,19 +413,30 @@ TEST(MaskedRoundTest, ALiarsShareCostsOneChargeAndNoMore) {
   }
 }
 
-TEST(MaskedRoundTest, AKeyMasksOnce) {
+privacy::masking::MaskInput InputFor(MaskedBus& bus, uint32_t contributors) {
+  return {.contributors = contributors, .units = UnitsOf(bus.layout(), bus.random())};
+}
+
+TEST(MaskedRoundTest, AKeyMasksOnceAndAShareLeavesOnce) {
   MaskedBus bus(4);
   bus.node(0).answers = false;
+  bus.node(0).pays = false;
   bus.Run(5'000);  // all agreed, node 0 was asked and did not answer
   federation::MaskedRound& round = *bus.node(0).round;
-  const auto input = [&](uint64_t reservation) {
-    return privacy::masking::MaskInput{.reservation = reservation,
-                                       .contributors = 4,
-                                       .units = UnitsOf(bus.layout(), bus.random())};
-  };
-  EXPECT_EQ(ReasonOf(round.SubmitInput(1, input(1), bus.now()).status()), reasons::kMaskReused);
-  ASSERT_TRUE(round.SubmitInput(0, input(1), bus.now()).ok());
-  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input(2), bus.now()).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(1, InputFor(bus, 4), bus.now()).status()),
+            reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.Reveal(0, 1, bus.now()).status()), reasons::kMaskReused)
+      << "it has no share yet";
+  auto steps = round.SubmitInput(0, InputFor(bus, 4), bus.now());
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, InputFor(bus, 4), bus.now()).status()),
+            reasons::kMaskReused);
+  ASSERT_EQ(steps->size(), 2U) << "the commitment, and the request to pay";
+  EXPECT_EQ(ReasonOf(round.Reveal(1, 1, bus.now()).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.Reveal(0, 0, bus.now()).status()), reasons::kMaskReused)
+      << "no charge has this number";
+  ASSERT_TRUE(round.Reveal(0, 1, bus.now()).ok());
+  EXPECT_EQ(ReasonOf(round.Reveal(0, 2, bus.now()).status()), reasons::kMaskReused);
 }
 
 // A failed input is not repaired with the same key.
@@ -360,22 +445,20 @@ TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
   bus.node(0).answers = false;
   bus.Run(5'000);
   federation::MaskedRound& round = *bus.node(0).round;
-  privacy::masking::MaskInput input{
-      .reservation = 1, .contributors = 5, .units = UnitsOf(bus.layout(), bus.random())};
-  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input, bus.now()).status()), reasons::kUpdateInvalid);
-  input.contributors = 4;
-  input.reservation = 2;
-  EXPECT_EQ(ReasonOf(round.SubmitInput(0, input, bus.now()).status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, InputFor(bus, 5), bus.now()).status()),
+            reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(round.SubmitInput(0, InputFor(bus, 4), bus.now()).status()),
+            reasons::kMaskReused);
 }
 
 TEST(MaskedRoundTest, AShareAfterItsAttemptIsNotMade) {
   MaskedBus bus(6);
   bus.node(0).answers = false;
+  bus.node(1).pays = false;
   bus.Run(limits::kMaskAttemptMillis + 1'000);
-  const auto late = bus.node(0).round->SubmitInput(
-      0, {.reservation = 1, .contributors = 6, .units = UnitsOf(bus.layout(), bus.random())},
-      bus.now());
-  EXPECT_EQ(ReasonOf(late.status()), reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(bus.node(0).round->SubmitInput(0, InputFor(bus, 6), bus.now()).status()),
+            reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(bus.node(1).round->Reveal(0, 1, bus.now()).status()), reasons::kMaskReused);
 }
 
 // The secret of its key was lost with the process: the member sends nothing more in that attempt,
@@ -398,7 +481,7 @@ TEST(MaskedRoundTest, ItemsOfOthersHaveNoEffect) {
   federation::MaskedRound& round = *bus.node(0).round;
   const auto session =
       privacy::masking::MaskingSession::Begin({.cluster = {5}, .round = MaskedBus::kRound},
-                                              bus.layout(), MaskedBus::IdOf(1), 0, MaskEntropy(3));
+                                              bus.layout(), MaskedBus::IdOf(1), MaskEntropy(3));
   ASSERT_TRUE(session.ok());
   const federation::MaskKeyItem key{.attempt = 0, .offer = session->offer()};
   const auto reason = [&](const federation::Item& item) {
@@ -435,7 +518,8 @@ TEST(MaskedRoundTest, RefusesGroupsAndTimesThatAreNone) {
   EXPECT_EQ(reason(4, {}), "");
   EXPECT_EQ(reason(3, {}), reasons::kInvalidArgument);
   EXPECT_EQ(reason(17, {}), reasons::kInvalidArgument);
-  EXPECT_EQ(reason(4, {.keys_ms = limits::kMaskSharesMillis}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(4, {.keys_ms = limits::kMaskCommitsMillis}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(4, {.commits_ms = limits::kMaskSharesMillis}), reasons::kInvalidArgument);
   EXPECT_EQ(reason(4, {.attempt_ms = limits::kMaxMaskAttemptMillis + 1}),
             reasons::kInvalidArgument);
 }

@@ -134,7 +134,7 @@ TEST(ExpertItem, HasItsNameAndTravelsUnderThePurposeOfPatterns) {
   const auto decoded = federation::DecodeManifest(AsBytes(EncodeManifest(manifest)));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->kind, ItemKind::kExpert);
-  manifest.kind = static_cast<ItemKind>(static_cast<uint8_t>(ItemKind::kExpert) + 1);
+  manifest.kind = static_cast<ItemKind>(static_cast<uint8_t>(ItemKind::kMaskCommitment) + 1);
   EXPECT_EQ(ReasonOf(federation::DecodeManifest(AsBytes(EncodeManifest(manifest))).status()),
             reasons::kEnvelopeMalformed)
       << "no kind has this number";

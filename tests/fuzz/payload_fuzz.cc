@@ -28,6 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RUVD_CHECK(ruvd::federation::EncodeMaskSet(*set) == AsText(bytes));
     RUVD_CHECK(size <= ruvd::federation::MaxMaskPayloadBytes(ruvd::federation::ItemKind::kMaskSet));
   }
+  if (const auto commitment = ruvd::federation::DecodeMaskCommitment(bytes); commitment.ok()) {
+    RUVD_CHECK(ruvd::federation::EncodeMaskCommitment(*commitment) == AsText(bytes));
+    RUVD_CHECK(size ==
+               ruvd::federation::MaxMaskPayloadBytes(ruvd::federation::ItemKind::kMaskCommitment));
+  }
   if (const auto share = ruvd::federation::DecodeMaskShare(bytes); share.ok()) {
     RUVD_CHECK(ruvd::federation::EncodeMaskShare(*share) == AsText(bytes));
     RUVD_CHECK(size <=

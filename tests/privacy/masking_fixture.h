@@ -38,7 +38,7 @@ class MaskingTest : public testing::Test {
     sessions_.clear();
     for (size_t node = 0; node < nodes; ++node) {
       sessions_.push_back(MaskingSession::Begin({.cluster = {5}, .round = kRound}, layout_,
-                                                IdOf(node), 0, Seeded(random_))
+                                                IdOf(node), Seeded(random_))
                               .value());
     }
     for (MaskingSession& to : sessions_) {
@@ -57,9 +57,8 @@ class MaskingTest : public testing::Test {
     return sessions_[0].CliqueOf(others).value();
   }
 
-  static MaskInput InputOf(const Clique& clique, uint64_t reservation, std::vector<int32_t> units) {
-    return {.reservation = reservation,
-            .contributors = static_cast<uint32_t>(clique.members.size()),
+  static MaskInput InputOf(const Clique& clique, std::vector<int32_t> units) {
+    return {.contributors = static_cast<uint32_t>(clique.members.size()),
             .units = std::move(units)};
   }
 

@@ -55,7 +55,7 @@ TEST_F(MaskingLimitsTest, ASumOfTheLargestInputsIsTheTrueSum) {
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
   for (size_t node = 0; node < 16; ++node) {
     ASSERT_TRUE(
-        sum.Add(IdOf(node), sessions_[node].Mask(clique, InputOf(clique, 1, units)).value()).ok());
+        sum.Add(IdOf(node), sessions_[node].Mask(clique, InputOf(clique, units)).value()).ok());
   }
   const std::vector<int32_t> result = sum.Result().value();
   EXPECT_EQ(result[0], 16 * most);
@@ -69,10 +69,10 @@ TEST_F(MaskingLimitsTest, AnInputAboveTheLimitIsNotMasked) {
   const int64_t most = layout_.MaxUnitsPerMember(4).value();
   EXPECT_GT(most, 10 * layout_.grid.clip_units);
   std::vector<int32_t> units(layout_.Values(), static_cast<int32_t>(most + 1));
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, units)).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, units)).status()),
             reasons::kUpdateInvalid);
   units.assign(layout_.Values(), static_cast<int32_t>(most));
-  EXPECT_TRUE(sessions_[0].Mask(clique, InputOf(clique, 1, units)).ok());
+  EXPECT_TRUE(sessions_[0].Mask(clique, InputOf(clique, units)).ok());
   layout_.unit_limit = limits::kMaxMaskUnits + 1;
   EXPECT_EQ(ReasonOf(layout_.Check()), reasons::kInvalidArgument);
 }

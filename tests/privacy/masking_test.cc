@@ -27,7 +27,7 @@ TEST_F(MaskingTest, SharesAddUpToTheSumOfWhatWentIn) {
     for (size_t node = 0; node < nodes; ++node) {
       const std::vector<int32_t> units = RandomUnits();
       std::ranges::transform(expected, units, expected.begin(), std::plus<>());
-      const MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, units)).value();
+      const MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, units)).value();
       const std::string bytes = EncodeMaskedUpdate(update);
       ASSERT_TRUE(sum.Add(IdOf(node), DecodeMaskedUpdate(AsBytes(bytes)).value()).ok());
     }
@@ -41,7 +41,7 @@ TEST_F(MaskingTest, ASumIsCompleteOrNothing) {
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
   for (size_t node = 0; node < 3; ++node) {
     ASSERT_TRUE(
-        sum.Add(IdOf(node), sessions_[node].Mask(clique, InputOf(clique, 1, RandomUnits())).value())
+        sum.Add(IdOf(node), sessions_[node].Mask(clique, InputOf(clique, RandomUnits())).value())
             .ok());
   }
   EXPECT_THAT(sum.Missing(), testing::ElementsAre(IdOf(3)));
@@ -78,7 +78,7 @@ TEST_F(MaskingTest, AShareAloneIsUniform) {
     Start(4);
     const std::vector<int32_t> units(layout_.Values(), 3);  // the same every time
     shares.push_back(
-        sessions_[run % 4].Mask(FirstOf(4), InputOf(FirstOf(4), 1, units)).value().values);
+        sessions_[run % 4].Mask(FirstOf(4), InputOf(FirstOf(4), units)).value().values);
     unmasked.emplace_back(units.begin(), units.end());
     narrow.push_back(shares.back());
     std::ranges::for_each(narrow.back(), [](uint32_t& value) { value &= 0xFFFFFF; });
@@ -95,8 +95,8 @@ TEST_F(MaskingTest, SharesOfDifferentSetsDifferByMoreThanTheirInputs) {
   for (int run = 0; run < 300; ++run) {
     Start(6);
     const std::vector<int32_t> units(layout_.Values(), 3);
-    MaskedUpdate former = sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 1, units)).value();
-    const MaskedUpdate next = sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, units)).value();
+    MaskedUpdate former = sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), units)).value();
+    const MaskedUpdate next = sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), units)).value();
     std::ranges::transform(former.values, next.values, former.values.begin(), std::minus<>());
     differences.push_back(former.values);
   }
@@ -109,8 +109,7 @@ TEST_F(MaskingTest, AfterADropOutTheOthersStartAgain) {
   MaskedSum sum = MaskedSum::Begin(all, layout_).value();
   for (size_t node = 0; node < 5; ++node) {
     ASSERT_TRUE(
-        sum.Add(IdOf(node), sessions_[node].Mask(all, InputOf(all, 1, RandomUnits())).value())
-            .ok());
+        sum.Add(IdOf(node), sessions_[node].Mask(all, InputOf(all, RandomUnits())).value()).ok());
   }
   EXPECT_FALSE(sum.Result().ok());
   const Clique left = FirstOf(5);
@@ -120,42 +119,29 @@ TEST_F(MaskingTest, AfterADropOutTheOthersStartAgain) {
   for (size_t node = 0; node < 5; ++node) {
     const std::vector<int32_t> units = RandomUnits();
     std::ranges::transform(expected, units, expected.begin(), std::plus<>());
-    ASSERT_TRUE(
-        sum.Add(IdOf(node), sessions_[node].Mask(left, InputOf(left, 2, units)).value()).ok());
+    ASSERT_TRUE(sum.Add(IdOf(node), sessions_[node].Mask(left, InputOf(left, units)).value()).ok());
   }
   EXPECT_EQ(sum.Result().value(), expected);
 }
 
 TEST_F(MaskingTest, ASetHasOneShareOfANode) {
   Start(5);
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 1, RandomUnits())).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, RandomUnits())).status()),
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), RandomUnits())).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), RandomUnits())).status()),
             reasons::kMaskReused);
-}
-
-// The sum of five minus the sum of four of them would be the input of the fifth.
-TEST_F(MaskingTest, OneInputNeverGoesIntoTwoSums) {
-  Start(6);
-  const std::vector<int32_t> units = RandomUnits();
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 9, units)).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 9, units)).status()),
-            reasons::kMaskReused);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 8, units)).status()),
-            reasons::kMaskReused);
-  EXPECT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 10, RandomUnits())).ok());
 }
 
 TEST_F(MaskingTest, OnlyDropOutsMayChangeASet) {
   Start(7);
   const Clique others =
       sessions_[0].CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2), IdOf(3), IdOf(6)}).value();
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 1, RandomUnits())).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(others, InputOf(others, 2, RandomUnits())).status()),
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), RandomUnits())).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(others, InputOf(others, RandomUnits())).status()),
             reasons::kMaskReused);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(7), InputOf(FirstOf(7), 2, RandomUnits())).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(7), InputOf(FirstOf(7), RandomUnits())).status()),
             reasons::kMaskReused);
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, RandomUnits())).ok());
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), 3, RandomUnits())).ok());
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), RandomUnits())).ok());
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), RandomUnits())).ok());
 }
 
 TEST_F(MaskingTest, ARoundTakesFewAttempts) {
@@ -163,11 +149,10 @@ TEST_F(MaskingTest, ARoundTakesFewAttempts) {
   size_t nodes = sessions_.size();
   for (uint64_t attempt = 1; attempt <= limits::kMaxMaskAttempts; ++attempt) {
     const Clique clique = FirstOf(nodes--);
-    ASSERT_TRUE(sessions_[0].Mask(clique, InputOf(clique, attempt, RandomUnits())).ok());
+    ASSERT_TRUE(sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).ok());
   }
   EXPECT_EQ(
-      ReasonOf(
-          sessions_[0].Mask(FirstOf(nodes), InputOf(FirstOf(nodes), 9, RandomUnits())).status()),
+      ReasonOf(sessions_[0].Mask(FirstOf(nodes), InputOf(FirstOf(nodes), RandomUnits())).status()),
       reasons::kMaskReused);
 }
 
@@ -186,7 +171,7 @@ TEST_F(MaskingTest, AnotherLayoutIsRefused) {
     MaskLayout other = layout_;
     changes[i](&other);
     MaskingSession foreign =
-        MaskingSession::Begin({.cluster = {5}, .round = kRound}, other, IdOf(9), 0, Seeded(random_))
+        MaskingSession::Begin({.cluster = {5}, .round = kRound}, other, IdOf(9), Seeded(random_))
             .value();
     EXPECT_EQ(ReasonOf(sessions_[0].AddOffer(IdOf(9), foreign.offer())),
               reasons::kMaskLayoutMismatch)
@@ -195,7 +180,7 @@ TEST_F(MaskingTest, AnotherLayoutIsRefused) {
         << i;
     Clique moved = clique;
     moved.layout = other.Hash();
-    EXPECT_EQ(ReasonOf(sessions_[0].Mask(moved, InputOf(moved, 1, RandomUnits())).status()),
+    EXPECT_EQ(ReasonOf(sessions_[0].Mask(moved, InputOf(moved, RandomUnits())).status()),
               reasons::kMaskLayoutMismatch)
         << i;
   }
@@ -206,7 +191,7 @@ TEST_F(MaskingTest, AForeignKeyInAMembersPlaceIsRefused) {
   const MaskKey attacker = MaskKey::Generate(Seeded(random_));
   Clique clique = FirstOf(4);
   clique.members[2].key = attacker.public_key();
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).status()),
             reasons::kCliqueInvalid);
   MaskOffer second = sessions_[1].offer();
   second.key = attacker.public_key();
@@ -217,7 +202,7 @@ TEST_F(MaskingTest, AForeignKeyInAMembersPlaceIsRefused) {
 TEST_F(MaskingTest, CliquesThatAreNoneAreRefused) {
   Start(limits::kMaxCliqueMembers + 1);
   const auto reason = [this](const Clique& clique) {
-    return ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).status());
+    return ReasonOf(sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).status());
   };
   EXPECT_EQ(ReasonOf(sessions_[0].CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2)}).status()),
             reasons::kCliqueInvalid);
@@ -275,7 +260,7 @@ TEST_F(MaskingTest, SharesOfOtherSumsAreRefused) {
   Start(6);
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
-  const MaskedUpdate good = sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
+  const MaskedUpdate good = sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).value();
   const auto reason = [&](const std::function<void(MaskedUpdate*)>& change) {
     MaskedUpdate update = good;
     change(&update);
@@ -295,7 +280,7 @@ TEST_F(MaskingTest, MasksThatDoNotCancelAreNoticed) {
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
   for (size_t node = 0; node < 4; ++node) {
-    MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
+    MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, RandomUnits())).value();
     if (node == 2) {
       update.values[3] += 1U << 30;
     }
@@ -308,7 +293,7 @@ TEST_F(MaskingTest, AShareIsOfWhomItsEnvelopeSays) {
   Start(4);
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
-  const MaskedUpdate share = sessions_[1].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
+  const MaskedUpdate share = sessions_[1].Mask(clique, InputOf(clique, RandomUnits())).value();
   EXPECT_EQ(ReasonOf(sum.Add(IdOf(2), share)), reasons::kCliqueInvalid);
   EXPECT_TRUE(sum.Add(IdOf(1), share).ok());
 }
@@ -324,7 +309,7 @@ TEST_F(MaskingTest, ASumAboveWhatTheLayoutAllowsIsRefused) {
     MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
     for (size_t node = 0; node < 4; ++node) {
       const std::vector<int32_t> units(layout_.Values(), -kMostOfOneOfFour);
-      MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, units)).value();
+      MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, units)).value();
       update.values[3] -= node == 2 ? above : 0;
       ASSERT_TRUE(sum.Add(IdOf(node), update).ok());
     }
@@ -338,36 +323,20 @@ TEST_F(MaskingTest, UpdatesThatWereNotClippedAreNotMasked) {
     const Clique clique = FirstOf(4);
     std::vector<int32_t> units = RandomUnits();
     units.back() = unit;
-    EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, units)).status()),
+    EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, units)).status()),
               reasons::kUpdateInvalid)
         << unit;
     units.back() = unit < 0 ? -kMostOfOneOfFour : kMostOfOneOfFour;
-    EXPECT_TRUE(sessions_[0].Mask(clique, InputOf(clique, 1, units)).ok());
+    EXPECT_TRUE(sessions_[0].Mask(clique, InputOf(clique, units)).ok());
   }
 }
 
 // Fewer contributors need larger shares of the noise.
 TEST_F(MaskingTest, NoiseForAnotherNumberOfParticipantsIsRefused) {
   Start(5);
-  MaskInput input = InputOf(FirstOf(5), 1, RandomUnits());
+  MaskInput input = InputOf(FirstOf(5), RandomUnits());
   EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), input).status()), reasons::kUpdateInvalid);
   EXPECT_TRUE(sessions_[0].Mask(FirstOf(5), input).ok());
-}
-
-TEST_F(MaskingTest, ASessionTakesNoInputThatTheLedgerSaysWasUsed) {
-  Start(4);
-  const Clique clique = FirstOf(4);
-  // The node started again and makes other keys; its ledger is the same.
-  MaskingSession again =
-      MaskingSession::Begin({.cluster = {5}, .round = kRound}, layout_, IdOf(0), 7, Seeded(random_))
-          .value();
-  for (size_t node = 1; node < 4; ++node) {
-    ASSERT_TRUE(again.AddOffer(IdOf(node), sessions_[node].offer()).ok());
-  }
-  const Clique fresh = again.CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2), IdOf(3)}).value();
-  EXPECT_EQ(ReasonOf(again.Mask(fresh, InputOf(clique, 7, RandomUnits())).status()),
-            reasons::kMaskReused);
-  EXPECT_TRUE(again.Mask(fresh, InputOf(clique, 8, RandomUnits())).ok());
 }
 
 TEST_F(MaskingTest, LayoutsThatHideNothingAreRefused) {
@@ -380,7 +349,7 @@ TEST_F(MaskingTest, LayoutsThatHideNothingAreRefused) {
   for (size_t i = 0; i < changes.size(); ++i) {
     MaskLayout layout = layout_;
     changes[i](&layout);
-    EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, layout, IdOf(0), 0, Seeded(random_)).status()),
+    EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, layout, IdOf(0), Seeded(random_)).status()),
               reasons::kInvalidArgument)
         << i;
     Start(4);
@@ -395,7 +364,7 @@ TEST_F(MaskingTest, ACliqueMustHaveMembersThatDoNotCollude) {
   Start(5);
   EXPECT_EQ(ReasonOf(MaskedSum::Begin(FirstOf(4), layout_).status()), reasons::kInvalidArgument);
   const Clique four = FirstOf(4);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(four, InputOf(four, 1, RandomUnits())).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(four, InputOf(four, RandomUnits())).status()),
             reasons::kInvalidArgument);
   EXPECT_TRUE(MaskedSum::Begin(FirstOf(5), layout_).ok());
 }
@@ -412,13 +381,13 @@ TEST_F(MaskingTest, AKeyThatAnotherOfferedIsRefusedByBothNames) {
 
 TEST_F(MaskingTest, InputsOfAnotherSizeAreRefused) {
   Start(4);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), 1, {1, 2, 3})).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), {1, 2, 3})).status()),
             reasons::kUpdateInvalid);
   MaskLayout none = layout_;
   none.bank_values.clear();
-  EXPECT_FALSE(MaskingSession::Begin({}, none, IdOf(0), 0, Seeded(random_)).ok());
+  EXPECT_FALSE(MaskingSession::Begin({}, none, IdOf(0), Seeded(random_)).ok());
   none.bank_values = {limits::kMaxMaskedValues, 1};
-  EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, none, IdOf(0), 0, Seeded(random_)).status()),
+  EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, none, IdOf(0), Seeded(random_)).status()),
             reasons::kLimitExceeded);
 }
 
@@ -428,7 +397,7 @@ TEST_F(MaskingTest, MessagesDecodeToWhatTheyWere) {
   EXPECT_EQ(DecodeOffer(AsBytes(EncodeOffer(offer))).value(), offer);
   const Clique clique = FirstOf(5);
   EXPECT_EQ(DecodeClique(AsBytes(EncodeClique(clique)), clique.round.cluster).value(), clique);
-  const MaskedUpdate update = sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
+  const MaskedUpdate update = sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).value();
   EXPECT_EQ(DecodeMaskedUpdate(AsBytes(EncodeMaskedUpdate(update))).value(), update);
 }
 
@@ -436,7 +405,7 @@ TEST_F(MaskingTest, MessagesOfAnotherLengthAreRefused) {
   Start(4);
   const Clique clique = FirstOf(4);
   const std::string share =
-      EncodeMaskedUpdate(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value());
+      EncodeMaskedUpdate(sessions_[0].Mask(clique, InputOf(clique, RandomUnits())).value());
   const std::string offer = EncodeOffer(sessions_[0].offer());
   const std::string members = EncodeClique(clique);
   using Decoder = std::function<bool(std::string_view)>;

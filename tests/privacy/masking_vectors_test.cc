@@ -33,7 +33,7 @@ class WorkedExample : public testing::Test {
   }
   // Makes a node whose id and secret key are 32 times `byte`.
   MaskingSession Node(uint8_t byte) const {
-    return MaskingSession::Begin({.cluster = Filled(0x44), .round = 3}, layout_, Filled(byte), 0,
+    return MaskingSession::Begin({.cluster = Filled(0x44), .round = 3}, layout_, Filled(byte),
                                  [byte](std::span<uint8_t> out) { std::ranges::fill(out, byte); })
         .value();
   }
@@ -60,7 +60,7 @@ TEST_F(WorkedExample, HasTheBytesOfTheDocument) {
   const Clique clique = first.CliqueOf(others).value();
   EXPECT_EQ(ToHex(clique.SetHash()),
             "c95fc7754c651250d891c4e8e1cfb65ca5e248aa6cf30a48456472b21ad01121");
-  EXPECT_EQ(ToHex(AsBytes(EncodeMaskedUpdate(first.Mask(clique, {1, 4, {5, -5, 0}}).value()))),
+  EXPECT_EQ(ToHex(AsBytes(EncodeMaskedUpdate(first.Mask(clique, {4, {5, -5, 0}}).value()))),
             "010003000000000000000101010101010101010101010101010101010101010101010101010101010101c9"
             "5fc7754c651250d891c4e8e1cfb65ca5e248aa6cf30a48456472b21ad011218d26107df882fec59462f67c"
             "9f0601665f30fdadd084a57967ab1ffabb54862903000000c4c46ba34d22fda016b2f04d");

@@ -22,10 +22,13 @@ namespace ruvd::privacy {
 class RecordingLedger final : public ReleaseLedger {
  public:
   explicit RecordingLedger(std::vector<std::string>* events) : events_(events) {}
-  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override {
+  absl::Status Check(const LedgerCharge& charge) const override {
     CohortLedger after(budget);
     after.AddForAll(spent);
-    RETURN_IF_ERROR(after.CheckForAll(charge.curve));
+    return after.CheckForAll(charge.curve);
+  }
+  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override {
+    RETURN_IF_ERROR(Check(charge));
     spent += charge.curve;
     charges.push_back(charge);
     events_->emplace_back("reserve");

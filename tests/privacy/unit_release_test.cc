@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "privacy/dp/distributed_gaussian.h"
@@ -364,9 +365,9 @@ TEST_F(PrepareUnitsTest, TermsOutOfRangeAreRefused) {
 }
 
 // Shares of a clique's sum, each paid from a ledger of its own.
-class PrepareUnitShareTest : public PrepareUnitsTest {
+class UnitShareTest : public PrepareUnitsTest {
  protected:
-  PrepareUnitShareTest() { world_.tier = ConsentTier::kMasked; }
+  UnitShareTest() { world_.tier = ConsentTier::kMasked; }
 
   masking::Clique CliqueOf(size_t members) const {
     masking::Clique clique{.round = {.cluster = {5}, .round = 7}, .layout = layout_.Hash()};
@@ -375,19 +376,26 @@ class PrepareUnitShareTest : public PrepareUnitsTest {
     }
     return clique;
   }
-  absl::StatusOr<PreparedUnitShare> Share(const masking::Clique& clique) {
-    return PrepareUnitShare(Terms(), world_.Guards(), SumOf({{1.0F, 0.5F}}, 2), world_.contributors,
-                            layout_, clique);
+  absl::StatusOr<NoisedUnitShare> Share(const masking::Clique& clique) {
+    return NoiseUnitShare(Terms(), world_.Guards(), SumOf({{1.0F, 0.5F}}, 2), world_.contributors,
+                          layout_, clique);
+  }
+  absl::StatusOr<uint64_t> Pay(const NoisedUnitShare& share) {
+    return PayForUnitShare(Terms(), world_.Guards(), SumOf({{1.0F, 0.5F}}, 2), world_.contributors,
+                           share.charge);
   }
 
   masking::MaskLayout layout_ = LayoutOfUnits({1}, {2}, {1, 1}, kGrid);
 };
 
-TEST_F(PrepareUnitShareTest, PaysForTheShareAndNotForWholeNoise) {
+TEST_F(UnitShareTest, PaysForTheShareAndNotForWholeNoise) {
   for (const size_t members : {4, 6, 16}) {
     world_.events.clear();
-    const PreparedUnitShare share = Share(CliqueOf(members)).value();
-    EXPECT_THAT(world_.events, ElementsAre("reserve", "noise", "spend"));
+    const NoisedUnitShare share = Share(CliqueOf(members)).value();
+    EXPECT_THAT(world_.events, ElementsAre("noise")) << "nothing is paid before all committed";
+    const uint64_t paid = Pay(share).value();
+    EXPECT_EQ(paid, world_.ledger.charges.size());
+    EXPECT_THAT(world_.events, ElementsAre("noise", "reserve", "spend"));
     const dp::NoiseShares split = dp::SplitNoise(kGrid, static_cast<uint32_t>(members),
                                                  static_cast<uint32_t>((members + 2) / 3), 2)
                                       .value();
@@ -398,7 +406,6 @@ TEST_F(PrepareUnitShareTest, PaysForTheShareAndNotForWholeNoise) {
     EXPECT_EQ(share.charge.curve, dp::SampledCurve(0.25, split.rho).value());
     EXPECT_EQ(share.charge.round, 7U);
     EXPECT_LT(share.charge.epsilon, 8);
-    EXPECT_EQ(share.input.reservation, world_.ledger.charges.size());
     EXPECT_EQ(share.input.contributors, members);
     // Planned before the clique was known, the round costs no less.
     EXPECT_GE(LargestShareRho(layout_).value(), split.rho);
@@ -406,7 +413,7 @@ TEST_F(PrepareUnitShareTest, PaysForTheShareAndNotForWholeNoise) {
 }
 
 // The colluders take their noise out of the sum, and what is left is as much as the plan demands.
-TEST_F(PrepareUnitShareTest, TheHonestSharesAddUpToWholeNoise) {
+TEST_F(UnitShareTest, TheHonestSharesAddUpToWholeNoise) {
   constexpr size_t kValues = 4000;
   layout_ = LayoutOfUnits({1}, {2}, {kValues}, kGrid);
   for (const size_t members : {4, 9, 16}) {
@@ -419,10 +426,9 @@ TEST_F(PrepareUnitShareTest, TheHonestSharesAddUpToWholeNoise) {
     std::vector<int64_t> total(kValues);
     for (size_t i = 0; i < honest; ++i) {
       const auto share =
-          PrepareUnitShare(Terms(), world_.Guards(), sum, world_.contributors, layout_, clique);
+          NoiseUnitShare(Terms(), world_.Guards(), sum, world_.contributors, layout_, clique);
       ASSERT_TRUE(share.ok()) << share.status();
       std::ranges::transform(total, share->input.units, total.begin(), std::plus<int64_t>());
-      world_.ledger.spent = {};  // every member has its own ledger
     }
     const double deviation = NormOf(total) / std::sqrt(static_cast<double>(kValues));
     EXPECT_GT(deviation, 0.95 * kGrid.sigma_units) << members;
@@ -430,7 +436,7 @@ TEST_F(PrepareUnitShareTest, TheHonestSharesAddUpToWholeNoise) {
   }
 }
 
-TEST_F(PrepareUnitShareTest, RefusalsCostNothing) {
+TEST_F(UnitShareTest, RefusalsCostNothing) {
   masking::Clique other = CliqueOf(4);
   other.layout = {};
   EXPECT_EQ(ReasonOf(Share(other).status()), reasons::kMaskLayoutMismatch);
@@ -450,7 +456,19 @@ TEST_F(PrepareUnitShareTest, RefusalsCostNothing) {
   EXPECT_THAT(world_.events, IsEmpty());
 }
 
-TEST_F(PrepareUnitShareTest, TheLayoutTakesAnySample) {
+// A consent may end, or the budget may go, between the commitment and the payment.
+TEST_F(UnitShareTest, AShareThatMayNoLongerLeaveIsNotPaidFor) {
+  const NoisedUnitShare share = Share(CliqueOf(4)).value();
+  world_.events.clear();
+  const int64_t now_ms = std::exchange(world_.now_ms, 6000);
+  EXPECT_EQ(ReasonOf(Pay(share).status()), reasons::kConsentMissing);
+  world_.now_ms = now_ms;
+  world_.ledger.budget.epsilon = 0.01;
+  EXPECT_EQ(ReasonOf(Pay(share).status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_THAT(world_.events, IsEmpty());
+}
+
+TEST_F(UnitShareTest, TheLayoutTakesAnySample) {
   EXPECT_TRUE(layout_.Check().ok());
   EXPECT_EQ(layout_.ColludersAmong(16), 6U);
   EXPECT_EQ(layout_.MaxUnitsBeforeNoise(), 4096 * kGrid.clip_units);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <tuple>
 
 #include "base/status.h"
 #include "federation/learner/contribution.h"
@@ -43,6 +45,9 @@ void MaskedModel::Gave(std::string_view payload, std::vector<int32_t> units) {
 MaskedModel::Statements MaskedModel::Read(const Items& items) const {
   Statements statements;
   const Digest layout = layout_.Hash();
+  std::set<std::tuple<uint8_t, Digest, privacy::NodeId, Digest>> committed;
+  // A share counts if its sender committed to it, whichever item comes first.
+  std::vector<std::tuple<uint8_t, Digest, privacy::NodeId, std::string>> shared;
   for (const auto& [id, item] : items) {
     const auto bytes = AsBytes(*item.payload);
     uint8_t attempt = 0;
@@ -59,15 +64,28 @@ MaskedModel::Statements MaskedModel::Read(const Items& items) const {
       }
       attempt = set->attempt;
       statements.sets.emplace(Name(attempt, set->clique.SetHash()), set->clique);
+    } else if (item.kind == ItemKind::kMaskCommitment) {
+      const auto commitment = federation::DecodeMaskCommitment(bytes);
+      if (!commitment.ok() || commitment->layout != layout) {
+        continue;
+      }
+      attempt = commitment->attempt;
+      committed.emplace(attempt, commitment->set, item.origin, commitment->share);
     } else {
       const auto share = federation::DecodeMaskShareHead(bytes);
       if (!share.ok() || share->update.layout != layout) {
         continue;
       }
       attempt = share->attempt;
-      statements.shares[{attempt, share->update.set}][item.origin] = Sha256(*item.payload);
+      shared.push_back({attempt, share->update.set, item.origin, *item.payload});
     }
     statements.said[{attempt, item.kind, item.origin}].insert(Sha256(*item.payload));
+  }
+  for (const auto& [attempt, set, origin, payload] : shared) {
+    const Digest opened = Sha256(std::string("RUVDLLM-COMMIT-v1\0", 18) + payload);
+    if (committed.contains({attempt, set, origin, opened})) {
+      statements.shares[{attempt, set}][origin] = Sha256(payload);
+    }
   }
   return statements;
 }

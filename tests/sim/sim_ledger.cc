@@ -63,7 +63,7 @@ void SimLedger::Flush() {
 }
 
 absl::StatusOr<uint64_t> SimLedger::Reserve(const privacy::LedgerCharge& charge) {
-  RETURN_IF_ERROR(lessons_.Check(charge.round, charge.oldest_joined, charge.curve));
+  RETURN_IF_ERROR(Check(charge));
   RETURN_IF_ERROR(Count(charge));
   const uint64_t reservation = next_sequence_;
   Append({.kind = privacy::LedgerKind::kReserve, .charge = charge});

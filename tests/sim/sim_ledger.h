@@ -29,6 +29,9 @@ class SimLedger final : public privacy::ReleaseLedger {
   // the invariant.
   SimLedger(SimDisk& disk, const privacy::UnitBudget& budget, bool syncs = true);
 
+  absl::Status Check(const privacy::LedgerCharge& charge) const override {
+    return lessons_.Check(charge.round, charge.oldest_joined, charge.curve);
+  }
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override;

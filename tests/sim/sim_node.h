@@ -189,10 +189,14 @@ class SimNode final : public NetworkEndpoint {
   absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
   absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
   // ---- Masked sums
-  absl::StatusOr<sharing::ReleasedShare> ReleaseShare(const sharing::PreparedSum& sum,
-                                                      const privacy::masking::Clique& clique);
-  absl::StatusOr<sharing::ReleasedShare> LieInShare(const sharing::PreparedSum& sum,
-                                                    const privacy::masking::Clique& clique);
+  absl::StatusOr<sharing::NoisedShare> NoiseShare(const sharing::PreparedSum& sum,
+                                                  const privacy::masking::Clique& clique);
+  absl::StatusOr<uint64_t> PayForShare(const sharing::PreparedSum& sum,
+                                       const privacy::LedgerCharge& charge);
+  // Returns CHANGED unless this node still has all lessons of a sum.
+  absl::Status CheckLessons(const sharing::PreparedSum& sum);
+  absl::StatusOr<sharing::NoisedShare> LieInShare(const sharing::PreparedSum& sum,
+                                                  const privacy::masking::Clique& clique);
   void OfferFalseShare();
   // Counts a step of a release. Returns whether the process dies at it.
   bool DiesInRelease();
@@ -228,6 +232,7 @@ class SimNode final : public NetworkEndpoint {
     uint64_t round = 0;
     Digest set{};
     Digest named{};
+    bool commits = true;  // to it
   };
 
   NodeSetup setup_;
@@ -245,6 +250,7 @@ class SimNode final : public NetworkEndpoint {
   privacy::ConsentRecord consent_;
   std::optional<PutIn> put_in_;
   std::optional<FalseShare> false_share_;
+  bool keeps_share_ = false;  // it commits to a share that it does not give
   std::optional<size_t> steps_to_live_;
   bool doomed_ = false;
   size_t deaths_in_shares_ = 0;

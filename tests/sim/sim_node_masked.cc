@@ -59,44 +59,72 @@ bool SimNode::DiesInRelease() {
   return doomed_;
 }
 
-absl::StatusOr<sharing::ReleasedShare> SimNode::ReleaseShare(
-    const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
+absl::Status SimNode::CheckLessons(const sharing::PreparedSum& sum) {
   const std::vector<std::string> lessons = Lessons();
   for (const std::string& lesson : sum.sampling.names) {
     if (!std::ranges::binary_search(lessons, lesson)) {
       return LessonGone(lesson);
     }
   }
-  if (!setup_.charges_shares) {
-    ledger_->Defer();
-  }
-  MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<sharing::NoisedShare> SimNode::NoiseShare(const sharing::PreparedSum& sum,
+                                                         const privacy::masking::Clique& clique) {
+  RETURN_IF_ERROR(CheckLessons(sum));
   ASSIGN_OR_RETURN(
-      sharing::ReleasedShare share,
-      PayForShare(*setup_.plan, sum, clique,
-                  TermsOfRound(*setup_.plan, sum.round, sum.sampling, ledger_->budget(), kSimScope),
-                  NewestCharged(), Guards(privacy::ConsentTier::kMasked, ledger)));
+      sharing::NoisedShare share,
+      sharing::NoiseShare(
+          *setup_.plan, sum, clique,
+          TermsOfRound(*setup_.plan, sum.round, sum.sampling, ledger_->budget(), kSimScope),
+          NewestCharged(), Guards(privacy::ConsentTier::kMasked, *ledger_)));
   put_in_ = {.set = clique.SetHash(), .units = share.input.units, .lessons = sum.sampling.names};
   put_in_->units.front() += setup_.says_input ? 0 : 1;
   return share;
 }
 
-absl::StatusOr<sharing::ReleasedShare> SimNode::LieInShare(const sharing::PreparedSum& sum,
-                                                           const privacy::masking::Clique& clique) {
-  enum class Lie : uint8_t { kNoise, kOtherSet, kTwoShares, kLarge, kNothing };
-  const Lie lie = Lie{static_cast<uint8_t>(random_.Below(5))};
+absl::StatusOr<uint64_t> SimNode::PayForShare(const sharing::PreparedSum& sum,
+                                              const privacy::LedgerCharge& charge) {
+  if (adversary_ && adversary_->LiesInShares() && keeps_share_) {
+    return NothingToGive();
+  }
+  RETURN_IF_ERROR(CheckLessons(sum));
+  if (!setup_.charges_shares) {
+    ledger_->Defer();
+  }
+  MortalLedger ledger(*ledger_, [this] { return DiesInRelease(); });
+  return sharing::PayForShare(
+      *setup_.plan, sum, charge,
+      TermsOfRound(*setup_.plan, sum.round, sum.sampling, ledger_->budget(), kSimScope),
+      NewestCharged(), Guards(privacy::ConsentTier::kMasked, ledger));
+}
+
+absl::StatusOr<sharing::NoisedShare> SimNode::LieInShare(const sharing::PreparedSum& sum,
+                                                         const privacy::masking::Clique& clique) {
+  enum class Lie : uint8_t {
+    kNoise,
+    kOtherSet,
+    kUncommitted,
+    kTwoShares,
+    kLarge,
+    kWithheld,
+    kNothing
+  };
+  const Lie lie = Lie{static_cast<uint8_t>(random_.Below(7))};
+  keeps_share_ = lie == Lie::kWithheld;
   if (lie == Lie::kNothing) {
     return NothingToGive();
   }
-  if (lie != Lie::kLarge) {
+  if (lie != Lie::kLarge && lie != Lie::kWithheld) {
     false_share_ = FalseShare{.round = sum.round,
                               .set = clique.SetHash(),
-                              .named = lie == Lie::kOtherSet ? Digest{7} : clique.SetHash()};
+                              .named = lie == Lie::kOtherSet ? Digest{7} : clique.SetHash(),
+                              .commits = lie != Lie::kUncommitted};
   }
-  if (lie == Lie::kNoise || lie == Lie::kOtherSet) {
+  if (lie == Lie::kNoise || lie == Lie::kOtherSet || lie == Lie::kUncommitted) {
     return NothingToGive();
   }
-  ASSIGN_OR_RETURN(sharing::ReleasedShare share, ReleaseShare(sum, clique));
+  ASSIGN_OR_RETURN(sharing::NoisedShare share, NoiseShare(sum, clique));
   if (lie == Lie::kLarge) {
     const auto most =
         federation::LayoutOfSums(*setup_.plan).MaxUnitsPerMember(clique.members.size());
@@ -133,13 +161,25 @@ void SimNode::OfferFalseShare() {
                                         .layout = layout.Hash(),
                                         .values = std::vector<uint32_t>(layout.Values())};
   std::ranges::generate(update.values, [this] { return static_cast<uint32_t>(random_.Next()); });
-  auto offered = core_->OfferMasked(
-      federation::ItemKind::kMaskShare, lie.round,
-      federation::EncodeMaskShare(
-          {.attempt = static_cast<uint8_t>(own->payload->front()), .update = std::move(update)}),
-      now());
-  if (offered.ok()) {
-    Apply(*std::move(offered));
+  const auto attempt = static_cast<uint8_t>(own->payload->front());
+  const std::string share =
+      federation::EncodeMaskShare({.attempt = attempt, .salt = {}, .update = std::move(update)});
+  const auto offer = [&](federation::ItemKind kind, const std::string& payload) {
+    auto offered = core_->OfferMasked(kind, lie.round, payload, now());
+    if (offered.ok()) {
+      Apply(*std::move(offered));
+    }
+  };
+  if (lie.commits) {
+    offer(federation::ItemKind::kMaskCommitment,
+          federation::EncodeMaskCommitment({.attempt = attempt,
+                                            .round = lie.round,
+                                            .set = lie.named,
+                                            .layout = layout.Hash(),
+                                            .share = federation::CommitmentTo(share)}));
+  }
+  if (core_ != nullptr) {
+    offer(federation::ItemKind::kMaskShare, share);
   }
 }
 

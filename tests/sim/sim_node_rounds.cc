@@ -197,10 +197,12 @@ sharing::NodeRoundsOptions SimNode::RoundsOptions() {
   options.self = identity().key.id();
   options.random = EntropyOf(random_.Next());
   options.save = [this](std::string saved) { SaveRounds(std::move(saved)); };
-  options.release = [this](const sharing::PreparedSum& sum,
-                           const privacy::masking::Clique& clique) {
+  options.noise = [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
     return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
-                                                    : ReleaseShare(sum, clique);
+                                                    : NoiseShare(sum, clique);
+  };
+  options.pay = [this](const sharing::PreparedSum& sum, const privacy::LedgerCharge& charge) {
+    return PayForShare(sum, charge);
   };
   options.last_reservation = [this] { return ledger_->newest(); };
   options.may_leave = [this](std::span<const privacy::Contributor> contributors,

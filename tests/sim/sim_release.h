@@ -33,6 +33,9 @@ class MortalLedger final : public privacy::ReleaseLedger {
   MortalLedger(privacy::ReleaseLedger& ledger, std::function<bool()> dies)
       : ledger_(&ledger), dies_(std::move(dies)) {}
 
+  absl::Status Check(const privacy::LedgerCharge& charge) const override {
+    return ledger_->Check(charge);
+  }
   absl::StatusOr<uint64_t> Reserve(const privacy::LedgerCharge& charge) override;
   absl::Status Spend(uint64_t reservation) override;
   absl::Status Release(uint64_t reservation) override { return ledger_->Release(reservation); }

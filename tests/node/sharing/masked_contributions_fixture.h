@@ -60,7 +60,8 @@ class MaskedContributionsTest : public ::testing::Test {
     absl::Status nothing;
     int64_t lessons_from_ms = 0;  // when its lessons came
     std::optional<std::pair<MaskedContributions::Work, TimePoint>> working;
-    bool fails = false;                               // its ledger refuses shares
+    bool fails = false;                               // it makes no shares
+    bool pays = true;                                 // false: it commits, and keeps its share
     std::map<uint64_t, std::vector<int32_t>> inputs;  // its shares, by round
     size_t sent = 0;                                  // charges whose share was offered
     int64_t ahead_ms = 0;                             // of its wall clock; below 0: it is behind
@@ -139,9 +140,11 @@ class MaskedContributionsTest : public ::testing::Test {
         .plan = plan_,
         .cluster = test::Authority().cluster_id(),
         .self = swarm_->id(i),
-        .release = [this, i](
-                       PreparedSum sum,
-                       const privacy::masking::Clique& clique) { return Release(i, sum, clique); },
+        .noise = [this, i](
+                     const PreparedSum& sum,
+                     const privacy::masking::Clique& clique) { return Noise(i, sum, clique); },
+        .pay = [this, i](const PreparedSum& sum,
+                         const privacy::LedgerCharge& charge) { return Pay(i, sum, charge); },
         .sent =
             [this, i](uint64_t reservation) {
               ++nodes_[i].sent;
@@ -338,32 +341,42 @@ class MaskedContributionsTest : public ::testing::Test {
     }
     return sum;
   }
-  absl::StatusOr<ReleasedShare> Release(size_t i, const PreparedSum& sum,
-                                        const privacy::masking::Clique& clique) {
+  privacy::UnitReleaseTerms TermsOf(const PreparedSum& sum) const {
+    return {.scope = "lab",
+            .grid = plan_->grid,
+            .sampling_rate = sum.sampling.rate,
+            .delta = kDelta,
+            .round = sum.round,
+            .subject = fmt::format("round {}", sum.round)};
+  }
+  privacy::ReleaseGuards GuardsOf(size_t i) {
+    return {.policy = policy_,
+            .consents = consents_,
+            .node_tier = privacy::ConsentTier::kMasked,
+            .ledger = *nodes_[i].ledger,
+            .random = test::EntropyOf(++seed_),
+            .now_ms = swarm_->now().wall_ms};
+  }
+  absl::StatusOr<NoisedShare> Noise(size_t i, const PreparedSum& sum,
+                                    const privacy::masking::Clique& clique) {
     Node& node = nodes_[i];
     if (node.fails) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument, "no");
     }
-    const federation::Instant now = swarm_->now();
-    ASSIGN_OR_RETURN(privacy::PreparedUnitShare share,
-                     PrepareUnitShare({.scope = "lab",
-                                       .grid = plan_->grid,
-                                       .sampling_rate = sum.sampling.rate,
-                                       .delta = kDelta,
-                                       .round = sum.round,
-                                       .subject = fmt::format("round {}", sum.round)},
-                                      {.policy = policy_,
-                                       .consents = consents_,
-                                       .node_tier = privacy::ConsentTier::kMasked,
-                                       .ledger = *node.ledger,
-                                       .random = test::EntropyOf(++seed_),
-                                       .now_ms = now.wall_ms},
-                                      sum.sum, sum.sampling.contributors,
-                                      federation::LayoutOfSums(*plan_), clique));
-    EXPECT_TRUE(node.inputs.emplace(sum.round, share.input.units).second) << "a second share";
-    return ReleasedShare{.input = std::move(share.input),
-                         .lessons = sum.sampling.names.size(),
-                         .epsilon = share.charge.epsilon};
+    ASSIGN_OR_RETURN(privacy::NoisedUnitShare share,
+                     NoiseUnitShare(TermsOf(sum), GuardsOf(i), sum.sum, sum.sampling.contributors,
+                                    federation::LayoutOfSums(*plan_), clique));
+    node.inputs[sum.round] = share.input.units;
+    return NoisedShare{.input = std::move(share.input),
+                       .charge = share.charge,
+                       .lessons = sum.sampling.names.size()};
+  }
+  absl::StatusOr<uint64_t> Pay(size_t i, const PreparedSum& sum,
+                               const privacy::LedgerCharge& charge) {
+    if (!nodes_[i].pays) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument, "no");
+    }
+    return PayForUnitShare(TermsOf(sum), GuardsOf(i), sum.sum, sum.sampling.contributors, charge);
   }
 
   Random random_{1};

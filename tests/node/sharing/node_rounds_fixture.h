@@ -53,8 +53,11 @@ class SharingRoundsTest : public testing::Test {
     options.self = node_.key().id();
     options.random = test::EntropyOf(7);
     options.save = [this](std::string state) { saved_ = std::move(state); };
-    options.release = [](const PreparedSum&,
-                         const privacy::masking::Clique&) -> absl::StatusOr<ReleasedShare> {
+    options.noise = [](const PreparedSum&,
+                       const privacy::masking::Clique&) -> absl::StatusOr<NoisedShare> {
+      return absl::UnavailableError("no");
+    };
+    options.pay = [](const PreparedSum&, const privacy::LedgerCharge&) -> absl::StatusOr<uint64_t> {
       return absl::UnavailableError("no");
     };
     options.last_reservation = [] { return uint64_t{0}; };

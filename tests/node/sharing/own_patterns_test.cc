@@ -137,13 +137,13 @@ TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
   std::vector<federation::Item> stored;
   for (const federation::ItemKind kind :
        {federation::ItemKind::kMaskKey, federation::ItemKind::kMaskSet,
-        federation::ItemKind::kMaskShare}) {
+        federation::ItemKind::kMaskCommitment, federation::ItemKind::kMaskShare}) {
     federation::Item item{.kind = kind, .origin = key_.id()};
     item.payload = std::make_shared<const std::string>("said");
     stored.push_back(item);
   }
   EXPECT_THAT(own_->RemoveWithdrawn(&stored, privacy::ConsentTier::kPublic, now_), IsEmpty());
-  EXPECT_EQ(stored.size(), 3u);
+  EXPECT_EQ(stored.size(), 4u);
 }
 
 // Peers accept a withdrawn pattern only as a newer one.
