@@ -31,15 +31,20 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
                         release.releases())
           : fmt::format("unknown: {} [{}]", PrintableLine(release.unknown()),
                         PrintableLine(release.unknown_reason()));
-  if (release.node_limit_epsilon() == 0) {
-    return {{"spent", spent}};
+  std::vector<std::pair<std::string, std::string>> fields = {{"spent", spent}};
+  if (release.sums()) {
+    fields.emplace_back("epsilon holds",
+                        "while at most a third of the members of a masked sum, rounded up, tell "
+                        "each other their noise");
   }
-  return {
-      {"spent", spent},
-      {"spent by the node",
-       fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e}, as if one unit had borne all "
-                   "releases (privacy.node_epsilon)",
-                   release.node_spent_epsilon(), release.node_limit_epsilon(), release.delta())}};
+  if (release.node_limit_epsilon() != 0) {
+    fields.emplace_back(
+        "spent by the node",
+        fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e}, as if one unit had borne all "
+                    "releases (privacy.node_epsilon)",
+                    release.node_spent_epsilon(), release.node_limit_epsilon(), release.delta()));
+  }
+  return fields;
 }
 
 }  // namespace ruvd::cli

@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 18> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 20> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -32,24 +32,33 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 18> kNames = {
      {AdversaryKind::kMinMax, "min-max"},
      {AdversaryKind::kGaussian, "gaussian"},
      {AdversaryKind::kFalseState, "false-state"},
-     {AdversaryKind::kFalseShare, "false-share"}}};
+     {AdversaryKind::kFalseShare, "false-share"},
+     {AdversaryKind::kNoiseShare, "noise-share"},
+     {AdversaryKind::kWithheldShare, "withheld-share"}}};
 
-constexpr std::array<AdversaryKind, 18> kKinds = {
-    AdversaryKind::kSilent,   AdversaryKind::kFreeRider,    AdversaryKind::kForger,
-    AdversaryKind::kReplayer, AdversaryKind::kEquivocator,  AdversaryKind::kFlooder,
-    AdversaryKind::kBomber,   AdversaryKind::kSybil,        AdversaryKind::kWrongFrame,
-    AdversaryKind::kSpammer,  AdversaryKind::kAccuser,      AdversaryKind::kSignFlip,
-    AdversaryKind::kAlie,     AdversaryKind::kInnerProduct, AdversaryKind::kMinMax,
-    AdversaryKind::kGaussian, AdversaryKind::kFalseState,   AdversaryKind::kFalseShare};
+constexpr std::array<AdversaryKind, 20> kKinds = {
+    AdversaryKind::kSilent,     AdversaryKind::kFreeRider,    AdversaryKind::kForger,
+    AdversaryKind::kReplayer,   AdversaryKind::kEquivocator,  AdversaryKind::kFlooder,
+    AdversaryKind::kBomber,     AdversaryKind::kSybil,        AdversaryKind::kWrongFrame,
+    AdversaryKind::kSpammer,    AdversaryKind::kAccuser,      AdversaryKind::kSignFlip,
+    AdversaryKind::kAlie,       AdversaryKind::kInnerProduct, AdversaryKind::kMinMax,
+    AdversaryKind::kGaussian,   AdversaryKind::kFalseState,   AdversaryKind::kFalseShare,
+    AdversaryKind::kNoiseShare, AdversaryKind::kWithheldShare};
+// The last ones, which lie in shares
+constexpr size_t kShareLiars = 3;
 
 class FalseState : public Adversary {
  public:
   bool LiesInCheckpoints() const override { return true; }
 };
 
-class FalseShare : public Adversary {
+class ShareLiar : public Adversary {
  public:
-  bool LiesInShares() const override { return true; }
+  explicit ShareLiar(ShareLies lies) : lies_(lies) {}
+  ShareLies LiesInShares() const override { return lies_; }
+
+ private:
+  ShareLies lies_;
 };
 
 }  // namespace
@@ -72,7 +81,7 @@ std::span<const AdversaryKind> AllAdversaries() {
 }
 
 std::span<const AdversaryKind> PickedAdversaries() {
-  return std::span(kKinds).first(kKinds.size() - 1);
+  return std::span(kKinds).first(kKinds.size() - kShareLiars);
 }
 
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
@@ -92,8 +101,13 @@ std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
   }
 }
 
+bool LiesInShares(AdversaryKind kind) {
+  return kind == AdversaryKind::kFalseShare || kind == AdversaryKind::kNoiseShare ||
+         kind == AdversaryKind::kWithheldShare;
+}
+
 bool LiesAboutLearning(AdversaryKind kind) {
-  return kind == AdversaryKind::kFalseState || kind == AdversaryKind::kFalseShare ||
+  return kind == AdversaryKind::kFalseState || LiesInShares(kind) ||
          UpdateAttackOf(kind).has_value();
 }
 
@@ -124,7 +138,11 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
     case AdversaryKind::kFalseState:
       return std::make_unique<FalseState>();
     case AdversaryKind::kFalseShare:
-      return std::make_unique<FalseShare>();
+      return std::make_unique<ShareLiar>(ShareLies::kAny);
+    case AdversaryKind::kNoiseShare:
+      return std::make_unique<ShareLiar>(ShareLies::kNoise);
+    case AdversaryKind::kWithheldShare:
+      return std::make_unique<ShareLiar>(ShareLies::kWithheld);
     default:
       return std::make_unique<Adversary>();  // the node lies with Learning, which knows all honest
                                              // contributions

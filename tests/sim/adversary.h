@@ -17,6 +17,14 @@ namespace ruvd::test {
 
 class SimNode;
 
+// How a member lies in its shares of masked sums.
+enum class ShareLies : uint8_t {
+  kNone,
+  kAny,       // in another way each time
+  kNoise,     // always commits to noise and gives it
+  kWithheld,  // always commits to a share and keeps it
+};
+
 // What a Byzantine member of the cluster does. It has a valid certificate, and a core of its own
 // opens and keeps its links, so that everything it sends reaches its peers' cores.
 class Adversary {
@@ -36,8 +44,8 @@ class Adversary {
   virtual void OnTick(SimNode& /*node*/) {}
   // Whether it offers false states of the rounds, and is a good member otherwise.
   virtual bool LiesInCheckpoints() const { return false; }
-  // Whether it lies in its shares of masked sums, and is a good member otherwise.
-  virtual bool LiesInShares() const { return false; }
+  // Returns how it lies in its shares of masked sums; it is a good member otherwise.
+  virtual ShareLies LiesInShares() const { return ShareLies::kNone; }
   // Whether it spreads more valid items than its peers fetch at once, so that they hold different
   // ones of them.
   virtual bool SpreadsTooMuch() const { return false; }
@@ -62,9 +70,11 @@ enum class AdversaryKind : uint8_t {
   kMinMax,        // as far against the mean as honest updates lie apart
   kGaussian,      // noise
   kFalseState,    // a good member that offers false states of the rounds
-  // Signs sets of masked sums, and then gives noise, another set's share, two shares, a very large
-  // input or nothing
+  // Signs sets of masked sums, and then gives noise, another set's share, one that it did not
+  // commit to, two shares, a very large input or nothing
   kFalseShare,
+  kNoiseShare,     // always gives noise in place of its share
+  kWithheldShare,  // always commits to its share and keeps it
 };
 
 // "silent", ...
@@ -75,6 +85,8 @@ std::span<const AdversaryKind> AllAdversaries();
 std::span<const AdversaryKind> PickedAdversaries();
 // Returns what it sends as contributions; nullopt for kinds that attack in another way.
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);
+// Whether it lies in shares of masked sums.
+bool LiesInShares(AdversaryKind kind);
 // Whether it lies about what nodes learn, so that its worlds must learn.
 bool LiesAboutLearning(AdversaryKind kind);
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind);

@@ -51,6 +51,7 @@ void Measures::Merge(const Measures& other) {
   states_taken += other.states_taken;
   noised += other.noised;
   masked_shares += other.masked_shares;
+  masked_in_sums += other.masked_in_sums;
   masked_sums += other.masked_sums;
   false_suspicions += other.false_suspicions;
   false_deaths += other.false_deaths;

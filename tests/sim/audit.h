@@ -42,6 +42,7 @@ struct Measures {
   uint64_t withdrawn_lessons = 0;       // that honest nodes forgot
   uint64_t noised = 0;                  // contributions with noise that honest nodes gave
   uint64_t masked_shares = 0;           // that honest nodes gave
+  uint64_t masked_in_sums = 0;          // of these, shares that are in a sum
   uint64_t masked_sums = 0;             // different ones that any node found
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
   uint64_t false_deaths = 0;

@@ -181,6 +181,9 @@ const MaskedModel::Sums& MaskedModel::SumsOf(uint64_t round, const Items& items)
     known->second.differs = Compare(round, items, known->second.sums);
     for (const auto& [id, sum] : known->second.sums) {
       found_.insert(id);
+      for (const privacy::NodeId& member : sum->members) {
+        summed_.emplace(round, member);
+      }
     }
   }
   return known->second;

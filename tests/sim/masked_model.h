@@ -48,6 +48,8 @@ class MaskedModel {
 
   // Returns how many different sums were found.
   size_t found() const { return found_.size(); }
+  // Returns the rounds and members of these sums.
+  const std::set<std::pair<uint64_t, privacy::NodeId>>& summed() const { return summed_; }
 
  private:
   using Name = std::pair<uint8_t, Digest>;  // of a set: its attempt and its hash
@@ -70,6 +72,7 @@ class MaskedModel {
   std::map<Digest, std::vector<int32_t>> given_;  // by the hash of the share's payload
   std::map<Digest, Sums> known_;                  // by the hash of the ids of the items
   std::set<Digest> found_;
+  std::set<std::pair<uint64_t, privacy::NodeId>> summed_;
 };
 
 }  // namespace ruvd::test

@@ -189,6 +189,9 @@ class SimNode final : public NetworkEndpoint {
   absl::StatusOr<federation::Actions> Seal(const federation::Contribution& contribution);
   absl::StatusOr<uint64_t> Charge(const federation::Contribution& contribution);
   // ---- Masked sums
+  ShareLies LiesInShares() const {
+    return adversary_ ? adversary_->LiesInShares() : ShareLies::kNone;
+  }
   absl::StatusOr<sharing::NoisedShare> NoiseShare(const sharing::PreparedSum& sum,
                                                   const privacy::masking::Clique& clique);
   absl::StatusOr<uint64_t> PayForShare(const sharing::PreparedSum& sum,

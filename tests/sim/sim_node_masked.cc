@@ -85,7 +85,7 @@ absl::StatusOr<sharing::NoisedShare> SimNode::NoiseShare(const sharing::Prepared
 
 absl::StatusOr<uint64_t> SimNode::PayForShare(const sharing::PreparedSum& sum,
                                               const privacy::LedgerCharge& charge) {
-  if (adversary_ && adversary_->LiesInShares() && keeps_share_) {
+  if (keeps_share_) {
     return NothingToGive();
   }
   RETURN_IF_ERROR(CheckLessons(sum));
@@ -110,7 +110,10 @@ absl::StatusOr<sharing::NoisedShare> SimNode::LieInShare(const sharing::Prepared
     kWithheld,
     kNothing
   };
-  const Lie lie = Lie{static_cast<uint8_t>(random_.Below(7))};
+  const ShareLies lies = LiesInShares();
+  const Lie lie = lies == ShareLies::kNoise      ? Lie::kNoise
+                  : lies == ShareLies::kWithheld ? Lie::kWithheld
+                                                 : Lie{static_cast<uint8_t>(random_.Below(7))};
   keeps_share_ = lie == Lie::kWithheld;
   if (lie == Lie::kNothing) {
     return NothingToGive();

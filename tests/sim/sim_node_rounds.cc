@@ -198,8 +198,7 @@ sharing::NodeRoundsOptions SimNode::RoundsOptions() {
   options.random = EntropyOf(random_.Next());
   options.save = [this](std::string saved) { SaveRounds(std::move(saved)); };
   options.noise = [this](const sharing::PreparedSum& sum, const privacy::masking::Clique& clique) {
-    return adversary_ && adversary_->LiesInShares() ? LieInShare(sum, clique)
-                                                    : NoiseShare(sum, clique);
+    return LiesInShares() == ShareLies::kNone ? NoiseShare(sum, clique) : LieInShare(sum, clique);
   };
   options.pay = [this](const sharing::PreparedSum& sum, const privacy::LedgerCharge& charge) {
     return PayForShare(sum, charge);

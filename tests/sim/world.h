@@ -133,6 +133,7 @@ class World {
   // Whether checkpoints were passed a while ago, and the next ones come a while later.
   bool BetweenCheckpoints() const;
   bool ItemsEqual() const;
+  bool IsHonest(const privacy::NodeId& member) const;
   void JudgeRounds();
   // Returns how many honest vectors a round combines, if all of these nodes contribute.
   size_t HonestVectors(std::span<const size_t> learners) const;

@@ -78,9 +78,8 @@ void World::PickOptions() {
 }
 
 void World::PickMasked() {
-  const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
-    return entry.kind == AdversaryKind::kFalseShare;
-  });
+  const bool lies = std::ranges::any_of(
+      *options_.byzantine, [](const ByzantineShare& entry) { return LiesInShares(entry.kind); });
   if (lies || !options_.masked) {
     options_.masked = lies || (*options_.learning && masked_random_.Bernoulli(kMaskedShare));
   }
@@ -96,7 +95,7 @@ void World::PickMasked() {
 
 bool World::PicksMasked(const std::optional<AdversaryKind>& kind, size_t node) {
   const bool picked = *options_.masked && masked_ < Learning::kMaskedNodes &&
-                      (!kind || kind == AdversaryKind::kFalseShare) &&
+                      (!kind || LiesInShares(*kind)) &&
                       (kind || revoked_ == node || masked_random_.Bernoulli(masked_share_));
   masked_ += picked ? 1 : 0;
   share_liars_ += picked && kind ? 1 : 0;

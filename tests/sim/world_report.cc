@@ -220,6 +220,7 @@ std::string ToJson(const Summary& summary) {
         {"states_taken", measures.states_taken},
         {"noised_contributions", measures.noised},
         {"masked_shares", measures.masked_shares},
+        {"masked_in_sums", measures.masked_in_sums},
         {"masked_sums", measures.masked_sums},
         {"withdrawn", measures.withdrawn}}},
       {"adapter_error",
@@ -272,8 +273,9 @@ std::string ToTable(const Summary& summary) {
     out += Row("states settled, taken",
                fmt::format("{}, {}", measures.states_settled, measures.states_taken));
     out += Row("contributions with noise", fmt::format("{}", measures.noised));
-    out += Row("masked shares, sums",
-               fmt::format("{}, {}", measures.masked_shares, measures.masked_sums));
+    out += Row("masked shares, in sums, sums",
+               fmt::format("{}, {}, {}", measures.masked_shares, measures.masked_in_sums,
+                           measures.masked_sums));
     out +=
         Row("error of learned adapters",
             fmt::format("p50 {:.3f}, max {:.3f} ({} worlds)", measures.adapter_error.Quantile(0.5),

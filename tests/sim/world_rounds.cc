@@ -122,6 +122,11 @@ bool World::BetweenCheckpoints() const {
   return since >= period / 2 && since <= period * 4 / 5;
 }
 
+bool World::IsHonest(const privacy::NodeId& member) const {
+  return std::ranges::any_of(
+      honest_, [&member](size_t node) { return IdentityOf(node).key.id() == member; });
+}
+
 // Equal items give equal states, close to what honest nodes want unless there are more liars than
 // the rule is made for. Every state is that of the node's items.
 void World::JudgeRounds() {
@@ -143,6 +148,9 @@ void World::JudgeRounds() {
     first = first ? first : state;
   }
   audit_.measures().masked_sums += learning_->model().masked().found();
+  for (const auto& [round_of_sum, member] : learning_->model().masked().summed()) {
+    audit_.measures().masked_in_sums += IsHonest(member) ? 1 : 0;
+  }
   if (!first) {
     return;
   }
