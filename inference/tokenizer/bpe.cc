@@ -90,21 +90,22 @@ BytePairEncoder::BytePairEncoder(PreTokenizer splitter, WordTable ids, BytePairM
 absl::StatusOr<std::unique_ptr<BytePairEncoder>> BytePairEncoder::Create(Vocabulary* vocabulary) {
   PieceTable pieces;
   WordTable ids;
+  RepeatedTokens repeated;
   for (TokenId id = 0; id < vocabulary->pieces.size(); ++id) {
     const std::string_view spelling = vocabulary->pieces[id];
     if (!vocabulary->IsKind(id, TokenKind::kNormal)) {
       pieces.Add(spelling);
       continue;  // found as a whole word or not at all
     }
-    // A spelling with characters outside the alphabet cannot come from bytes. It stays as written.
+    // A spelling with characters outside the alphabet cannot come from bytes. It stays as written,
+    // and no text is encoded as it.
     const auto bytes = BytesOfSpelling(spelling);
     pieces.Add(bytes ? std::string_view(*bytes) : spelling);
-    if (!ids.Add(pieces[id], id)) {
-      return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-                   "tokens {} and {} are spelled alike; convert the model again",
-                   *ids.Find(pieces[id]), id);
+    if (const auto former = bytes ? ids.Set(*bytes, id) : std::nullopt) {
+      repeated.Note(*former, id);
     }
   }
+  repeated.Warn(vocabulary);
   pieces.Shrink();
   ids.Shrink();
   vocabulary->pieces = std::move(pieces);

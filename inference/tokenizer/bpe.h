@@ -48,7 +48,7 @@ class BytePairMerges {
 class BytePairEncoder final : public TextEncoder {
  public:
   // Replaces the spelling of the normal pieces of `vocabulary` by raw bytes, and takes its merges.
-  // TOKENIZER_INVALID if two pieces are equal, and as for BytePairMerges::Create.
+  // If pieces are equal, the last is used, with a warning. Fails as BytePairMerges::Create does.
   static absl::StatusOr<std::unique_ptr<BytePairEncoder>> Create(Vocabulary* vocabulary);
 
   void Append(std::string_view text, bool at_start, EncodeWorkspace* workspace,

@@ -72,10 +72,11 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
 
 absl::Status SentencePieceEncoder::AddPieces(Vocabulary* vocabulary) {
   PieceTable pieces;
+  RepeatedTokens repeated;
   for (TokenId id = 0; id < vocabulary->pieces.size(); ++id) {
     const std::string_view spelling = vocabulary->pieces[id];
     if (vocabulary->IsKind(id, TokenKind::kByte)) {
-      RETURN_IF_ERROR(AddByteToken(id, spelling, &pieces));
+      RETURN_IF_ERROR(AddByteToken(id, spelling, &pieces, &repeated));
       continue;
     }
     const bool unused = vocabulary->IsKind(id, TokenKind::kUnused);
@@ -84,23 +85,24 @@ absl::Status SentencePieceEncoder::AddPieces(Vocabulary* vocabulary) {
                         !spelling.empty() && spelling.find(' ') == std::string_view::npos;
     pieces.Add(merges ? WithSpaces(spelling) : spelling);
     if (merges) {
-      RETURN_IF_ERROR(AddPiece(id, std::string(pieces[id]), unused));
+      RETURN_IF_ERROR(AddPiece(id, std::string(pieces[id]), unused, &repeated));
     }
   }
+  repeated.Warn(vocabulary);
   pieces.Shrink();
   pieces_.Shrink();
   vocabulary->pieces = std::move(pieces);
   return absl::OkStatus();
 }
 
-absl::Status SentencePieceEncoder::AddPiece(TokenId id, const std::string& piece, bool unused) {
+absl::Status SentencePieceEncoder::AddPiece(TokenId id, const std::string& piece, bool unused,
+                                            RepeatedTokens* repeated) {
   if (piece.size() > limits::kMaxSentencePieceBytes) {
     return Invalid("piece {} has {} bytes, more than the limit of {}", id, piece.size(),
                    limits::kMaxSentencePieceBytes);
   }
-  if (!pieces_.Add(piece, id)) {
-    return Invalid("tokens {} and {} are spelled alike; convert the model again",
-                   *pieces_.Find(piece), id);
+  if (const auto former = pieces_.Set(piece, id)) {
+    repeated->Note(*former, id);
   }
   if (unused) {
     unused_[id] = true;
@@ -113,7 +115,7 @@ absl::Status SentencePieceEncoder::AddPiece(TokenId id, const std::string& piece
 }
 
 absl::Status SentencePieceEncoder::AddByteToken(TokenId id, std::string_view spelling,
-                                                PieceTable* pieces) {
+                                                PieceTable* pieces, RepeatedTokens* repeated) {
   uint8_t byte = 0;
   const bool spelled =
       spelling.size() == 6 && spelling.starts_with("<0x") && spelling.back() == '>';
@@ -121,7 +123,12 @@ absl::Status SentencePieceEncoder::AddByteToken(TokenId id, std::string_view spe
   if (!spelled || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
     return Invalid("byte token {} is not spelled like <0x41>; convert the model again", id);
   }
-  byte_tokens_.at(byte) = byte_tokens_.at(byte).value_or(id);
+  std::optional<TokenId>& token = byte_tokens_.at(byte);
+  if (token && spelling == fmt::format("<0x{:02X}>", byte)) {
+    repeated->Note(*token, id);
+    token = id;
+  }
+  token = token.value_or(id);
   const char raw = static_cast<char>(byte);
   pieces->Add({&raw, 1});
   return absl::OkStatus();

@@ -32,8 +32,9 @@ namespace ruvd::inference {
 class SentencePieceEncoder final : public TextEncoder {
  public:
   // Replaces the spelling of the pieces of `vocabulary` by the bytes they stand for: U+2581 by a
-  // space, "<0x41>" by the byte. TOKENIZER_INVALID if two pieces are equal, a piece is too long,
-  // all pieces together have too many cuts, or a byte token is misspelled.
+  // space, "<0x41>" by the byte. If pieces are equal, the last is used, with a warning.
+  // TOKENIZER_INVALID if a piece is too long, all pieces together have too many cuts, or a byte
+  // token is misspelled.
   static absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> Create(Vocabulary* vocabulary);
 
   // Takes O(n log n), and nearly linear time if no piece crosses the beginning of a word. If the
@@ -50,8 +51,10 @@ class SentencePieceEncoder final : public TextEncoder {
 
   explicit SentencePieceEncoder(const Vocabulary& vocabulary);
   absl::Status AddPieces(Vocabulary* vocabulary);
-  absl::Status AddByteToken(TokenId id, std::string_view spelling, PieceTable* pieces);
-  absl::Status AddPiece(TokenId id, const std::string& piece, bool unused);
+  absl::Status AddByteToken(TokenId id, std::string_view spelling, PieceTable* pieces,
+                            RepeatedTokens* repeated);
+  absl::Status AddPiece(TokenId id, const std::string& piece, bool unused,
+                        RepeatedTokens* repeated);
   // Returns whether merging may result in the token.
   bool Merges(const Vocabulary& vocabulary, TokenId id) const;
   absl::Status AddMerges(const Vocabulary& vocabulary);

@@ -245,6 +245,22 @@ absl::Status ReadTexts(const GgufReader& gguf, Vocabulary* out) {
 
 }  // namespace
 
+void RepeatedTokens::Note(TokenId former, TokenId used) {
+  if (count_++ == 0) {
+    former_ = former;
+    used_ = used;
+  }
+}
+
+void RepeatedTokens::Warn(Vocabulary* vocabulary) const {
+  if (count_ > 0) {
+    vocabulary->warnings.push_back(fmt::format(
+        "{} tokens have the text of a later token, such as {}, which is spelled like {}; text is "
+        "encoded as the later one: compare the file with the model's own tokenizer",
+        count_, former_, used_));
+  }
+}
+
 absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf) {
   Vocabulary out;
   RETURN_IF_ERROR(ReadModel(gguf, &out));

@@ -57,6 +57,21 @@ struct Vocabulary {
   bool IsKind(TokenId token, TokenKind kind) const { return kinds[token] == kind; }
 };
 
+// Tokens that have the text of a later token. Published files have some. The ids of both decode,
+// and text is encoded as the later one.
+class RepeatedTokens {
+ public:
+  // Notes that text is encoded as `used` and no longer as `former`.
+  void Note(TokenId former, TokenId used);
+  // Adds one warning about all of them, if there are any.
+  void Warn(Vocabulary* vocabulary) const;
+
+ private:
+  size_t count_ = 0;
+  TokenId former_ = 0;  // the first that was noted
+  TokenId used_ = 0;
+};
+
 // TOKENIZER_INVALID for keys that are missing or contradict each other, for more or longer tokens
 // and merges than limits.h allows, and for an unknown tokenizer model or pre-tokeniser: a wrong
 // split would silently give wrong ids.

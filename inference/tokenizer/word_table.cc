@@ -4,6 +4,7 @@
 #include "inference/tokenizer/word_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ruvd::inference {
 
@@ -20,6 +21,13 @@ bool WordTable::Add(std::string_view word, uint32_t value) {
   words_.Add(word);
   values_.push_back(value);
   return true;
+}
+
+std::optional<uint32_t> WordTable::Set(std::string_view word, uint32_t value) {
+  if (Add(word, value)) {
+    return std::nullopt;
+  }
+  return std::exchange(values_[slots_[Place(word, KeyedHash(word, key_))].entry], value);
 }
 
 void WordTable::Grow() {

@@ -20,6 +20,8 @@ class WordTable {
  public:
   // Adds a word. Returns false, and changes nothing, if the word is already present.
   bool Add(std::string_view word, uint32_t value);
+  // Gives a word this value, whether it is present or not. Returns the value that it had before.
+  std::optional<uint32_t> Set(std::string_view word, uint32_t value);
   std::optional<uint32_t> Find(std::string_view word) const {
     if (slots_.empty()) {
       return std::nullopt;

@@ -20,11 +20,11 @@ using ruvd::inference::TokenId;
 using ruvd::inference::Tokenizer;
 using ruvd::test::TestVocabulary;
 
-// All bytes, a few merges, a control and a user-defined token.
+// All bytes, a few merges, two tokens spelled alike, a control and a user-defined token.
 std::unique_ptr<Tokenizer> BytePairs(const char* pre_tokenizer) {
   TestVocabulary out = TestVocabulary::Bytes(pre_tokenizer);
   out.merges = {"a a", "aa a", "a b", "aa aa", "b ab", "1 1"};
-  for (const char* merged : {"aa", "aaa", "ab", "aaaa", "bab", "11"}) {
+  for (const char* merged : {"aa", "aaa", "ab", "aaaa", "bab", "11", "ab"}) {
     out.Add(merged);
   }
   out.Add("<|mask|>", TestVocabulary::kControl);
@@ -36,7 +36,7 @@ std::unique_ptr<Tokenizer> Pieces() {
   TestVocabulary out = TestVocabulary::Pieces();
   float score = 0;
   for (const char* piece :
-       {"▁", "a", "b", "<", "s", "ab", "▁a", "aa", "▁▁", "b▁", "é", "<s", "aab"}) {
+       {"▁", "a", "b", "<", "s", "ab", "▁a", "aa", "▁▁", "b▁", "é", "<s", "aab", "▁a"}) {
     out.Add(piece, TestVocabulary::kNormal, score -= 1);
   }
   out.Add("ba", TestVocabulary::kUnused, 2);

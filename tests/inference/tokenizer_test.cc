@@ -205,8 +205,45 @@ TEST(TokenizerTest, RefusesWhatItWouldGetWrong) {
   EXPECT_THAT(refusal([](auto* v) { v->merges.push_back(" b"); }), HasSubstr("merge 2"));
   EXPECT_THAT(refusal([](auto* v) { v->merges.push_back("\xFF b"); }), HasSubstr("merge 2"));
   EXPECT_THAT(refusal([](auto* v) { v->mask = 262; }), HasSubstr("outside the vocabulary"));
-  EXPECT_THAT(refusal([](auto* v) { v->Add("ab", 1); }), HasSubstr("spelled alike"));
   EXPECT_THAT(refusal([](auto* v) { v->Add(std::string(8193, 'x'), 1); }), HasSubstr("8193 bytes"));
+}
+
+// Regression test: a vocabulary that spells two tokens alike was refused, and files like that are
+// published (google/gemma-4-31B-it-qat-q4_0-gguf repeats three texts). llama.cpp cannot say which
+// token to use: up to build 10002 src/llama-vocab.cpp let the last of them replace the others in
+// its map and then ended at the assertion that all differ (ggml-org/llama.cpp issue 25739); commit
+// 00ad355e refuses the file with an error. Before it checked, the last was used (issue 413), and so
+// it is here.
+TEST(TokenizerTest, TokensSpelledAlikeWereRefused) {
+  Vocabulary vocabulary;
+  vocabulary.Add("ab", 1);
+  vocabulary.Add("a", 1);
+  const auto tokenizer = vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->warnings(),
+              ElementsAre(HasSubstr("2 tokens have the text of a later token, such as 256, which "
+                                    "is spelled like 262")));
+  EXPECT_THAT(tokenizer->Encode("ab"), ElementsAre(262U));
+  EXPECT_THAT(tokenizer->Encode("ba"), ElementsAre('b', 263U));
+  EXPECT_THAT(tokenizer->Encode("abc"), ElementsAre(kAbc));
+  const std::vector<TokenId> all = {kAb, 262, 'a', 263};
+  EXPECT_EQ(tokenizer->Decode(all), "ababaa");
+  vocabulary.pre = "llama-bpe";  // looks words up before it merges
+  EXPECT_THAT(vocabulary.Build().value()->Encode("ab"), ElementsAre(262U));
+}
+
+// A control token never takes the place of a plain one, and a token that is not spelled in the
+// alphabet of bytes takes the place of none.
+TEST(TokenizerTest, OnlyPlainTokensTakeEachOthersPlace) {
+  Vocabulary vocabulary;
+  vocabulary.pre = "llama-bpe";
+  vocabulary.Add("ab", 3);
+  vocabulary.Add(" ", 1);
+  const auto tokenizer = vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->warnings(), ::testing::IsEmpty());
+  EXPECT_THAT(tokenizer->Encode("ab"), ElementsAre(kAb));
+  EXPECT_THAT(tokenizer->Encode("ab", /*parse_special=*/true), ElementsAre(262U));
+  EXPECT_THAT(tokenizer->Encode(" "), ElementsAre(' '));
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{263}), " ");
 }
 
 RC_GTEST_PROP(TokenizerProperty, DecodingGivesBackEveryText, (const std::string& text)) {
