@@ -22,9 +22,20 @@ inline constexpr uint32_t kProtocolVersion = 1;
 // ---- Links
 // One chunk with its Merkle path and room for growth. gRPC is configured with twice this size.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
-// A revocation list is sent when a link opens and over open links. This limit, half of a frame, is
-// enough for 2,000 nodes; longer lists are distributed by the operator.
-inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
+// A revocation list travels in parts of this size, half of a frame, each on request. A list of
+// 1,600 nodes is one part.
+inline constexpr size_t kRevocationPartBytes = 64 << 10;
+// Lists that are fetched at one time, each over a link of its own: 2.6 MB
+inline constexpr size_t kMaxRevocationFetches = 4;
+// How long a part may take, and when a peer that did not deliver is asked again
+inline constexpr Duration kRevocationPartTimeout = seconds(5);
+inline constexpr Duration kRevocationRetry = seconds(60);
+// How long a link of a node whose list is too old waits for the newer one that the peer named. Two
+// peers that deliver nothing may be asked before.
+inline constexpr Duration kRevocationWait = seconds(15);
+// How far a peer's list may be dated ahead of this node's clock: a list of an authority whose clock
+// ran far ahead would refuse every certificate that ends before that date.
+inline constexpr int64_t kRevocationAheadMillis = 24LL * 3600 * 1000;
 // Links to members and those that this node dials. At the limit an idle link is closed, or a member
 // must dial another node.
 inline constexpr size_t kMaxLinks = 64;

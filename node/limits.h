@@ -50,7 +50,7 @@ inline constexpr size_t kMinApiTokenChars = 32;
 inline constexpr size_t kMaxApiTokenChars = 256;
 inline constexpr size_t kMaxApiTokens = 64;
 // Nodes that may join at one time, the time that each may take, and the largest file of the
-// authority: a revocation list has at most 2 MiB, and the hashes of 10,000 tokens take 530 KB.
+// authority: all nodes that were ever revoked take 3.2 MB, the hashes of 10,000 tokens 530 KB.
 inline constexpr size_t kMaxJoinsUnderWay = 16;
 inline constexpr std::chrono::seconds kJoinPatience{30};
 inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;

@@ -21,8 +21,16 @@ inline constexpr size_t kMaxNodeNameBytes = 32;
 // How long messages signed by the former key are accepted after a rotation, because they may still
 // be travelling
 inline constexpr int64_t kKeyOverlapMillis = 24LL * 3600 * 1000;
-// Node ids on a revocation list, 32 bytes each. The whole list is exchanged at once: 2 MiB.
-inline constexpr size_t kMaxRevokedNodes = 65'536;
+// How long a node stays on the revocation list: its last certificate has ended by then. The day
+// more is for the clock of a machine on which the authority's key issued that certificate.
+inline constexpr int64_t kRevocationLifeMillis = kMaxCertificateMillis + 24LL * 3600 * 1000;
+// Nodes on a revocation list, 40 bytes each. All members that a node keeps records of
+// (federation's kMaxRecords) may be revoked within kRevocationLifeMillis.
+inline constexpr size_t kMaxRevokedNodes = 16'384;
+// Bytes of the largest revocation list: its fields, its nodes and its signature
+inline constexpr size_t kMaxRevocationListBytes = 18 + 32 + 3 * 8 + 4 + 40 * kMaxRevokedNodes + 64;
+// All nodes that an authority ever revoked, 32 bytes each
+inline constexpr size_t kMaxRevokedEver = 100'000;
 // A join token is typed or mailed, so it is valid for a day at most.
 inline constexpr int64_t kMaxTokenMillis = 24LL * 3600 * 1000;
 // Tokens that were issued and have not expired

@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/revocation_file.h"
 #include "node/api/rpc_status.h"
 #include "node/process/node_files.h"
 #include "privacy/identity/admission.h"
@@ -51,6 +52,8 @@ absl::Status Admit(config::NodeConfig* config) {
                                     .not_before_ms = now_ms - 60'000,
                                     .not_after_ms = now_ms + kDayMillis,
                                     .serial = 1}));
+  RETURN_IF_ERROR(
+      admission::RevocationFile(data).Refresh(/*age_ms=*/0, now_ms, authority.key()).status());
   config->federation.authority = ToHex(authority.public_key());
   config->federation.listen = "127.0.0.1:0";
   config->federation.tls = "off";

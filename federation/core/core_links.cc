@@ -58,7 +58,7 @@ GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
                                                     LinkChannel channel, Instant now) {
   const std::array<uint8_t, 16> source = channel.source;
   auto handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
-  handshake->Announce(AnnouncedRevocations());
+  handshake->Announce(own_revocations);
   Link link{
       .id = id,
       .dialed_address = "",
@@ -71,7 +71,7 @@ GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
       .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
       .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
   link.source = source;
-  link.announced_revocations = certificates.revocations().number;
+  link.announced_revocations = own_revocations.number;
   return links.emplace(id, std::move(link)).first->second;
 }
 
@@ -120,6 +120,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   const Link link = std::move(found->second);
   links.erase(found);
   OnLinkForgotten(link, now.now);
+  revocation_fetcher.LinkDown(id);
   if (!link.dialed_address.empty()) {
     dialer.OnFailed(link.dialed_address, hopeless, now.now, random);
   }
@@ -167,6 +168,10 @@ void GossipCore::State::HandleFrame(Link& link, const WireFrame& frame, Instant 
   }
   if (frame.has_goaway()) {
     OnGoaway(link, frame.goaway(), now);
+    return;
+  }
+  if (link.waits_for_list) {
+    OnWaitingFrame(link, frame, now);
     return;
   }
   if (!link.active) {
@@ -268,6 +273,7 @@ bool GossipCore::State::ResolveDuplicate(Link& link, const privacy::NodeId& peer
 
 void GossipCore::State::LinkUp(Link& link, const privacy::NodeId& peer, Instant now) {
   link.active = true;
+  link.waits_for_list = false;
   link.peer = peer;
   link.certificate = link.handshake->peer_certificate();
   link.relays = link.handshake->peer_relays();
@@ -284,7 +290,6 @@ void GossipCore::State::LinkUp(Link& link, const privacy::NodeId& peer, Instant 
 
 void GossipCore::State::Activate(Link& link, Instant now) {
   const privacy::NodeId peer = link.handshake->peer_certificate().node_id;
-  DialPurpose purpose = DialPurpose::kMesh;
   if (link.relayed) {
     if (const absl::Status secured = SecureRelayed(link); !secured.ok()) {
       outbox.Refuse(/*link=*/0, secured);
@@ -296,17 +301,35 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     ++outbox.counters().links_relayed;
   }
   if (link.dialed) {
-    purpose = link.relayed ? relay_planner.OnOpened(peer)
-                           : dialer.OnIdentified(link.dialed_address, peer);
+    link.purpose = link.relayed ? relay_planner.OnOpened(peer)
+                                : dialer.OnIdentified(link.dialed_address, peer);
   }
-  if (Graylisted(peer)) {
+  if (CloseUnwelcome(link, now)) {
+    return;
+  }
+  revocation_fetcher.OnNotice(link.id, link.handshake->peer_revocations(), now.now);
+  if (certificates.RequireFresh(max_stale, now.wall_ms).ok()) {
+    Join(link, now);
+  } else {
+    WaitForRevocations(link, now);
+  }
+}
+
+bool GossipCore::State::CloseUnwelcome(Link& link, Instant now) {
+  const privacy::AdmissionCert& peer = link.handshake->peer_certificate();
+  if (Graylisted(peer.node_id)) {
     CloseGraylisted(link, now);
-    return;
+    return true;
   }
-  if (certificates.revocations().Revokes(peer)) {  // revoked since its introduction
-    CloseRevoked(link, now);
-    return;
+  const absl::Status may = certificates.Require(peer);  // the list may have changed since the Hello
+  if (!may.ok()) {
+    CloseWithGoaway(link, may, now);
   }
+  return !may.ok();
+}
+
+void GossipCore::State::Join(Link& link, Instant now) {
+  const privacy::NodeId peer = link.handshake->peer_certificate().node_id;
   if (!ResolveDuplicate(link, peer, now)) {
     return;
   }
@@ -314,7 +337,6 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     CloseCrowded(link, now);
     return;
   }
-  const std::string revocations = link.handshake->peer_revocations();
   const Digest plan = link.handshake->peer_plan();
   LinkUp(link, peer, now);
   if (!link.relayed) {
@@ -323,24 +345,17 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (!link.same_plan) {
     outbox.Refuse(/*link=*/0, OtherPlan(link.certificate.name, plan, local.plan_id));
   }
-  if (!ReceiveRevocationList(link.id, revocations, now)) {
-    return;
+  if (own_revocations.number > link.announced_revocations) {
+    outbox.Send(link.id, RevocationNoticeFrame());  // it came while this link was being opened
   }
-  if (const absl::Status fresh = certificates.RequireFresh(max_stale, now.wall_ms); !fresh.ok()) {
-    outbox.Refuse(/*link=*/0, fresh);
-    CloseWithGoaway(link, fresh, now);
-    return;
-  }
-  if (certificates.revocations().number > link.announced_revocations) {
-    SendRevocations(link);  // a newer list came while this link was being opened
-  }
+  FetchRevocations(now);
   GreetMember(link);
-  const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
+  const bool neighbour = link.purpose == DialPurpose::kMesh || link.purpose == DialPurpose::kHeal;
   if (link.dialed && neighbour && mesh.links().size() < limits::kMeshHigh &&
       scores.ScoreOfLink(link.id) >= 0) {
     JoinMesh(link, now);
   }
-  if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
+  if (link.dialed && link.purpose != DialPurpose::kCheck) {  // one of both sides is enough
     StartReconciliation(link);
   }
 }
@@ -433,8 +448,10 @@ absl::Status GossipCore::State::OnMemberFrame(Link& link, const WireFrame& frame
       return OnPrune(link, frame.prune(), now);
     case WireFrame::kEvidence:
       return OnEvidence(link, frame.evidence(), now);
+    case WireFrame::kRevocationNotice:
+    case WireFrame::kRevocationsWant:
     case WireFrame::kRevocations:
-      return OnRevocations(link, frame.revocations().list(), now);
+      return OnRevocationFrame(link, frame, now);
     default:
       return OnCircuitFrame(link, frame, now);
   }
@@ -444,6 +461,9 @@ void GossipCore::State::TickLinks(Instant now) {
   TickDrain(now);
   std::vector<std::pair<LinkId, absl::Status>> ending;
   for (auto& [id, link] : links) {
+    if (link.waits_for_list) {
+      continue;  // TickRevocations ends it
+    }
     if (!link.active && now.now - link.opened > limits::kHandshakeTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "link was not opened in time; check the peer"));

@@ -18,23 +18,6 @@
 
 namespace ruvd::federation {
 
-void GossipCore::State::CloseRevoked(Link& link, Instant now) {
-  CloseWithGoaway(
-      link,
-      Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
-            "this node was revoked by the cluster's authority; it needs a new identity and a new "
-            "certificate"),
-      now);
-}
-
-std::string GossipCore::State::AnnouncedRevocations() const {
-  if (certificates.revocations().number == 0) {
-    return "";
-  }
-  std::string list = certificates.revocations().Encode();
-  return list.size() <= limits::kMaxAnnouncedRevocationBytes ? list : "";
-}
-
 absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationList& list,
                                                     LinkId from, Instant now) {
   if (list == certificates.revocations()) {
@@ -42,6 +25,8 @@ absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationLis
   }
   const privacy::RevocationList former = certificates.revocations();
   RETURN_IF_ERROR(certificates.Revoke(list));
+  encoded_revocations = list.Encode();
+  own_revocations = NoticeOf(list.number, encoded_revocations);
   outbox.Emit(RevocationsChanged{list});
   ExpelRevoked(former);
   for (const privacy::NodeId& id : members.EndSuspicionsOfRevoked()) {
@@ -50,17 +35,22 @@ absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationLis
       detector.Check(id, members.alive(), now.now);
     }
   }
-  std::vector<LinkId> revoked;
-  for (const auto& [peer, link] : link_of) {
-    if (list.Revokes(peer)) {
-      revoked.push_back(link);
+  CloseExcluded(now);
+  ForwardRevocations(from);
+  SettleWaiting(now);
+  return absl::OkStatus();
+}
+
+void GossipCore::State::CloseExcluded(Instant now) {
+  std::vector<std::pair<LinkId, absl::Status>> excluded;
+  for (const auto& [peer, id] : link_of) {
+    if (absl::Status may = certificates.Require(links.at(id).certificate); !may.ok()) {
+      excluded.emplace_back(id, std::move(may));
     }
   }
-  for (const LinkId id : revoked) {
-    CloseRevoked(links.at(id), now);
+  for (const auto& [id, why] : excluded) {
+    CloseWithGoaway(links.at(id), why, now);
   }
-  ForwardRevocations(from);
-  return absl::OkStatus();
 }
 
 // A list may name many nodes that this node never heard of, so only nodes that sent something are
@@ -82,91 +72,188 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
   }
 }
 
-void GossipCore::State::SendRevocations(const Link& link) {
+v1::WireFrame GossipCore::State::RevocationNoticeFrame() const {
   WireFrame frame;
-  frame.mutable_revocations()->set_list(AnnouncedRevocations());
-  if (!frame.revocations().list().empty()) {
-    outbox.Send(link.id, std::move(frame));
-  }
+  *frame.mutable_revocation_notice() = ToProto(own_revocations);
+  return frame;
 }
 
 // Sends to all links, not only to the mesh, because a revoked member may be the one that would have
 // to pass the list on.
 void GossipCore::State::ForwardRevocations(LinkId except) {
-  WireFrame frame;
-  frame.mutable_revocations()->set_list(AnnouncedRevocations());
-  if (frame.revocations().list().empty()) {
-    return;
-  }
-  const auto shared = std::make_shared<const WireFrame>(std::move(frame));
+  const auto frame = std::make_shared<const WireFrame>(RevocationNoticeFrame());
   for (const auto& [peer, link] : link_of) {
     if (link != except) {
-      outbox.Send(link, shared);
+      outbox.Send(link, frame);
     }
   }
 }
 
-bool GossipCore::State::ReceiveRevocationList(LinkId id, const std::string& bytes, Instant now) {
-  if (bytes.empty()) {
-    return true;
+void GossipCore::State::FetchRevocations(Instant now) {
+  for (RevocationFetcher::Request& request :
+       revocation_fetcher.Begin(own_revocations.number, now.now)) {
+    outbox.Send(request.link, std::move(request.frame));
   }
-  const absl::StatusOr<privacy::RevocationList> list =
-      privacy::RevocationList::Parse(AsBytes(bytes));
-  if (!list.ok() || list->number > certificates.revocations().number) {
-    const absl::Status status = list.ok() ? ApplyRevocationList(*list, id, now) : list.status();
-    if (!status.ok()) {
-      outbox.Refuse(id, status);
-    }
-  }
-  return links.contains(id);
 }
 
-absl::Status GossipCore::State::OnRevocations(Link& link, const std::string& bytes, Instant now) {
-  if (bytes.size() > limits::kMaxAnnouncedRevocationBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "revocation list of {} bytes where {} are allowed; update the sending node",
-                 bytes.size(), limits::kMaxAnnouncedRevocationBytes);
+absl::Status GossipCore::State::OnRevocationFrame(Link& link, const WireFrame& frame, Instant now) {
+  switch (frame.kind_case()) {
+    case WireFrame::kRevocationNotice: {
+      ASSIGN_OR_RETURN(const RevocationNotice notice, NoticeFrom(frame.revocation_notice()));
+      revocation_fetcher.OnNotice(link.id, notice, now.now);
+      FetchRevocations(now);
+      return absl::OkStatus();
+    }
+    case WireFrame::kRevocationsWant:
+      return OnRevocationsWant(link, frame.revocations_want());
+    default:
+      return OnRevocations(link, frame.revocations(), now);
   }
-  ASSIGN_OR_RETURN(const privacy::RevocationList list,
-                   privacy::RevocationList::Parse(AsBytes(bytes)));
-  if (list.number <= certificates.revocations().number) {
-    ++outbox.counters().duplicates;
+}
+
+absl::Status GossipCore::State::OnRevocationsWant(const Link& link,
+                                                  const v1::RevocationsWant& want) {
+  if (own_revocations.number == 0 || want.hash() != AsText(own_revocations.hash)) {
+    outbox.Send(link.id, RevocationNoticeFrame());  // that list was replaced by a newer one
     return absl::OkStatus();
   }
-  if (const absl::Status paid = certificates.TakeCheck(); !paid.ok()) {
-    link.revocations = bytes;  // it is not sent again over this link
+  ASSIGN_OR_RETURN(WireFrame part, PartOf(encoded_revocations, want));
+  outbox.Send(link.id, std::move(part));
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::OnRevocations(Link& link, const v1::Revocations& part,
+                                              Instant now) {
+  ASSIGN_OR_RETURN(RevocationFetcher::Taken taken,
+                   revocation_fetcher.OnPart(link.id, part, now.now));
+  if (taken.next) {
+    outbox.Send(taken.next->link, std::move(taken.next->frame));
+  } else if (taken.list) {
+    return TakeRevocations(link.id, *taken.list, taken.number, now);
+  } else {
+    ++outbox.counters().duplicates;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::TakeRevocations(LinkId link, const std::string& bytes,
+                                                uint64_t number, Instant now) {
+  if (number <= own_revocations.number) {
+    return absl::OkStatus();
+  }
+  if (absl::Status paid = certificates.TakeCheck(); !paid.ok()) {
+    revocation_fetcher.Postpone(link, now.now);
     return paid;
   }
-  link.revocations.clear();
-  RETURN_IF_ERROR(list.Verify(certificates.issuer()));
+  const absl::StatusOr<privacy::RevocationList> list = CheckRevocations(bytes, number);
+  if (!list.ok()) {
+    revocation_fetcher.Failed(link, now.now);
+    return list.status();
+  }
   // The list is signed by the authority, so the peer that passed it on is not to blame for an error
   // in it.
-  if (const absl::Status taken = ApplyRevocationList(list, link.id, now); !taken.ok()) {
+  absl::Status taken =
+      list->issued_ms > now.wall_ms + limits::kRevocationAheadMillis
+          ? Error(
+                absl::StatusCode::kInvalidArgument, reasons::kRevocationInvalid,
+                "revocation list {} is dated {} h ahead of this node's clock; check the clocks of "
+                "this node and of the node with the authority's key",
+                number, (list->issued_ms - now.wall_ms) / 3'600'000)
+          : ApplyRevocationList(*list, link, now);
+  if (!taken.ok()) {
+    revocation_fetcher.Failed(link, now.now);
     outbox.Refuse(/*link=*/0, taken);
   }
   return absl::OkStatus();
 }
 
-void GossipCore::State::RetryRevocations(Instant now) {
-  std::vector<LinkId> waiting;
+absl::StatusOr<privacy::RevocationList> GossipCore::State::CheckRevocations(
+    const std::string& bytes, uint64_t number) const {
+  ASSIGN_OR_RETURN(privacy::RevocationList list, privacy::RevocationList::Parse(AsBytes(bytes)));
+  RETURN_IF_ERROR(list.Verify(certificates.issuer()));
+  if (list.number != number) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "revocation list {} was named as list {}; update the sending node", list.number,
+                 number);
+  }
+  return list;
+}
+
+void GossipCore::State::WaitForRevocations(Link& link, Instant now) {
+  if (!revocation_fetcher.Offers(link.id, own_revocations.number)) {
+    CloseStale(link, now);
+    return;
+  }
+  if (link.half_open() && !MakeRoomForLink(now)) {
+    CloseCrowded(link, now);
+    return;
+  }
+  link.waits_for_list = true;
+  link.waits_since = now.now;
+  if (!link.relayed) {
+    outbox.Emit(LinkIdentified{link.id});  // a long list exceeds what a stranger may send
+  }
+  FetchRevocations(now);
+}
+
+void GossipCore::State::CloseStale(Link& link, Instant now) {
+  const absl::Status stale = certificates.RequireFresh(max_stale, now.wall_ms);
+  outbox.Refuse(/*link=*/0, stale);
+  CloseWithGoaway(link, stale, now);
+}
+
+void GossipCore::State::OnWaitingFrame(Link& link, const WireFrame& frame, Instant now) {
+  const auto kind = frame.kind_case();
+  if (kind == WireFrame::kPing) {
+    WireFrame answer;  // the peer would take silence for a failure
+    answer.mutable_ack()->set_seq(frame.ping().seq());
+    outbox.Send(link.id, std::move(answer));
+    return;
+  }
+  if (kind != WireFrame::kRevocationNotice && kind != WireFrame::kRevocations &&
+      kind != WireFrame::kRevocationsWant) {
+    ++outbox.counters().refused[reasons::kRevocationStale];
+    return;
+  }
+  const LinkId id = link.id;
+  const absl::Status status = OnRevocationFrame(link, frame, now);
+  if (const auto found = links.find(id); !status.ok() && found != links.end()) {
+    outbox.Refuse(id, status);
+    CloseWithGoaway(found->second, status, now);
+  }
+}
+
+void GossipCore::State::SettleWaiting(Instant now) {
+  const bool fresh = certificates.RequireFresh(max_stale, now.wall_ms).ok();
+  std::vector<LinkId> settled;
   for (const auto& [id, link] : links) {
-    if (!link.revocations.empty()) {
-      waiting.push_back(id);
+    const bool over = !revocation_fetcher.Offers(id, own_revocations.number) ||
+                      now.now - link.waits_since >= limits::kRevocationWait;
+    if (link.waits_for_list && (fresh || over)) {
+      settled.push_back(id);
     }
   }
-  for (const LinkId id : waiting) {
+  for (const LinkId id : settled) {
     const auto found = links.find(id);
     if (found == links.end()) {
-      continue;  // revoked in the meantime
+      continue;  // it was the other link of a pair
     }
-    certificates.budget().Charge(id, /*awaited=*/false, now.now);
-    const std::string bytes = std::exchange(found->second.revocations, "");
-    const absl::Status status = OnRevocations(found->second, bytes, now);
-    certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
-    if (!status.ok() && ReasonOf(status) != reasons::kBusy && links.contains(id)) {
-      Refuse(links.at(id), status, now);
+    if (!fresh) {
+      CloseStale(found->second, now);
+    } else if (!CloseUnwelcome(found->second, now)) {
+      Join(found->second, now);
     }
   }
+}
+
+void GossipCore::State::TickRevocations(Instant now) {
+  for (const LinkId id : revocation_fetcher.GiveUp(now.now)) {
+    outbox.Refuse(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                            "peer does not send the revocation list that it named; check it and "
+                            "the network"));
+  }
+  FetchRevocations(now);
+  SettleWaiting(now);
 }
 
 }  // namespace ruvd::federation

@@ -46,7 +46,7 @@ struct GossipCore::State {
     std::unique_ptr<Handshake> handshake;  // until the link is active
     bool dialed = false;
     bool active = false;
-    bool half_open() const { return !active && !dialed && !relayed; }
+    bool half_open() const { return !active && !dialed && !relayed && !waits_for_list; }
     std::array<uint8_t, 16> source{};  // of the link's channel
     // Set when the link is active
     privacy::NodeId peer{};
@@ -69,8 +69,12 @@ struct GossipCore::State {
     bool failed = false;       // what it carried was altered, or nothing arrived
     std::optional<TimePoint> drains_until;  // the peer is leaving
     std::optional<TimePoint> pruned;        // when this node refused the link; begins a backoff
-    std::string revocations;                // a list that there was no time to check
-    uint64_t announced_revocations = 0;     // number of the list that was sent when the link opened
+    uint64_t announced_revocations = 0;  // number of the list that was named when the link opened
+    DialPurpose purpose = DialPurpose::kMesh;
+    // The peer proved who it is, but this node's revocation list is too old for a new link, and the
+    // peer named a newer one. The link becomes active when that has come.
+    bool waits_for_list = false;
+    TimePoint waits_since{};
   };
 
   State(GossipConfig config, const privacy::NodeKey& key, Entropy entropy, uint64_t seed,
@@ -102,12 +106,8 @@ struct GossipCore::State {
   // Takes a newer list of the issuer: closes links to the nodes that it names, and passes it on
   // over all other links except `from`.
   absl::Status ApplyRevocationList(const privacy::RevocationList& list, LinkId from, Instant now);
-  // Returns the current list in the form that is sent when a link opens; empty if there is no list,
-  // or if it is too long.
-  std::string AnnouncedRevocations() const;
-  void CloseRevoked(Link& link, Instant now);
-  // Checks a list that there was no time to check before.
-  void RetryRevocations(Instant now);
+  // Fetches lists again that did not come, and ends links that waited for one in vain.
+  void TickRevocations(Instant now);
 
   // ---- Members (core_members.cc)
   void AnnounceSelf(Instant now);
@@ -136,6 +136,9 @@ struct GossipCore::State {
   Random random;
   Outbox outbox;
   CertificateStore certificates;
+  std::string encoded_revocations;   // the current list; empty without one
+  RevocationNotice own_revocations;  // names it
+  RevocationFetcher revocation_fetcher;
   EvidenceTable evidence;
   CheckBacklog<v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
   CheckBacklog<v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
@@ -169,6 +172,10 @@ struct GossipCore::State {
                 Instant now);
   void OnHandshakeFrame(Link& link, const WireFrame& frame, Instant now);
   void Activate(Link& link, Instant now);
+  // Closes a link whose peer is kept out. Returns whether it did.
+  bool CloseUnwelcome(Link& link, Instant now);
+  // Makes a link active whose peer proved who it is, and begins to exchange members and items.
+  void Join(Link& link, Instant now);
   // Tells everyone of a link whose handshake has ended, which is let go of.
   void LinkUp(Link& link, const privacy::NodeId& peer, Instant now);
   // Ends one of two links to the same peer. Returns false if `link` is the one that ends.
@@ -201,13 +208,27 @@ struct GossipCore::State {
   bool Refuse(Link& link, const absl::Status& status, Instant now);
 
   // ---- core_revocations.cc
-  // Takes the revocation list that the peer of a link announced. Returns false if that ended the
-  // link.
-  bool ReceiveRevocationList(LinkId id, const std::string& bytes, Instant now);
-  // Takes a list that came over an open link. This may close that link.
-  absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
+  // Each of these may close the link.
+  absl::Status OnRevocationFrame(Link& link, const WireFrame& frame, Instant now);
+  absl::Status OnRevocations(Link& link, const v1::Revocations& part, Instant now);
+  absl::Status OnRevocationsWant(const Link& link, const v1::RevocationsWant& want);
+  // Checks and applies a list that came over a link, where it was named with this number.
+  absl::Status TakeRevocations(LinkId link, const std::string& bytes, uint64_t number, Instant now);
+  absl::StatusOr<privacy::RevocationList> CheckRevocations(const std::string& bytes,
+                                                           uint64_t number) const;
+  WireFrame RevocationNoticeFrame() const;
   void ForwardRevocations(LinkId except);
-  void SendRevocations(const Link& link);
+  // Asks peers for lists that are newer than the own one.
+  void FetchRevocations(Instant now);
+  // Closes the links to members that the list excludes.
+  void CloseExcluded(Instant now);
+  void CloseStale(Link& link, Instant now);
+  // Keeps a link until the newer list that its peer named has come; without one, closes it.
+  void WaitForRevocations(Link& link, Instant now);
+  // Handles a frame of a link that waits. Only the list is taken.
+  void OnWaitingFrame(Link& link, const WireFrame& frame, Instant now);
+  // Makes links active that waited for a list, or ends them.
+  void SettleWaiting(Instant now);
   // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
 

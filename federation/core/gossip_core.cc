@@ -138,7 +138,7 @@ Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
 Actions GossipCore::OnTick(Instant now) {
   state_->TickRelays(now);
   state_->TickGraylist(now);
-  state_->RetryRevocations(now);
+  state_->TickRevocations(now);
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);

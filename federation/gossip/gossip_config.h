@@ -30,9 +30,8 @@ struct GossipConfig {
   // The cluster's plan of rounds, which passed Check; null: this node runs no rounds and refuses
   // their items
   std::shared_ptr<const LearnerPlan> plan;
-  // A node whose newest revocation list is older than this takes no new links, except one that
-  // brings a newer list; 0: any age. A cluster that never revoked a node has no list that could be
-  // too old
+  // A node that has no revocation list, or whose newest one is older than this, takes no new links,
+  // except one that brings a newer list; 0: any age, and no list
   std::chrono::milliseconds max_stale{0};
   // Whether this node carries circuits between neighbours that cannot dial each other
   bool relay = true;

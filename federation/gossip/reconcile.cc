@@ -146,9 +146,10 @@ void ItemSource::ForEach(const IdRange& range,
 
 IdSum RecordSource::Sum(const IdRange& range) const {
   IdSum sum = records_->Sum(range.lower, range.upper);
-  for (auto node = std::ranges::lower_bound(revoked_->nodes, range.lower);
-       node != revoked_->nodes.end() && (!range.upper || *node < *range.upper); ++node) {
-    if (const RecordPtr* record = records_->Find(*node)) {
+  const std::vector<privacy::RevokedNode>& revoked = revoked_->nodes;
+  for (auto node = std::ranges::lower_bound(revoked, range.lower, {}, &privacy::RevokedNode::id);
+       node != revoked.end() && (!range.upper || node->id < *range.upper); ++node) {
+    if (const RecordPtr* record = records_->Find(node->id)) {
       sum.Remove((*record)->id);
     }
   }

@@ -20,12 +20,12 @@ absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
                          : known_.end();
   if (found != known_.end() && found->second.bytes == AsText(bytes)) {
     RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
-    RETURN_IF_ERROR(revocations_.Require(found->first, now_ms, /*max_stale_ms=*/0));
+    RETURN_IF_ERROR(revocations_.Require(found->second.cert));
     return &found->second.cert;
   }
   ASSIGN_OR_RETURN(privacy::AdmissionCert cert, privacy::AdmissionCert::Parse(bytes));
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
-  RETURN_IF_ERROR(revocations_.Require(cert.node_id, now_ms, /*max_stale_ms=*/0));
+  RETURN_IF_ERROR(revocations_.Require(cert));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     // this is only a cache: the certificate is verified again when it returns
     known_.erase(known_.begin());

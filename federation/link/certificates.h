@@ -36,6 +36,11 @@ class CertificateStore {
   // Stops admitting the nodes that the list names. Returns the errors of Revocations::Take.
   absl::Status Revoke(const privacy::RevocationList& list) { return revocations_.Take(list); }
   const privacy::RevocationList& revocations() const { return revocations_.list(); }
+  // Returns whether the holder of a certificate that was admitted may stay: NODE_REVOKED, or
+  // CERTIFICATE_EXPIRED by the time of the list.
+  absl::Status Require(const privacy::AdmissionCert& certificate) const {
+    return revocations_.Require(certificate);
+  }
   // Returns REVOCATION_STALE if the list is older than `max_stale`; 0 accepts any age.
   absl::Status RequireFresh(std::chrono::milliseconds max_stale, int64_t now_ms) const {
     return revocations_.RequireFresh(now_ms, max_stale.count());

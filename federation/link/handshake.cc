@@ -64,6 +64,9 @@ Digest HashOf(const v1::Introduction& introduction) {
         &introduction.frame_id(), &introduction.listen_address()}) {
     writer.Write(static_cast<uint32_t>(part->size())).WriteText(*part);
   }
+  const v1::RevocationNotice& revocations = introduction.revocations();
+  writer.Write(revocations.number()).Write(revocations.bytes());
+  writer.Write(static_cast<uint32_t>(revocations.hash().size())).WriteText(revocations.hash());
   return Sha256(writer.str());
 }
 
@@ -196,7 +199,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
     return OtherFrame(own_.frame_id(), introduction.frame_id());
   }
   peer_introduction_hash_ = HashOf(introduction);
-  peer_revocations_ = introduction.revocations();
+  ASSIGN_OR_RETURN(peer_revocations_, NoticeFrom(introduction.revocations()));
   std::memcpy(peer_nonce_.data(), introduction.nonce().data(), peer_nonce_.size());
   peer_relays_ = introduction.relays();
   peer_plan_ = DigestFrom(introduction.plan_id()).value_or(Digest{});

@@ -13,6 +13,7 @@
 #include "federation/limits.h"
 #include "federation/link/certificates.h"
 #include "federation/link/link_channel.h"
+#include "federation/link/revocation_fetcher.h"
 #include "federation/local_node.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -33,8 +34,9 @@ class Handshake {
   // `local` must outlive the handshake.
   Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel = {});
 
-  // Sends this encoded revocation list to the peer. Must be called before the first frame.
-  void Announce(std::string revocations) { own_.set_revocations(std::move(revocations)); }
+  // Tells the peer which revocation list this node has. Must be called before the first frame. The
+  // proof covers it, so that a relay cannot hide it.
+  void Announce(const RevocationNotice& notice) { *own_.mutable_revocations() = ToProto(notice); }
 
   // Returns the dialler's first frame.
   WireFrame Hello() const;
@@ -61,8 +63,8 @@ class Handshake {
   const Digest& peer_plan() const { return peer_plan_; }
   // Returns a digest of what both sides signed; it is equal on both sides.
   Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
-  // The revocation list that the peer announced, unverified; empty if there was none
-  const std::string& peer_revocations() const { return peer_revocations_; }
+  // The revocation list that the peer says it has
+  const RevocationNotice& peer_revocations() const { return peer_revocations_; }
 
  private:
   using Introduction = v1::Introduction;
@@ -94,7 +96,7 @@ class Handshake {
   uint32_t version_max_ = limits::kProtocolVersion;
   Digest peer_introduction_hash_{};
   privacy::AdmissionCert peer_certificate_;
-  std::string peer_revocations_;
+  RevocationNotice peer_revocations_;
   Nonce peer_nonce_{};
   bool peer_relays_ = false;
   Digest peer_plan_{};

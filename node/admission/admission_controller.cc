@@ -46,12 +46,10 @@ uint64_t FreshSerial() {
 }  // namespace
 
 AdmissionController::AdmissionController(privacy::ClusterAuthority authority,
-                                         privacy::SigningKey key, privacy::JoinGrants grants,
-                                         const std::string& data_dir, RevocationFile& revocations,
-                                         const Clock& clock)
+                                         privacy::JoinGrants grants, const std::string& data_dir,
+                                         RevocationFile& revocations, const Clock& clock)
     : clock_(clock),
       authority_(std::move(authority)),
-      key_(std::move(key)),
       tokens_(authority_, std::move(grants),
               [path = PathIn(data_dir, kTokensFile)](std::string_view bytes) {
                 return WriteFileAtomically(path, bytes, 0600);
@@ -62,11 +60,9 @@ absl::StatusOr<std::unique_ptr<AdmissionController>> AdmissionController::Open(
     const std::string& data_dir, RevocationFile& revocations, const Clock& clock) {
   const std::string path = PathIn(data_dir, kAuthorityKeyFile);
   ASSIGN_OR_RETURN(privacy::ClusterAuthority authority, privacy::ClusterAuthority::Load(path));
-  ASSIGN_OR_RETURN(privacy::SigningKey key,
-                   privacy::SigningKey::Load(path, privacy::KeyUse::kIssuer));
   ASSIGN_OR_RETURN(privacy::JoinGrants grants, LoadGrants(data_dir));
   return std::unique_ptr<AdmissionController>(new AdmissionController(
-      std::move(authority), std::move(key), std::move(grants), data_dir, revocations, clock));
+      std::move(authority), std::move(grants), data_dir, revocations, clock));
 }
 
 absl::StatusOr<Invitation> AdmissionController::Invite(uint32_t roles, int64_t lifetime_ms) {
@@ -78,35 +74,44 @@ absl::StatusOr<Invitation> AdmissionController::Invite(uint32_t roles, int64_t l
 
 privacy::JoinWelcome AdmissionController::Welcome(const privacy::JoinWelcome::Nonce& nonce,
                                                   const Digest& certificate) const {
-  return privacy::JoinWelcome::Sign(key_, nonce, certificate);
+  return privacy::JoinWelcome::Sign(authority_.key(), nonce, certificate);
 }
 
-absl::StatusOr<privacy::AdmissionCert> AdmissionController::Admit(
-    const privacy::JoinRequest& request) {
-  ASSIGN_OR_RETURN(const privacy::RevocationList revoked,
-                   revocations_.Load(authority_.public_key()));
-  return tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked);
+absl::StatusOr<Membership> AdmissionController::Admit(const privacy::JoinRequest& request) {
+  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
+                   revocations_.EverRevoked(authority_.public_key()));
+  ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
+  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
+                   tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked));
+  return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
 }
 
-absl::StatusOr<privacy::AdmissionCert> AdmissionController::Renew(
-    const privacy::CertificateRenewal& renewal, const privacy::JoinWelcome::Nonce& nonce) {
-  ASSIGN_OR_RETURN(const privacy::RevocationList revoked,
-                   revocations_.Load(authority_.public_key()));
-  return RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial());
+absl::StatusOr<Membership> AdmissionController::Renew(const privacy::CertificateRenewal& renewal,
+                                                      const privacy::JoinWelcome::Nonce& nonce) {
+  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
+                   revocations_.EverRevoked(authority_.public_key()));
+  ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
+  ASSIGN_OR_RETURN(
+      privacy::AdmissionCert certificate,
+      RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial()));
+  return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
 }
 
 absl::StatusOr<privacy::AdmissionCert> AdmissionController::RenewOwn(
     const privacy::AdmissionCert& certificate, const privacy::NodeKey& key) {
   const privacy::JoinWelcome::Nonce nonce{};
-  return Renew(privacy::CertificateRenewal::Sign(certificate, nonce, key), nonce);
+  ASSIGN_OR_RETURN(Membership renewed,
+                   Renew(privacy::CertificateRenewal::Sign(certificate, nonce, key), nonce));
+  return std::move(renewed.certificate);
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::Revoke(const privacy::NodeId& node) {
-  return revocations_.Add(node, clock_.WallMillis(), key_);
+  return revocations_.Add(node, clock_.WallMillis(), authority_.key());
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::RefreshRevocations() {
-  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(), key_);
+  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(),
+                              authority_.key());
 }
 
 }  // namespace ruvd::admission

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "node/admission/identity.h"
 #include "node/admission/revocation_file.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/certificate_renewal.h"
@@ -45,30 +46,29 @@ class AdmissionController {
   // this authority.
   privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,
                                const Digest& certificate) const;
-  // Admits a node and uses up its token. Returns NODE_REVOKED and the errors of JoinTokens::Redeem
-  // and of reading the revocation list.
-  absl::StatusOr<privacy::AdmissionCert> Admit(const privacy::JoinRequest& request);
+  // Admits a node and uses up its token. Returns NODE_REVOKED for a node that was ever revoked, and
+  // the errors of JoinTokens::Redeem, of RevocationFile::EverRevoked and of Refresh.
+  absl::StatusOr<Membership> Admit(const privacy::JoinRequest& request);
   // Issues a new certificate to replace one that is still valid. Returns the errors of
-  // RenewCertificate and of RevocationFile::Load.
-  absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::CertificateRenewal& renewal,
-                                               const privacy::JoinWelcome::Nonce& nonce);
+  // RenewCertificate, of RevocationFile::EverRevoked and of Refresh.
+  absl::StatusOr<Membership> Renew(const privacy::CertificateRenewal& renewal,
+                                   const privacy::JoinWelcome::Nonce& nonce);
   // Renews the certificate of the authority's own node.
   absl::StatusOr<privacy::AdmissionCert> RenewOwn(const privacy::AdmissionCert& certificate,
                                                   const privacy::NodeKey& key);
   // Revokes a node and returns the new revocation list. Returns the errors of RevocationFile::Add.
   absl::StatusOr<privacy::RevocationList> Revoke(const privacy::NodeId& node);
-  // Returns the revocation list, signed again if it is older than kRevocationsRefreshedMillis.
+  // Returns the revocation list, signed now if it is missing, and again if it is older than
+  // kRevocationsRefreshedMillis.
   // Returns the errors of RevocationFile::Refresh.
   absl::StatusOr<privacy::RevocationList> RefreshRevocations();
 
  private:
-  AdmissionController(privacy::ClusterAuthority authority, privacy::SigningKey key,
-                      privacy::JoinGrants grants, const std::string& data_dir,
-                      RevocationFile& revocations, const Clock& clock);
+  AdmissionController(privacy::ClusterAuthority authority, privacy::JoinGrants grants,
+                      const std::string& data_dir, RevocationFile& revocations, const Clock& clock);
 
   const Clock& clock_;
   const privacy::ClusterAuthority authority_;
-  const privacy::SigningKey key_;  // the authority's key, for signatures other than certificates
   privacy::JoinTokens tokens_;
   RevocationFile& revocations_;
 };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/folder.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/revocation_list.h"
 
 namespace ruvd::admission {
 
@@ -22,6 +23,12 @@ inline constexpr char kConfigFile[] = "ruvd.toml";
 
 // Returns the certificate in a data folder; nullopt if it is missing or damaged.
 std::optional<privacy::AdmissionCert> LoadStoredCertificate(const std::string& data_dir);
+
+// What the authority gives to a node that joins or renews its certificate.
+struct Membership {
+  privacy::AdmissionCert certificate;
+  privacy::RevocationList revocations;  // the newest list, number 1 or higher
+};
 
 struct CertificateRequest {
   privacy::PublicKey node_key{};

@@ -18,6 +18,7 @@
 #include "node/limits.h"
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_token.h"
+#include "privacy/limits.h"
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
@@ -30,6 +31,10 @@ using JoinStream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinResponse>;
 // changed it, and may then report a failure (ENOENT was seen on a busy machine). Later versions are
 // correct. The token is sent only over an open connection, so another try does not use it up.
 constexpr int kGreetings = 3;
+
+// The largest answer holds a certificate and a revocation list.
+constexpr int kMaxAnswerBytes =
+    limits::kMaxLinkMessageBytes + static_cast<int>(limits::kMaxRevocationListBytes);
 
 // One attempt, over one connection.
 class JoinAttempt {
@@ -67,25 +72,23 @@ class JoinAttempt {
     return welcome.authority;
   }
 
-  absl::StatusOr<privacy::AdmissionCert> Apply(const privacy::JoinRequest& join) {
+  absl::StatusOr<Membership> Apply(const privacy::JoinRequest& join) {
     v1::JoinRequest request;
     auto* application = request.mutable_application();
     application->set_token(join.token);
     application->set_node_key(std::string(AsText(join.node_key)));
     application->set_name(join.name);
     application->set_proof(std::string(AsText(join.proof)));
-    ASSIGN_OR_RETURN(const auto response, Ask(request));
-    return privacy::AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+    return AskForMembership(request);
   }
 
-  absl::StatusOr<privacy::AdmissionCert> Renew(const privacy::AdmissionCert& certificate,
-                                               const privacy::NodeKey& key) {
+  absl::StatusOr<Membership> Renew(const privacy::AdmissionCert& certificate,
+                                   const privacy::NodeKey& key) {
     const auto renewal = privacy::CertificateRenewal::Sign(certificate, nonce_, key);
     v1::JoinRequest request;
     request.mutable_application()->set_renewed_cert(certificate.Encode());
     request.mutable_application()->set_proof(std::string(AsText(renewal.proof)));
-    ASSIGN_OR_RETURN(const auto response, Ask(request));
-    return privacy::AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+    return AskForMembership(request);
   }
 
  private:
@@ -94,7 +97,7 @@ class JoinAttempt {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-    arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
+    arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
     return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
   }
   template <typename Array>
@@ -134,6 +137,16 @@ class JoinAttempt {
     return Strange();
   }
 
+  absl::StatusOr<Membership> AskForMembership(const v1::JoinRequest& request) {
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    Membership membership;
+    ASSIGN_OR_RETURN(membership.certificate,
+                     privacy::AdmissionCert::Parse(AsBytes(response.admission().admission_cert())));
+    ASSIGN_OR_RETURN(membership.revocations,
+                     privacy::RevocationList::Parse(AsBytes(response.admission().revocations())));
+    return membership;
+  }
+
   const std::string address_;
   v1::AdmissionService::Stub stub_;
   grpc::ClientContext context_;
@@ -167,11 +180,12 @@ absl::StatusOr<Greeted> GreetAuthority(const std::string& address,
   return Greeted{.attempt = std::move(attempt), .authority = *authority};
 }
 
-absl::Status CheckCertified(const privacy::AdmissionCert& certificate,
-                            const privacy::PublicKey& authority, const privacy::NodeKey& key,
-                            const std::string& address, const Clock& clock) {
-  RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
-  if (certificate.node_key != key.public_key()) {
+absl::Status CheckMembership(const Membership& membership, const privacy::PublicKey& authority,
+                             const privacy::NodeKey& key, const std::string& address,
+                             const Clock& clock) {
+  RETURN_IF_ERROR(membership.certificate.Verify(authority, clock.WallMillis()));
+  RETURN_IF_ERROR(membership.revocations.Verify(authority));
+  if (membership.certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
                  "the authority at {} certified another key; ask its operator", address);
   }
@@ -180,29 +194,26 @@ absl::Status CheckCertified(const privacy::AdmissionCert& certificate,
 
 }  // namespace
 
-absl::StatusOr<privacy::AdmissionCert> JoinCluster(const std::string& address,
-                                                   const privacy::JoinInvitation& invitation,
-                                                   const std::string& name,
-                                                   const privacy::NodeKey& key,
-                                                   const Clock& clock) {
+absl::StatusOr<Membership> JoinCluster(const std::string& address,
+                                       const privacy::JoinInvitation& invitation,
+                                       const std::string& name, const privacy::NodeKey& key,
+                                       const Clock& clock) {
   ASSIGN_OR_RETURN(const Greeted greeted,
                    GreetAuthority(address, invitation.cluster, limits::kJoinPatience));
-  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
-                   greeted.attempt->Apply(privacy::JoinRequest::Sign(invitation.token, name,
-                                                                     invitation.cluster, key)));
-  RETURN_IF_ERROR(CheckCertified(certificate, greeted.authority, key, address, clock));
-  return certificate;
+  ASSIGN_OR_RETURN(Membership membership, greeted.attempt->Apply(privacy::JoinRequest::Sign(
+                                              invitation.token, name, invitation.cluster, key)));
+  RETURN_IF_ERROR(CheckMembership(membership, greeted.authority, key, address, clock));
+  return membership;
 }
 
-absl::StatusOr<privacy::AdmissionCert> RenewAt(const std::string& address,
-                                               const privacy::AdmissionCert& certificate,
-                                               const privacy::NodeKey& key,
-                                               std::chrono::milliseconds patience,
-                                               const Clock& clock) {
+absl::StatusOr<Membership> RenewAt(const std::string& address,
+                                   const privacy::AdmissionCert& certificate,
+                                   const privacy::NodeKey& key, std::chrono::milliseconds patience,
+                                   const Clock& clock) {
   ASSIGN_OR_RETURN(const Greeted greeted,
                    GreetAuthority(address, privacy::ClusterIdOf(certificate.issuer), patience));
-  ASSIGN_OR_RETURN(privacy::AdmissionCert renewed, greeted.attempt->Renew(certificate, key));
-  RETURN_IF_ERROR(CheckCertified(renewed, greeted.authority, key, address, clock));
+  ASSIGN_OR_RETURN(Membership renewed, greeted.attempt->Renew(certificate, key));
+  RETURN_IF_ERROR(CheckMembership(renewed, greeted.authority, key, address, clock));
   return renewed;
 }
 

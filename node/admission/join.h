@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "node/admission/identity.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/node_key.h"
@@ -16,22 +17,21 @@ namespace ruvd::admission {
 
 // Asks the node at `address` (its link port), which holds the cluster authority's key, to admit the
 // node `name` with this key. The token is sent only after the authority has proven that the TLS
-// channel ends at it. The returned certificate is verified. Errors: NODE_UNREACHABLE;
-// CERTIFICATE_FOREIGN and SIGNATURE_INVALID if the other node is not the authority; the authority's
-// refusal (TOKEN_*, CERTIFICATE_INVALID for an unusable name); CERTIFICATE_EXPIRED if the clocks
-// differ.
-absl::StatusOr<privacy::AdmissionCert> JoinCluster(const std::string& address,
-                                                   const privacy::JoinInvitation& invitation,
-                                                   const std::string& name,
-                                                   const privacy::NodeKey& key, const Clock& clock);
+// channel ends at it. The returned certificate and revocation list are verified. Errors:
+// NODE_UNREACHABLE; CERTIFICATE_FOREIGN and SIGNATURE_INVALID if the other node is not the
+// authority; the authority's refusal (TOKEN_*, CERTIFICATE_INVALID for an unusable name);
+// CERTIFICATE_EXPIRED if the clocks differ.
+absl::StatusOr<Membership> JoinCluster(const std::string& address,
+                                       const privacy::JoinInvitation& invitation,
+                                       const std::string& name, const privacy::NodeKey& key,
+                                       const Clock& clock);
 
 // Asks the authority's node for a new certificate that replaces one that is still valid, and waits
 // for at most `patience`. Errors: NODE_UNREACHABLE; NOT_FOUND for a node without the authority's
 // key; the authority's refusal (NODE_REVOKED, CERTIFICATE_EXPIRED).
-absl::StatusOr<privacy::AdmissionCert> RenewAt(const std::string& address,
-                                               const privacy::AdmissionCert& certificate,
-                                               const privacy::NodeKey& key,
-                                               std::chrono::milliseconds patience,
-                                               const Clock& clock);
+absl::StatusOr<Membership> RenewAt(const std::string& address,
+                                   const privacy::AdmissionCert& certificate,
+                                   const privacy::NodeKey& key, std::chrono::milliseconds patience,
+                                   const Clock& clock);
 
 }  // namespace ruvd::admission

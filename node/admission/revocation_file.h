@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,8 +17,10 @@ namespace ruvd::admission {
 
 // The file DATA_DIR/revocations with the cluster's revocation list, which the authority made or
 // peers sent. It lies outside the store, because a revoked node must stay revoked when an older
-// store is restored. The list is signed, so the file needs no seal. Thread-safe; use one object per
-// file.
+// store is restored. The list is signed, so the file needs no seal. On the node with the
+// authority's key the file DATA_DIR/revoked-nodes remembers all nodes that were ever on the list,
+// because the list forgets them when their certificates have ended. Thread-safe; use one object per
+// folder.
 class RevocationFile {
  public:
   explicit RevocationFile(const std::string& data_dir);
@@ -27,20 +30,35 @@ class RevocationFile {
   absl::StatusOr<privacy::RevocationList> Load(const privacy::PublicKey& issuer) const;
   // Replaces the stored list and fsyncs it, unless the stored list is as new or newer.
   absl::Status Store(const privacy::RevocationList& list, const privacy::PublicKey& issuer);
+
+  // The rest is for the node with the authority's key.
+
+  // Returns all nodes that were ever revoked. Returns the errors of Load, and REVOCATION_INVALID
+  // for a damaged file of these nodes.
+  absl::StatusOr<privacy::RevokedNodes> EverRevoked(const privacy::PublicKey& issuer) const;
   // Adds a node to the list, fsyncs it and returns it; the list is unchanged if the node is on it.
-  // Returns the errors of Load, of RevokeNodes and of writing.
+  // Returns the errors of EverRevoked, of RevokeNodes and of writing, and LIMIT_EXCEEDED for more
+  // than kMaxRevokedEver nodes.
   absl::StatusOr<privacy::RevocationList> Add(const privacy::NodeId& node, int64_t now_ms,
                                               const privacy::SigningKey& issuer);
-  // Signs the list again if it is older than `age_ms`, so that nodes see that it is current, and
-  // returns it. Without a file, the list has number 0. Returns the same errors as Add.
+  // Signs list 1 if the file is missing, and signs the list again if it is older than `age_ms`, so
+  // that nodes see that it is current. Returns the list, or the same errors as Add.
   absl::StatusOr<privacy::RevocationList> Refresh(int64_t age_ms, int64_t now_ms,
                                                   const privacy::SigningKey& issuer);
 
  private:
   absl::StatusOr<privacy::RevocationList> Read(const privacy::PublicKey& issuer) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<privacy::RevokedNodes> ReadEverRevoked(const privacy::RevocationList& list) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Signs and writes the list after `present`, once what it leaves out is remembered.
+  absl::StatusOr<privacy::RevocationList> Follow(const privacy::RevocationList& present,
+                                                 const std::vector<privacy::NodeId>& nodes,
+                                                 int64_t now_ms, const privacy::SigningKey& issuer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
+  const std::string ever_path_;
   mutable Mutex mutex_;
 };
 

@@ -180,23 +180,24 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
 
   void Admit() {
     const admission::v1::Application& application = request_.application();
-    const absl::StatusOr<privacy::AdmissionCert> certificate =
+    const absl::StatusOr<admission::Membership> membership =
         application.renewed_cert().empty() ? Admitted(application) : Renewed(application);
-    if (certificate.ok()) {
-      response_.mutable_admission()->set_admission_cert(certificate->Encode());
+    if (membership.ok()) {
+      response_.mutable_admission()->set_admission_cert(membership->certificate.Encode());
+      response_.mutable_admission()->set_revocations(membership->revocations.Encode());
       StartWrite(&response_);
     } else {
-      Finish(ToRpcStatus(certificate.status()));
+      Finish(ToRpcStatus(membership.status()));
     }
   }
-  absl::StatusOr<privacy::AdmissionCert> Admitted(const admission::v1::Application& application) {
+  absl::StatusOr<admission::Membership> Admitted(const admission::v1::Application& application) {
     privacy::JoinRequest join{.token = application.token(), .name = application.name()};
     ASSIGN_OR_RETURN(join.node_key,
                      ExactBytes<privacy::PublicKey>(application.node_key(), "the node's key"));
     ASSIGN_OR_RETURN(join.proof, ExactBytes<privacy::Signature>(application.proof(), "the proof"));
     return dependencies_.office->Admit(join);
   }
-  absl::StatusOr<privacy::AdmissionCert> Renewed(const admission::v1::Application& application) {
+  absl::StatusOr<admission::Membership> Renewed(const admission::v1::Application& application) {
     privacy::CertificateRenewal renewal;
     ASSIGN_OR_RETURN(renewal.certificate,
                      privacy::AdmissionCert::Parse(AsBytes(application.renewed_cert())));

@@ -175,8 +175,10 @@ const std::array kKeys = {
               RUVD_FIELD(bool, federation.experts)},
     ConfigKey{
         "federation", "max_stale_hours",
-        "Age in hours of the newest revocation list above which new links are refused, except from "
-        "a node with a newer list; 0 allows any age, for a cluster whose authority is offline.",
+        "Age in hours of the newest revocation list above which, as without a list, new links are "
+        "refused, except from a node with a newer list; 0 allows any age and no list, for a "
+        "cluster "
+        "whose authority is offline.",
         RUVD_FIELD(int, federation.max_stale_hours), 0, kMaxSeconds},
     ConfigKey{"federation", "round_seconds",
               "Seconds of a round in which the nodes learn one adapter. All nodes need the same "

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
+#include "node/admission/revocation_file.h"
 #include "node/client/client.h"
 #include "node/config/config.h"
 #include "node/limits.h"
@@ -119,8 +120,12 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
                    privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
   ASSIGN_OR_RETURN(
-      const privacy::AdmissionCert certificate,
+      const admission::Membership membership,
       admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
+  const privacy::AdmissionCert& certificate = membership.certificate;
+  // The list is written first, so that the node never runs as a member without it.
+  RETURN_IF_ERROR(
+      admission::RevocationFile(flags.data_dir).Store(membership.revocations, certificate.issuer));
   RETURN_IF_ERROR(WriteFileAtomically(PathIn(flags.data_dir, admission::kNodeCertificateFile),
                                       certificate.Encode()));
   config::NodeConfig config;
@@ -172,8 +177,11 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
                    privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
   ASSIGN_OR_RETURN(
-      const privacy::AdmissionCert renewed,
+      const admission::Membership membership,
       admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
+  const privacy::AdmissionCert& renewed = membership.certificate;
+  RETURN_IF_ERROR(
+      admission::RevocationFile(flags.data_dir).Store(membership.revocations, renewed.issuer));
   RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
   if (context.json) {
     report::v1::RenewReport report;

@@ -14,7 +14,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/revocation_file.h"
 #include "node/config/config.h"
+#include "node/limits.h"
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
@@ -98,6 +100,12 @@ absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const privacy::
   ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
                    privacy::ClusterAuthority::LoadOrCreate(
                        InFolder(flags.data_dir, admission::kAuthorityKeyFile)));
+  // A cluster has a revocation list from its first moment, so that a node which is shown none knows
+  // that it is kept from it.
+  RETURN_IF_ERROR(
+      admission::RevocationFile(flags.data_dir)
+          .Refresh(limits::kRevocationsRefreshedMillis, SystemClock().WallMillis(), authority.key())
+          .status());
   RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key.public_key(), .name = flags.name, .days = flags.days},
       SystemClock(), InFolder(flags.data_dir, admission::kNodeCertificateFile)));
@@ -161,6 +169,14 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
                    privacy::ClusterAuthority::Load(flags.authority));
   ASSIGN_OR_RETURN(const privacy::PublicKey key, admission::ParsePublicKey(flags.key));
+  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
+                   admission::RevocationFile(std::filesystem::path(flags.authority).parent_path())
+                       .EverRevoked(authority.public_key()));
+  if (revoked.contains(privacy::NodeIdOf(key))) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
+                 "the node with this key was revoked for ever; give it an empty data folder, which "
+                 "makes another key");
+  }
   RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key, .name = flags.name, .days = flags.days}, SystemClock(),
       flags.out));

@@ -112,11 +112,14 @@ absl::Status NodeImpl::OpenCertificateRenewer() {
       .clock = &clock_,
       .office = office_.get(),
       .addresses = {},
-      .renew =
-          [this](const std::string& address, const privacy::AdmissionCert& certificate) {
-            return admission::RenewAt(address, certificate, files_->key, limits::kRenewalPatience,
-                                      clock_);
-          },
+      .renew = [this](const std::string& address, const privacy::AdmissionCert& certificate)
+          -> absl::StatusOr<privacy::AdmissionCert> {
+        ASSIGN_OR_RETURN(admission::Membership renewed,
+                         admission::RenewAt(address, certificate, files_->key,
+                                            limits::kRenewalPatience, clock_));
+        federation_->SetRevocations(std::move(renewed.revocations));
+        return std::move(renewed.certificate);
+      },
       .take =
           [this](const privacy::AdmissionCert& certificate) {
             LogInfo("this node now uses a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",

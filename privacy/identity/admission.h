@@ -82,6 +82,8 @@ class ClusterAuthority {
 
   const PublicKey& public_key() const { return key_.public_key(); }
   ClusterId cluster_id() const { return ClusterIdOf(public_key()); }
+  // The key itself, for signatures other than certificates
+  const SigningKey& key() const { return key_; }
 
   struct Request {
     PublicKey node_key{};

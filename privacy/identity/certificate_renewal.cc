@@ -29,13 +29,13 @@ CertificateRenewal CertificateRenewal::Sign(const AdmissionCert& certificate,
 }
 
 absl::StatusOr<AdmissionCert> RenewCertificate(const ClusterAuthority& authority,
-                                               const RevocationList& revoked,
+                                               const RevokedNodes& revoked,
                                                const CertificateRenewal& renewal,
                                                const JoinWelcome::Nonce& nonce, int64_t now_ms,
                                                uint64_t serial) {
   const AdmissionCert& present = renewal.certificate;
   RETURN_IF_ERROR(present.Verify(authority.public_key(), now_ms));
-  if (revoked.Revokes(present.node_id)) {
+  if (revoked.contains(present.node_id)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "node {} was revoked; it needs a new key and a new join token", present.name);
   }

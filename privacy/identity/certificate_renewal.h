@@ -32,7 +32,7 @@ struct CertificateRenewal {
 // CERTIFICATE_EXPIRED (such a member must join again with a token), SIGNATURE_INVALID, KEY_INVALID,
 // or NODE_REVOKED if the node is on `revoked`.
 absl::StatusOr<AdmissionCert> RenewCertificate(const ClusterAuthority& authority,
-                                               const RevocationList& revoked,
+                                               const RevokedNodes& revoked,
                                                const CertificateRenewal& renewal,
                                                const JoinWelcome::Nonce& nonce, int64_t now_ms,
                                                uint64_t serial);

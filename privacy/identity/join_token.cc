@@ -129,7 +129,7 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
 }
 
 absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int64_t now_ms,
-                                                 uint64_t serial, const RevocationList& revoked) {
+                                                 uint64_t serial, const RevokedNodes& revoked) {
   const ClusterId cluster = authority_.cluster_id();
   const std::optional<Digest> hash = HashOf(request.token, cluster);
   const MutexLock lock(mutex_);
@@ -150,7 +150,7 @@ absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int
         absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
         "the request to join is not signed by the key that it names; sign it again with that key");
   }
-  if (revoked.Revokes(NodeIdOf(request.node_key))) {
+  if (revoked.contains(NodeIdOf(request.node_key))) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "this node's key was revoked for ever; join with an empty data folder, which "
                  "gives the node a new key");

@@ -66,7 +66,7 @@ class JoinTokens {
   // for an unusable name, or NODE_REVOKED for a node on `revoked`, which is checked last. None of
   // these errors uses up the token; an error of `keep` does.
   absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
-                                       const RevocationList& revoked = {});
+                                       const RevokedNodes& revoked = {});
 
   JoinGrants grants() const;
 

@@ -4,6 +4,8 @@
 #include "privacy/identity/revocation_list.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
@@ -15,13 +17,15 @@ namespace ruvd::privacy {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-REVOKE-v1\0", 18);
+constexpr std::string_view kRevokedNodesMagic = "RUVDREV1";
+constexpr size_t kRevokedNodeBytes = sizeof(NodeId) + sizeof(int64_t);
 
 std::string EncodeFields(const RevocationList& list) {
   ByteWriter writer;
   writer.WriteText(kMagic).WriteBytes(list.cluster).Write(list.number).Write(list.issued_ms);
-  writer.Write(static_cast<uint32_t>(list.nodes.size()));
-  for (const NodeId& node : list.nodes) {
-    writer.WriteBytes(node);
+  writer.Write(list.covers_from_ms).Write(static_cast<uint32_t>(list.nodes.size()));
+  for (const RevokedNode& node : list.nodes) {
+    writer.WriteBytes(node.id).Write(node.ends_ms);
   }
   return writer.Take();
 }
@@ -33,13 +37,25 @@ absl::Status Invalid(std::string_view what) {
 
 absl::Status TooMany(size_t nodes) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-               "a revocation list has {} nodes, more than the limit of {}; begin a new cluster "
-               "with a new issuer",
+               "a revocation list has {} nodes, more than the limit of {}; revoke more once the "
+               "certificates of the first have ended, 31 days after their revocation, or found a "
+               "new cluster",
                nodes, limits::kMaxRevokedNodes);
 }
 
-bool Ascending(const std::vector<NodeId>& nodes) {
-  return std::ranges::adjacent_find(nodes, std::ranges::greater_equal{}) == nodes.end();
+// Returns whether the nodes are in order, and covered: others are left out.
+bool WellFormed(const RevocationList& list) {
+  const auto covered = [&list](const RevokedNode& node) {
+    return node.ends_ms > list.covers_from_ms;
+  };
+  return list.covers_from_ms <= list.issued_ms && std::ranges::all_of(list.nodes, covered) &&
+         std::ranges::adjacent_find(list.nodes, std::ranges::greater_equal{}, &RevokedNode::id) ==
+             list.nodes.end();
+}
+
+const RevokedNode* Find(const RevocationList& list, const NodeId& id) {
+  const auto found = std::ranges::lower_bound(list.nodes, id, {}, &RevokedNode::id);
+  return found != list.nodes.end() && found->id == id ? &*found : nullptr;
 }
 
 }  // namespace
@@ -54,6 +70,7 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
   const auto cluster = reader.ReadArray<32>();
   const auto number = reader.Read<uint64_t>();
   const auto issued = reader.Read<int64_t>();
+  const auto covers_from = reader.Read<int64_t>();
   const auto count = reader.Read<uint32_t>();
   if (reader.failed() || AsText(*magic) != kMagic || *number == 0 || *issued < 0) {
     return Invalid("does not decode");
@@ -61,16 +78,22 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
   if (*count > limits::kMaxRevokedNodes) {
     return TooMany(*count);
   }
-  if (reader.remaining() != *count * sizeof(NodeId) + sizeof(Signature)) {
+  if (reader.remaining() != *count * kRevokedNodeBytes + sizeof(Signature)) {
     return Invalid("does not decode");
   }
-  RevocationList list{.cluster = *cluster, .number = *number, .issued_ms = *issued, .nodes = {}};
+  RevocationList list{.cluster = *cluster,
+                      .number = *number,
+                      .issued_ms = *issued,
+                      .covers_from_ms = *covers_from,
+                      .nodes = {}};
+  list.nodes.reserve(*count);
   for (uint32_t i = 0; i < *count; ++i) {
-    list.nodes.push_back(*reader.ReadArray<32>());
+    const auto id = reader.ReadArray<32>();
+    list.nodes.push_back({.id = *id, .ends_ms = *reader.Read<int64_t>()});
   }
   list.signature = *reader.ReadArray<64>();
-  return Ascending(list.nodes) ? absl::StatusOr<RevocationList>(std::move(list))
-                               : Invalid("names nodes twice or out of order");
+  return WellFormed(list) ? absl::StatusOr<RevocationList>(std::move(list))
+                          : Invalid("names nodes twice, out of order or outside its time");
 }
 
 absl::Status RevocationList::Verify(const PublicKey& issuer) const {
@@ -78,7 +101,7 @@ absl::Status RevocationList::Verify(const PublicKey& issuer) const {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
                  "a revocation list belongs to another cluster; it has no effect here");
   }
-  if (!Ascending(nodes) || !VerifySignature(issuer, AsBytes(EncodeFields(*this)), signature)) {
+  if (!WellFormed(*this) || !VerifySignature(issuer, AsBytes(EncodeFields(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "a revocation list is not signed by the cluster's issuer; it has no effect");
   }
@@ -86,22 +109,32 @@ absl::Status RevocationList::Verify(const PublicKey& issuer) const {
 }
 
 bool RevocationList::Revokes(const NodeId& node) const {
-  return std::ranges::binary_search(nodes, node);
+  return Find(*this, node) != nullptr;
 }
 
-absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former, std::vector<NodeId> nodes,
-                                           int64_t now_ms, const SigningKey& issuer) {
-  nodes.insert(nodes.end(), former.nodes.begin(), former.nodes.end());
-  std::ranges::sort(nodes);
-  const auto repeated = std::ranges::unique(nodes);
-  nodes.erase(repeated.begin(), repeated.end());
-  if (nodes.size() > limits::kMaxRevokedNodes) {
-    return TooMany(nodes.size());
-  }
+absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
+                                           const std::vector<NodeId>& nodes, int64_t now_ms,
+                                           const SigningKey& issuer) {
   RevocationList list{.cluster = ClusterIdOf(issuer.public_key()),
                       .number = former.number + 1,
                       .issued_ms = std::max(now_ms, former.issued_ms),
-                      .nodes = std::move(nodes)};
+                      .nodes = {}};
+  list.covers_from_ms =
+      std::max(former.covers_from_ms, list.issued_ms - limits::kCertificateClockSkewMillis);
+  std::ranges::copy_if(
+      former.nodes, std::back_inserter(list.nodes),
+      [&list](const RevokedNode& node) { return node.ends_ms > list.covers_from_ms; });
+  for (const NodeId& id : nodes) {
+    if (!former.Revokes(id)) {
+      list.nodes.push_back({.id = id, .ends_ms = list.issued_ms + limits::kRevocationLifeMillis});
+    }
+  }
+  std::ranges::sort(list.nodes, {}, &RevokedNode::id);
+  const auto repeated = std::ranges::unique(list.nodes, {}, &RevokedNode::id);
+  list.nodes.erase(repeated.begin(), repeated.end());
+  if (list.nodes.size() > limits::kMaxRevokedNodes) {
+    return TooMany(list.nodes.size());
+  }
   list.signature = issuer.Sign(AsBytes(EncodeFields(list)));
   return list;
 }
@@ -111,33 +144,83 @@ absl::Status Revocations::Take(const RevocationList& list) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(list.Verify(issuer_));
-  if (list.number <= list_.number || list.issued_ms < list_.issued_ms) {
+  if (list.number <= list_.number || list.issued_ms < list_.issued_ms ||
+      list.covers_from_ms < list_.covers_from_ms) {
     return Invalid("is not newer than the known one");
   }
-  if (!std::ranges::includes(list.nodes, list_.nodes)) {
+  const bool complete = std::ranges::all_of(list_.nodes, [&list](const RevokedNode& node) {
+    const RevokedNode* kept = Find(list, node.id);
+    return kept != nullptr ? kept->ends_ms >= node.ends_ms : node.ends_ms <= list.covers_from_ms;
+  });
+  if (!complete) {
     return Invalid("leaves out a revoked node");
   }
   list_ = list;
   return absl::OkStatus();
 }
 
-absl::Status Revocations::Require(const NodeId& node, int64_t now_ms, int64_t max_stale_ms) const {
-  if (list_.Revokes(node)) {
+absl::Status Revocations::Require(const AdmissionCert& certificate) const {
+  if (list_.Revokes(certificate.node_id)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "node {} was revoked; it needs a new identity and a new certificate",
-                 ToHex(node).substr(0, 16));
+                 ToHex(certificate.node_id).substr(0, 16));
   }
-  return RequireFresh(now_ms, max_stale_ms);
+  if (list_.IsUncovered(certificate)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+                 "the certificate of {} had ended when the cluster's authority signed revocation "
+                 "list {}; renew it, and check the clock of this node if it says otherwise",
+                 certificate.name, list_.number);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Revocations::RequireFresh(int64_t now_ms, int64_t max_stale_ms) const {
-  if (max_stale_ms > 0 && list_.number > 0 && now_ms - list_.issued_ms > max_stale_ms) {
+  if (max_stale_ms <= 0) {
+    return absl::OkStatus();
+  }
+  if (list_.number == 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
+                 "this node has no revocation list of its cluster, so only a member that brings "
+                 "one can link to it; start the node with the authority's key, which signs one, or "
+                 "set federation.max_stale_hours = 0");
+  }
+  if (now_ms - list_.issued_ms > max_stale_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
                  "the newest revocation list is {} h old; start the node with the authority's key, "
                  "which signs the list again, or raise federation.max_stale_hours",
                  (now_ms - list_.issued_ms) / 3'600'000);
   }
   return absl::OkStatus();
+}
+
+std::string EncodeRevokedNodes(const RevokedNodes& nodes) {
+  ByteWriter writer;
+  writer.WriteText(kRevokedNodesMagic).Write(static_cast<uint32_t>(nodes.size()));
+  for (const NodeId& node : nodes) {
+    writer.WriteBytes(node);
+  }
+  return writer.Take();
+}
+
+absl::StatusOr<RevokedNodes> DecodeRevokedNodes(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.ReadBytes(kRevokedNodesMagic.size());
+  const auto count = reader.Read<uint32_t>();
+  RevokedNodes nodes;
+  bool good = !reader.failed() && AsText(*magic) == kRevokedNodesMagic &&
+              *count <= limits::kMaxRevokedEver &&
+              reader.remaining() == uint64_t{*count} * sizeof(NodeId);
+  for (uint32_t i = 0; good && i < *count; ++i) {
+    const auto id = reader.ReadArray<32>();
+    good = nodes.empty() || *nodes.rbegin() < *id;
+    nodes.insert(nodes.end(), *id);
+  }
+  if (!good) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kRevocationInvalid,
+                 "the authority's list of all revoked nodes does not decode; restore it from a "
+                 "backup, because without it a revoked node could join again");
+  }
+  return nodes;
 }
 
 }  // namespace ruvd::privacy

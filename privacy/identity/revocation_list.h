@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,14 +15,25 @@
 
 namespace ruvd::privacy {
 
-// The complete list of the nodes that a cluster no longer accepts, signed by its issuer. A list
-// with a higher number contains all nodes of the lists before it: a revoked node never returns
-// under the same id. It is a plain value; docs/wire-format.md has the bytes.
+// A node that is revoked. Every certificate that it may hold has ended at `ends_ms`, because its
+// issuer signs no other one.
+struct RevokedNode {
+  NodeId id{};
+  int64_t ends_ms = 0;  // Unix time
+  bool operator==(const RevokedNode&) const = default;
+};
+
+// The nodes that a cluster no longer accepts, signed by its issuer. It names each revoked node as
+// long as a certificate of it may be valid. A certificate that ended by `covers_from_ms` is not
+// covered: it must be refused whatever the receiver's clock says, because its node may have been
+// revoked and left out since. So a revoked node never returns under its id. It is a plain value;
+// docs/wire-format.md has the bytes.
 struct RevocationList {
   ClusterId cluster{};
-  uint64_t number = 0;  // 0 is the empty list, which needs no signature
+  uint64_t number = 0;  // 0 is no list; the founder of a cluster signs number 1
   int64_t issued_ms = 0;
-  std::vector<NodeId> nodes;  // ascending, at most kMaxRevokedNodes
+  int64_t covers_from_ms = 0;      // kCertificateClockSkewMillis before issued_ms, or later
+  std::vector<RevokedNode> nodes;  // ascending by id, at most kMaxRevokedNodes
   Signature signature{};
 
   std::string Encode() const;
@@ -32,29 +44,36 @@ struct RevocationList {
   // CERTIFICATE_FOREIGN.
   absl::Status Verify(const PublicKey& issuer) const;
   bool Revokes(const NodeId& node) const;
+  // Returns whether a certificate that ends then must be refused because it is not covered.
+  bool IsUncovered(const AdmissionCert& certificate) const {
+    return certificate.not_after_ms <= covers_from_ms;
+  }
   bool operator==(const RevocationList&) const = default;
 };
 
-// Returns the list that follows `former` and adds `nodes`. Fails with LIMIT_EXCEEDED.
-absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former, std::vector<NodeId> nodes,
-                                           int64_t now_ms, const SigningKey& issuer);
+// Returns the list that follows `former` (number 0: the first one), adds `nodes` and leaves out
+// those whose certificates have ended. Fails with LIMIT_EXCEEDED for more than kMaxRevokedNodes.
+absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
+                                           const std::vector<NodeId>& nodes, int64_t now_ms,
+                                           const SigningKey& issuer);
 
 // The newest revocation list that a node knows. Not thread-safe.
 class Revocations {
  public:
   explicit Revocations(const PublicKey& issuer) : issuer_(issuer) {}
 
-  // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, leaves out a
-  // revoked node, or differs from the known list of the same number, and as Verify does. Taking the
-  // known list again changes nothing.
+  // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, leaves out a node
+  // whose certificate it covers, or differs from the known list of the same number, and as Verify
+  // does. Taking the known list again changes nothing.
   absl::Status Take(const RevocationList& list);
 
-  // Returns OK if the node may be trusted at `now_ms`. Otherwise returns NODE_REVOKED, or
-  // REVOCATION_STALE if the known list is older than `max_stale_ms` (0 accepts any age): a cut-off
-  // part of the cluster must not link to a node that was revoked elsewhere.
-  absl::Status Require(const NodeId& node, int64_t now_ms, int64_t max_stale_ms) const;
+  // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED, or
+  // CERTIFICATE_EXPIRED for a certificate that the list does not cover.
+  absl::Status Require(const AdmissionCert& certificate) const;
 
-  // Checks only the age of the list, as Require does.
+  // Returns REVOCATION_STALE if no list is known or the known one is older than `max_stale_ms` (0
+  // accepts any age, and no list): a cut-off part of the cluster must not link to a node that was
+  // revoked elsewhere.
   absl::Status RequireFresh(int64_t now_ms, int64_t max_stale_ms) const;
 
   const RevocationList& list() const { return list_; }
@@ -63,5 +82,12 @@ class Revocations {
   PublicKey issuer_;
   RevocationList list_;
 };
+
+// All nodes that a cluster ever revoked, which its issuer remembers: it never certifies them again.
+using RevokedNodes = std::set<NodeId>;
+
+std::string EncodeRevokedNodes(const RevokedNodes& nodes);
+// Fails with REVOCATION_INVALID unless the bytes are exactly what EncodeRevokedNodes returns.
+absl::StatusOr<RevokedNodes> DecodeRevokedNodes(std::span<const uint8_t> bytes);
 
 }  // namespace ruvd::privacy

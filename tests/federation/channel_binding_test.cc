@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "federation/link/handshake.h"
 #include "federation/reasons.h"
+#include "privacy/limits.h"
 #include "tests/federation/fixture.h"
 
 namespace ruvd::federation {
@@ -90,6 +92,51 @@ class ChannelBindingTest : public ::testing::Test {
   End dialer_{1};
   End listener_{2};
 };
+
+// Found by a security review: a relay could cut the revocation list from the opening of a link,
+// because no signature covered it.
+TEST_F(ChannelBindingTest, ARelayThatHidTheRevocationListWasNotSeen) {
+  const RevocationNotice notice = NoticeOf(3, "a list");
+  for (const bool from_dialer : {true, false}) {
+    for (const bool hidden : {false, true}) {
+      Open(LinkChannel{.relayed = true}, LinkChannel{.relayed = true});
+      dialer_.handshake->Announce(notice);
+      listener_.handshake->Announce(notice);
+      WireFrame hello = dialer_.handshake->Hello();
+      if (hidden && from_dialer) {
+        hello.mutable_hello()->mutable_introduction()->clear_revocations();
+      }
+      auto ack = listener_.Take(hello);
+      ASSERT_TRUE(ack.ok()) << ack.status();
+      if (hidden && !from_dialer) {
+        (*ack)->mutable_hello_ack()->mutable_introduction()->mutable_revocations()->set_number(2);
+      }
+      const auto proof = dialer_.Take(**ack);
+      EXPECT_EQ(ReasonOf(proof.status()), hidden ? reasons::kSignatureInvalid : "");
+      EXPECT_EQ(dialer_.handshake->peer_revocations() == notice, from_dialer || !hidden);
+    }
+  }
+}
+
+TEST_F(ChannelBindingTest, ANoticeOfAnImpossibleRevocationListIsRefused) {
+  const auto refusal_of = [&](const std::function<void(v1::RevocationNotice&)>& change) {
+    Open(LinkChannel(), LinkChannel());
+    dialer_.handshake->Announce(NoticeOf(3, "a list"));
+    WireFrame hello = dialer_.handshake->Hello();
+    change(*hello.mutable_hello()->mutable_introduction()->mutable_revocations());
+    return ReasonOf(listener_.Take(hello).status());
+  };
+  EXPECT_EQ(refusal_of([](auto&) {}), "");
+  EXPECT_EQ(refusal_of([](auto& notice) { notice.Clear(); }), "");
+  EXPECT_EQ(refusal_of([](auto& notice) { notice.set_number(0); }), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(refusal_of([](auto& notice) { notice.set_bytes(0); }), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(refusal_of([](auto& notice) { notice.set_hash("short"); }),
+            reasons::kEnvelopeMalformed);
+  EXPECT_EQ(refusal_of([](auto& notice) {
+              notice.set_bytes(static_cast<uint32_t>(limits::kMaxRevocationListBytes) + 1);
+            }),
+            reasons::kLimitExceeded);
+}
 
 TEST_F(ChannelBindingTest, BothEndsOfOneTlsChannelLink) {
   Open(Seeing(kDialerCertificate, kListenerCertificate),

@@ -15,6 +15,9 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "tests/federation/test_peer.h"
 
@@ -219,24 +222,69 @@ TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
 }
 
 TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
-  const auto frame_of = [](const privacy::RevocationList& list) {
-    WireFrame frame;
-    frame.mutable_revocations()->set_list(list.Encode());
-    return frame;
-  };
   TestPeer liar(At(0), 1, 900);
   ASSERT_EQ(liar.Dial().closed, "");
+  const auto refusal_of = [&](const privacy::RevocationList& list) {
+    At(0).Advance(limits::kRevocationRetry);
+    return liar.OfferRevocations(list.number, list.Encode()).refused;
+  };
   privacy::RevocationList forged = ListOf({2});
-  forged.nodes = {At(3).key().id()};
-  EXPECT_EQ(liar.Send(frame_of(forged)).refused,
-            std::vector<std::string>{reasons::kSignatureInvalid});
+  forged.nodes[0].id = At(3).key().id();
+  EXPECT_EQ(refusal_of(forged), std::vector<std::string>{reasons::kSignatureInvalid});
   EXPECT_LT(At(0).core().ScoreOf(liar.key().id()), 0);
   // A mistake of the authority is not the fault of the peer that passes it on.
   const double score = At(0).core().ScoreOf(liar.key().id());
-  EXPECT_EQ(liar.Send(frame_of(ListOf({2}))).refused, std::vector<std::string>{});
-  EXPECT_EQ(liar.Send(frame_of(ListOf({3}, ListOf({4})))).refused,
+  EXPECT_EQ(refusal_of(ListOf({2})), std::vector<std::string>{});
+  EXPECT_EQ(refusal_of(ListOf({3}, ListOf({4}))),
             std::vector<std::string>{reasons::kRevocationInvalid});
   EXPECT_EQ(At(0).core().ScoreOf(liar.key().id()), score);
+}
+
+// Found by a security review: a list of more than 64 KiB was silently not sent any more, so the
+// 2,045th revocation was the last that members heard of.
+TEST_F(RevocationTest, AListThatFillsManyFramesReachesEveryMember) {
+  std::vector<privacy::NodeId> many(limits::kMaxRevokedNodes - 1);
+  for (size_t i = 0; i < many.size(); ++i) {
+    many[i] = {static_cast<uint8_t>(i), static_cast<uint8_t>(i >> 8)};
+  }
+  const privacy::RevocationList former =
+      RevokeNodes({}, std::move(many), kWallStart, issuer_).value();
+  Link(0, 1);
+  Revoke(0, former);
+  EXPECT_EQ(learned_[1], 1u) << "over an open link";
+  Link(1, 2);
+  EXPECT_EQ(learned_[2], 1u) << "over a link that opens";
+  Revoke(0, ListOf({2}, former));
+  EXPECT_EQ(learned_[1], 2u);
+  EXPECT_FALSE(Linked(1, 2));
+}
+
+// The authority's clock ran far ahead once: its list would exclude every certificate that there is.
+TEST_F(RevocationTest, AListThatIsDatedFarAheadIsRefused) {
+  TestPeer peer(At(0), 1, 900);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const privacy::RevocationList list =
+      RevokeNodes({}, {}, kWallStart + limits::kRevocationAheadMillis + 1000, issuer_).value();
+  EXPECT_EQ(peer.OfferRevocations(list.number, list.Encode()).refused,
+            std::vector<std::string>{reasons::kRevocationInvalid});
+  EXPECT_EQ(At(0).core().ScoreOf(peer.key().id()), 0);
+  EXPECT_EQ(At(0).core().active_links(), 1u);
+}
+
+// A list leaves out nodes whose certificates have ended. A node with a slow clock takes them for
+// valid still.
+TEST_F(RevocationTest, ANodeThatAListLeftOutDoesNotComeBackToASlowClock) {
+  Link(0, 1);
+  ASSERT_TRUE(Linked(0, 1));
+  const int64_t ended_ms = ConfigFor(At(1).key(), 1).certificate.not_after_ms;
+  ASSERT_GT(ended_ms, At(0).now().wall_ms);
+  const privacy::RevocationList list =
+      RevokeNodes({}, {}, ended_ms + limits::kCertificateClockSkewMillis, issuer_).value();
+  Revoke(0, list);
+  EXPECT_FALSE(Linked(0, 1));
+  EXPECT_EQ(closed_[1].back(), reasons::kCertificateExpired);
+  Link(1, 0);
+  EXPECT_FALSE(Linked(0, 1));
 }
 
 // A node that was away for a long time does not know which members were revoked meanwhile.
@@ -247,10 +295,10 @@ TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
     cores_[number] = std::make_unique<CoreUnderTest>(
         number, [&](federation::GossipConfig& config) { config.max_stale = kBound; });
   }
-  Link(0, 1);
-  EXPECT_TRUE(Linked(0, 1)) << "there is no list that could be old";
   const privacy::RevocationList old = ListOf({3});
   Revoke(0, old);
+  Link(0, 1);
+  EXPECT_TRUE(Linked(0, 1));
   EXPECT_EQ(learned_[1], 1u);
   for (const auto& core : cores_) {
     core->Advance(kBound + std::chrono::seconds(1));
@@ -267,6 +315,57 @@ TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
   Link(2, 1);
   EXPECT_EQ(At(1).core().active_links(), 2u);
   EXPECT_EQ(learned_[0], 2u) << "it goes on over the link that stayed";
+}
+
+// Found by a security review: a node from which an attacker kept the first list linked to anybody.
+TEST_F(RevocationTest, ANodeWithoutAListLinksToWhoBringsOneOnly) {
+  At(2);
+  for (const size_t number : {size_t{0}, size_t{1}, size_t{2}}) {
+    cores_[number] = std::make_unique<CoreUnderTest>(number, [&](federation::GossipConfig& config) {
+      config.max_stale = std::chrono::hours(24);
+    });
+  }
+  Link(0, 1);
+  EXPECT_FALSE(Linked(0, 1));
+  EXPECT_EQ(ReasonOf(At(1).core().RevocationsFresh(At(1).now())), reasons::kRevocationStale);
+  Revoke(2, ListOf({}));
+  Link(1, 2);
+  EXPECT_TRUE(Linked(1, 2));
+  EXPECT_EQ(learned_[1], 1u);
+  Link(0, 1);
+  EXPECT_TRUE(Linked(0, 1));
+}
+
+// A member that names a newer list than there is keeps its link only until the list should be
+// there, and nothing that it sends meanwhile has an effect.
+TEST_F(RevocationTest, AListThatIsNamedAndNotSentOpensNoLink) {
+  CoreUnderTest target(
+      0, [](federation::GossipConfig& config) { config.max_stale = std::chrono::hours(24); });
+  TestPeer liar(target, 1, 900);
+  const std::string encoded = ListOf({}).Encode();
+  const Answers opened = liar.Dial(federation::NoticeOf(1, encoded));
+  ASSERT_NE(opened.Find(WireFrame::kRevocationsWant), nullptr);
+  EXPECT_EQ(opened.closed, "");
+  const std::string payload = federation::EncodeSharedPattern(PatternOf(1));
+  const privacy::Envelope manifest = liar.Manifest(federation::ItemKind::kPattern, payload);
+  EXPECT_TRUE(liar.Push(manifest).frames.empty());
+  target.Advance(limits::kRevocationPartTimeout);
+  Answers later;
+  later.Add(target.core().OnTick(target.now()));
+  EXPECT_EQ(later.refused, std::vector<std::string>{reasons::kDeadlineExceeded});
+  target.Advance(limits::kRevocationWait);
+  later.Add(target.core().OnTick(target.now()));
+  EXPECT_EQ(later.closed, reasons::kRevocationStale);
+  // With the list its link opens.
+  target.Advance(limits::kRevocationRetry);
+  TestPeer honest(target, 2, 901);
+  const Answers served =
+      honest.ServeRevocations(honest.Dial(federation::NoticeOf(1, encoded)), encoded);
+  EXPECT_EQ(served.closed, "");
+  EXPECT_NE(served.Find(WireFrame::kMemberDelta), nullptr);
+  EXPECT_NE(honest.Push(honest.Manifest(federation::ItemKind::kPattern, payload))
+                .Find(WireFrame::kChunkRequest),
+            nullptr);
 }
 
 TEST_F(RevocationTest, AnOlderListChangesNothing) {
@@ -290,14 +389,14 @@ TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
   EXPECT_TRUE(Linked(0, 1));
 }
 
-// A member sends a forged list when it opens a link: this is reported, and the link stays.
+// A member brings a forged list when it opens a link: this is reported, and the link stays.
 TEST_F(RevocationTest, AForgedListOfAPeerIsRefused) {
   privacy::RevocationList forged = ListOf({2});
-  forged.nodes = {At(3).key().id()};
+  forged.nodes[0].id = At(3).key().id();
   TestPeer liar(At(0), 1, 900);
   for (const std::string& bytes : {forged.Encode(), std::string("nonsense")}) {
     const uint64_t before = At(0).core().counters().refused.size();
-    const Answers answers = liar.Dial(bytes);
+    const Answers answers = liar.ServeRevocations(liar.Dial(federation::NoticeOf(1, bytes)), bytes);
     EXPECT_EQ(answers.refused.size(), 1u);
     EXPECT_EQ(At(0).core().active_links(), 1u);
     EXPECT_GT(At(0).core().counters().refused.size(), before);

@@ -120,15 +120,15 @@ class TestPeer {
   federation::LinkId link() const { return link_; }
 
   // Begins to open a link and returns the first frame.
-  WireFrame Hello(const std::string& revocations = "") {
+  WireFrame Hello(const federation::RevocationNotice& revocations = {}) {
     handshake_ = std::make_unique<federation::Handshake>(local_, /*dialed=*/true,
                                                          federation::Handshake::Nonce{1});
     handshake_->Announce(revocations);
     return handshake_->Hello();
   }
-  // Dials the core, announcing `revocations` as its list. Returns the answers of the last step: the
-  // link is open if nothing closed it.
-  Answers Dial(const std::string& revocations = "") {
+  // Dials the core and says that it has this revocation list. Returns the answers of the last step:
+  // the link is open if nothing closed it.
+  Answers Dial(const federation::RevocationNotice& revocations = {}) {
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
     answers.Add(target_->core().OnFrame(link_, Hello(revocations), target_->now()));
@@ -176,6 +176,20 @@ class TestPeer {
     Answers last = answers;
     while (const WireFrame* request = last.Find(WireFrame::kChunkRequest)) {
       last = Send(ChunkOf(request->chunk_request(), payload));
+    }
+    return last;
+  }
+  // Tells the core of a revocation list and sends the parts that it asks for.
+  Answers OfferRevocations(uint64_t number, const std::string& encoded) {
+    WireFrame frame;
+    *frame.mutable_revocation_notice() = ToProto(federation::NoticeOf(number, encoded));
+    return ServeRevocations(Send(frame), encoded);
+  }
+  // Answers the request for a part of a revocation list among `answers`, and those that follow.
+  Answers ServeRevocations(const Answers& answers, const std::string& encoded) {
+    Answers last = answers;
+    while (const WireFrame* want = last.Find(WireFrame::kRevocationsWant)) {
+      last = Send(federation::PartOf(encoded, want->revocations_want()).value());
     }
     return last;
   }

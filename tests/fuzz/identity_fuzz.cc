@@ -29,6 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto list = ruvd::privacy::RevocationList::Parse(bytes); list.ok()) {
     RUVD_CHECK(list->Encode() == AsText(bytes) && !list->Verify(authority.public_key()).ok());
   }
+  if (const auto nodes = ruvd::privacy::DecodeRevokedNodes(bytes); nodes.ok()) {
+    RUVD_CHECK(ruvd::privacy::EncodeRevokedNodes(*nodes) == AsText(bytes));
+  }
   if (const auto grants = ruvd::privacy::DecodeGrants(bytes); grants.ok()) {
     RUVD_CHECK(ruvd::privacy::EncodeGrants(*grants) == AsText(bytes));
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests keys that follow each other, and nodes that are no longer accepted.
+// Tests keys that follow each other.
 
 #include "privacy/identity/key_rotation.h"
 
@@ -9,7 +9,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/identity/revocation_list.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
@@ -96,73 +95,6 @@ TEST_F(KeyRotationTest, HasTheBytesOfTheDocument) {
             "f0395785b2c28f6e52c208fd9478ae0191a93b79f1f8f026d73f987c628a418250a793dedc798e5bf6992e"
             "92f45f16ec2e98e6b29d643cedb970255e00a95e4d869b23016fe352a9b20aeeb9cb25d62dc86bb8a08cbb"
             "26755ab0542726b799be8255be4ed071a4966678ae2c1cb8f563a412ff5fa488f3c28948b84f0a");
-}
-
-class RevocationsTest : public testing::Test {
- protected:
-  RevocationList After(const RevocationList& former, std::vector<NodeId> nodes, int64_t now_ms) {
-    return RevokeNodes(former, std::move(nodes), now_ms, issuer_).value();
-  }
-  const SigningKey issuer_ = SigningKey::FromSeed(KeySeed{1});
-  Revocations revocations_{issuer_.public_key()};
-};
-
-TEST_F(RevocationsTest, AListOnlyGrows) {
-  const RevocationList one = After({}, {NodeId{5}}, 1000);
-  const RevocationList two = After(one, {NodeId{3}, NodeId{5}}, 2000);
-  EXPECT_EQ(two.number, 2U);
-  EXPECT_EQ(two.nodes.size(), 2U);
-  EXPECT_TRUE(revocations_.Require(NodeId{5}, 1000, 0).ok());
-  ASSERT_TRUE(revocations_.Take(one).ok());
-  EXPECT_EQ(ReasonOf(revocations_.Require(NodeId{5}, 1000, 0)), reasons::kNodeRevoked);
-  ASSERT_TRUE(revocations_.Take(two).ok());
-  ASSERT_TRUE(revocations_.Take(two).ok());  // again
-  EXPECT_EQ(ReasonOf(revocations_.Take(one)), reasons::kRevocationInvalid);
-  // A list that leaves out a revoked node is refused, even if the issuer signed it.
-  RevocationList other = After({}, {NodeId{3}}, 3000);
-  other = After(other, {}, 3000);
-  other = After(other, {}, 3000);
-  ASSERT_EQ(other.number, 3U);
-  EXPECT_EQ(ReasonOf(revocations_.Take(other)), reasons::kRevocationInvalid);
-  // This is another list with the same number.
-  EXPECT_EQ(ReasonOf(revocations_.Take(After(one, {NodeId{4}}, 2000))),
-            reasons::kRevocationInvalid);
-  EXPECT_EQ(revocations_.list(), two);
-}
-
-TEST_F(RevocationsTest, OnlyTheIssuersListCounts) {
-  const SigningKey other = SigningKey::FromSeed(KeySeed{2});
-  EXPECT_EQ(ReasonOf(revocations_.Take(RevokeNodes({}, {NodeId{5}}, 1, other).value())),
-            reasons::kCertificateForeign);
-  RevocationList forged = RevokeNodes({}, {NodeId{5}}, 1, other).value();
-  forged.cluster = ClusterIdOf(issuer_.public_key());
-  EXPECT_EQ(ReasonOf(revocations_.Take(forged)), reasons::kSignatureInvalid);
-}
-
-TEST_F(RevocationsTest, AnIslandStopsAtAnOldList) {
-  ASSERT_TRUE(revocations_.Take(After({}, {NodeId{5}}, 1000)).ok());
-  EXPECT_TRUE(revocations_.Require(NodeId{4}, 2000, 1000).ok());
-  EXPECT_EQ(ReasonOf(revocations_.Require(NodeId{4}, 2001, 1000)), reasons::kRevocationStale);
-  EXPECT_TRUE(revocations_.Require(NodeId{4}, 2001, 0).ok());
-}
-
-TEST_F(RevocationsTest, ListsReadAsTheyWereAndNothingElseDoes) {
-  const RevocationList list = After({}, {NodeId{5}, NodeId{2}}, 1000);
-  const std::string good = list.Encode();
-  EXPECT_EQ(RevocationList::Parse(AsBytes(good)).value(), list);
-  for (size_t i = 0; i < good.size(); ++i) {
-    std::string bad = good;
-    bad[i] = static_cast<char>(bad[i] ^ 1);
-    const auto altered = RevocationList::Parse(AsBytes(bad));
-    EXPECT_FALSE(altered.ok() && altered->Verify(issuer_.public_key()).ok()) << i;
-    EXPECT_FALSE(RevocationList::Parse(AsBytes(good).first(i)).ok()) << i;
-  }
-  std::vector<NodeId> many(limits::kMaxRevokedNodes + 1);
-  for (size_t i = 0; i < many.size(); ++i) {
-    many[i] = {static_cast<uint8_t>(i), static_cast<uint8_t>(i >> 8),
-               static_cast<uint8_t>(i >> 16)};
-  }
-  EXPECT_EQ(ReasonOf(RevokeNodes({}, many, 1, issuer_).status()), reasons::kLimitExceeded);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/revocation_file.h"
 #include "node/config/config.h"
 #include "node/local/limits.h"
 #include "node/terminal/limits.h"
@@ -122,6 +123,10 @@ absl::Status DemoCluster::AddNode(int index) {
   RETURN_IF_ERROR(
       admission::IssueCertificate(authority_, {.node_key = key.public_key(), .name = node.name},
                                   SystemClock(), data / admission::kNodeCertificateFile));
+  // No node of a demo holds the authority's key, so each gets its revocation list now.
+  RETURN_IF_ERROR(admission::RevocationFile(node.data_dir)
+                      .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_.key())
+                      .status());
   const auto step = static_cast<uint16_t>(index * kPortStep);
   const auto wanted = [&](uint16_t usual) -> uint16_t {
     return options_.usual_ports ? static_cast<uint16_t>(usual + step) : 0;

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "node/admission/identity.h"
+#include "node/admission/revocation_file.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "tests/node/node_fixture.h"
@@ -31,6 +32,9 @@ class CertifiedNodeTest : public NodeTest {
     auto key =
         privacy::NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / admission::kNodeKeyFile);
     EXPECT_TRUE(key.ok());
+    EXPECT_TRUE(admission::RevocationFile(config_.node.data_dir)
+                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), trusted.key())
+                    .ok());
     privacy::ClusterAuthority::Request request;
     request.node_key = key->public_key();
     request.name = "a";

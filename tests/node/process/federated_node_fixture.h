@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "node/admission/revocation_file.h"
 #include "node/learning/evaluation_lessons.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "tests/node/node_fixture.h"
@@ -47,6 +48,9 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(MakeDataFolder(data).ok());
     const auto key = privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile);
     ASSERT_TRUE(key.ok()) << key.status();
+    ASSERT_TRUE(admission::RevocationFile(data)
+                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_.key())
+                    .ok());
     ASSERT_TRUE(WriteFileAtomically(data / admission::kNodeCertificateFile,
                                     CertificateFor(*key, config.node.name).Encode())
                     .ok());

@@ -76,9 +76,14 @@ class NodeJoinTest : public NodeTest {
                 "--name", name},
                expected);
   }
-  absl::StatusOr<privacy::AdmissionCert> JoinBy(const std::string& address,
-                                                const std::string& token,
-                                                const privacy::NodeKey& key) {
+  // Returns the revocation list in the data folder of a node.
+  privacy::RevocationList ListOf(const std::string& name) const {
+    const auto list = admission::RevocationFile(DataOf(name)).Load(authority_);
+    EXPECT_TRUE(list.ok()) << list.status();
+    return list.value_or(privacy::RevocationList());
+  }
+  absl::StatusOr<admission::Membership> JoinBy(const std::string& address, const std::string& token,
+                                               const privacy::NodeKey& key) {
     return admission::JoinCluster(address, privacy::JoinInvitation::Parse(token).value(), "x", key,
                                   SystemClock());
   }

@@ -28,6 +28,7 @@
 #include "node/admission/revocation_file.h"
 #include "node/api/admission_service.h"
 #include "node/program/program.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 #include "tests/node/process/node_join_fixture.h"
@@ -264,26 +265,65 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   StartOther("b", node_->federation_address());
   ASSERT_TRUE(Await([&] { return IsLinked(*node_, others_[0]->id()); }));
   EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("no member called nobody"));
-  EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 1 names 1 node(s)"));
+  EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 2 names 1 node(s)"));
   EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
   // Another member receives the list when its link opens, and refuses b by itself.
   Node& other = StartOther("c", node_->federation_address());
-  const fs::path list = fs::path(DataOf("c")) / "revocations";
-  ASSERT_TRUE(Await([&] { return fs::exists(list); }));
-  EXPECT_TRUE(
-      admission::RevocationFile(DataOf("c"))
-          .Load(authority_)
-          .value()
-          .Revokes(privacy::NodeKey::LoadOrCreate(fs::path(DataOf("b")) / admission::kNodeKeyFile)
-                       .value()
-                       .id()));
+  const privacy::NodeId revoked =
+      privacy::NodeKey::LoadOrCreate(fs::path(DataOf("b")) / admission::kNodeKeyFile).value().id();
+  EXPECT_TRUE(Await([&] { return ListOf("c").Revokes(revoked); }));
   others_.front().reset();
   StartOther("b", other.federation_address());
   EXPECT_TRUE(AwaitRefused(other, reasons::kNodeRevoked));
   Restart();
-  EXPECT_THAT(Run({"revoke", others_.back()->id()}, 0), HasSubstr("list 1 names 1 node(s)"))
+  EXPECT_THAT(Run({"revoke", others_.back()->id()}, 0), HasSubstr("list 2 names 1 node(s)"))
       << "it is still on the list, which needs no new one";
-  EXPECT_EQ(admission::RevocationFile(DataOf("data")).Load(authority_).value().number, 1u);
+  EXPECT_EQ(ListOf("data").number, 2u);
+}
+
+// Found by a security review: joining handed out no list, so an attacker could keep the first one
+// from a node for ever.
+TEST_F(NodeJoinTest, ANodeHadNoRevocationListBeforeItsFirstLink) {
+  EXPECT_EQ(ListOf("data").number, 1u) << "`init` signs it";
+  EXPECT_TRUE(ListOf("data").nodes.empty());
+  Start();
+  Join("b", Token());
+  EXPECT_EQ(ListOf("b"), ListOf("data"));
+  Run({"revoke", std::string(64, '0')}, 0);
+  Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 0);
+  EXPECT_EQ(ListOf("b").number, 2u);
+  EXPECT_EQ(ListOf("b"), ListOf("data"));
+}
+
+// A node that never got a list, because its certificate came by hand, takes it from its first link.
+TEST_F(NodeJoinTest, ANodeWithoutARevocationListTakesItFromItsFirstLink) {
+  Start();
+  Join("b", Token());
+  fs::remove(fs::path(DataOf("b")) / "revocations");
+  StartOther("b", node_->federation_address());
+  EXPECT_TRUE(AwaitAlive(*node_, 2));
+  EXPECT_TRUE(Await([&] { return ListOf("b").number == 1u; }));
+}
+
+// Found by a security review: a list above 64 KiB went nowhere. This one is ten times as long.
+TEST_F(NodeJoinTest, ALongRevocationListComesWithTheCertificateAndOverLinks) {
+  const auto authority =
+      privacy::ClusterAuthority::Load(fs::path(DataOf("data")) / admission::kAuthorityKeyFile);
+  std::vector<privacy::NodeId> many(limits::kMaxRevokedNodes - 1);
+  for (size_t i = 0; i < many.size(); ++i) {
+    many[i] = {static_cast<uint8_t>(i), static_cast<uint8_t>(i >> 8)};
+  }
+  const privacy::RevocationList list =
+      RevokeNodes(ListOf("data"), many, SystemClock().WallMillis(), authority->key()).value();
+  ASSERT_TRUE(admission::RevocationFile(DataOf("data")).Store(list, authority_).ok());
+  Start();
+  Join("b", Token());
+  EXPECT_EQ(ListOf("b"), list);
+  StartOther("b", node_->federation_address());
+  ASSERT_TRUE(AwaitAlive(*node_, 2));
+  Run({"revoke", std::string(64, 'f')}, 0);
+  EXPECT_TRUE(Await([&] { return ListOf("b").number == list.number + 1; }));
+  EXPECT_THAT(Run({"revoke", std::string(64, 'e')}, 1), HasSubstr("[LIMIT_EXCEEDED]"));
 }
 
 class AdmissionControllerTest : public ::testing::Test {
@@ -321,7 +361,8 @@ TEST_F(AdmissionControllerTest, ATokenEndsWithItsTime) {
   clock_.StepWall(-1);
   const auto certificate = office_->Admit(Request(invitation));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
-  EXPECT_EQ(certificate->roles, privacy::roles::kMember);
+  EXPECT_EQ(certificate->certificate.roles, privacy::roles::kMember);
+  EXPECT_EQ(certificate->revocations, revocations_.Load(issuer_).value());
 }
 
 TEST_F(AdmissionControllerTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
@@ -335,15 +376,46 @@ TEST_F(AdmissionControllerTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
 }
 
 TEST_F(AdmissionControllerTest, AListIsSignedAnewBeforeItIsOld) {
-  EXPECT_EQ(office_->RefreshRevocations().value().number, 0u) << "nobody was revoked";
+  EXPECT_EQ(office_->RefreshRevocations().value().number, 1u) << "there is one from the beginning";
   const privacy::RevocationList first = office_->Revoke(key_.id()).value();
   EXPECT_EQ(office_->RefreshRevocations().value(), first);
   clock_.StepWall(13 * kHour);
   const privacy::RevocationList next = office_->RefreshRevocations().value();
-  EXPECT_EQ(next.number, 2u);
+  EXPECT_EQ(next.number, 3u);
   EXPECT_EQ(next.nodes, first.nodes);
   EXPECT_EQ(next.issued_ms, clock_.WallMillis());
   EXPECT_EQ(revocations_.Load(issuer_).value(), next);
+}
+
+// The list forgets a node when its certificates have ended, and the authority never does.
+TEST_F(AdmissionControllerTest, ARevokedKeyIsRefusedForEver) {
+  const privacy::AdmissionCert member =
+      office_->Admit(Request(office_->Invite(privacy::roles::kMember, kHour).value()))
+          .value()
+          .certificate;
+  ASSERT_TRUE(office_->Revoke(key_.id()).ok());
+  clock_.StepWall(limits::kRevocationLifeMillis + kHour);
+  const privacy::RevocationList list = office_->RefreshRevocations().value();
+  EXPECT_TRUE(list.nodes.empty());
+  EXPECT_TRUE(list.IsUncovered(member));
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      office_ = admission::AdmissionController::Open(folder_, revocations_, clock_).value();
+    }
+    const admission::Invitation again = office_->Invite(privacy::roles::kMember, kHour).value();
+    EXPECT_EQ(ReasonOf(office_->Admit(Request(again)).status()), reasons::kNodeRevoked);
+    // A certificate that another machine issued for it by mistake is not renewed either.
+    const auto authority =
+        privacy::ClusterAuthority::Load(folder_ / admission::kAuthorityKeyFile).value();
+    const privacy::AdmissionCert stray = authority
+                                             .Issue({.node_key = key_.public_key(),
+                                                     .name = "b",
+                                                     .not_before_ms = clock_.WallMillis(),
+                                                     .not_after_ms = clock_.WallMillis() + kHour,
+                                                     .serial = 9})
+                                             .value();
+    EXPECT_EQ(ReasonOf(office_->RenewOwn(stray, key_).status()), reasons::kNodeRevoked);
+  }
 }
 
 TEST_F(AdmissionControllerTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
@@ -367,6 +439,8 @@ TEST_F(AdmissionControllerTest, DamagedFilesAreNamedAtTheStart) {
   ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", "x", 0600).ok());
   EXPECT_EQ(ReasonOf(admission::AdmissionController::Open(folder_, revocations_, clock_).status()),
             reasons::kTokenInvalid);
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "revoked-nodes", "x").ok());
+  EXPECT_EQ(ReasonOf(office_->Revoke(privacy::NodeId{1}).status()), reasons::kRevocationInvalid);
   ASSERT_TRUE(WriteFileAtomically(folder_ / "revocations", "x").ok());
   EXPECT_EQ(ReasonOf(revocations_.Load(issuer_).status()), reasons::kRevocationInvalid);
 }

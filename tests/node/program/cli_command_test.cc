@@ -20,6 +20,7 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
 #include "node/admission/identity.h"
+#include "node/admission/revocation_file.h"
 #include "node/local/demo/ports.h"
 #include "node/program/program.h"
 #include "node/terminal/exit_code.h"
@@ -246,6 +247,18 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
                  "--out", other + "/x"}),
             1);
   EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
+
+  // It signs a revocation list, and knows whom it revoked.
+  admission::RevocationFile revocations(data);
+  EXPECT_EQ(revocations.Load(*authority).value().number, 1u);
+  const auto issuer =
+      privacy::ClusterAuthority::Load(data + "/" + admission::kAuthorityKeyFile).value();
+  const privacy::NodeId id = privacy::NodeIdOf(admission::ParsePublicKey(key).value());
+  ASSERT_TRUE(revocations.Add(id, SystemClock().WallMillis(), issuer.key()).ok());
+  EXPECT_NE(Run({"cert", "issue", "--authority", data + "/" + admission::kAuthorityKeyFile, "--key",
+                 key, "--name", "beta", "--out", other + "/x"}),
+            0);
+  EXPECT_THAT(ErrorText(), HasSubstr("[NODE_REVOKED]"));
 }
 
 TEST_F(CliCommandTest, FoundingAgainTookANodeOutOfItsCluster) {
