@@ -26,8 +26,8 @@ WorldOptions WithLiar(uint64_t seed, AdversaryKind kind) {
 
 class WorldMaskedLiar : public testing::TestWithParam<AdversaryKind> {};
 
-// Found by review: one member ended every masked round, and each node paid for each of them. Of 15
-// rounds it may spoil few now.
+// Found by review: one member ended every masked round, and each node paid for each of them. Now it
+// spoils few of 15 rounds.
 TEST_P(WorldMaskedLiar, SpoilsFewSumsAndIsLeftOut) {
   uint64_t shares = 0;
   uint64_t in_sums = 0;

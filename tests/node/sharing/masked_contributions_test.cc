@@ -68,7 +68,7 @@ TEST_F(MaskedContributionsTest, WhoDropsOutAfterTheSetCostsNothing) {
 }
 
 // The others gave their shares for nothing, and no one gives a second one of the same sample.
-TEST_F(MaskedContributionsTest, WhoCommitsAndKeepsItsShareCostsOneChargeAndTheSum) {
+TEST_F(MaskedContributionsTest, WhoKeepsItsShareCostsOneChargeAndTheSum) {
   Start(5, 5);
   nodes_[3].pays = false;
   RunToRound(2);
