@@ -27,6 +27,20 @@ class TokenBucket {
     return true;
   }
 
+  // Returns whether Take would succeed.
+  bool Has(TimePoint now, double amount = 1) {
+    const bool has = Take(now, amount);
+    tokens_ += has ? amount : 0;
+    return has;
+  }
+
+  // Takes tokens even if there are fewer: what lacks is owed, and comes first.
+  void Charge(TimePoint now, double amount = 1) {
+    if (!Take(now, amount)) {
+      tokens_ -= amount;
+    }
+  }
+
   // Returns tokens that were taken but not used.
   void Return(double amount) { tokens_ = std::min(burst_, tokens_ + amount); }
 

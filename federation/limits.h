@@ -29,6 +29,9 @@ inline constexpr size_t kRevocationPartBytes = 64 << 10;
 inline constexpr size_t kMaxRevocationFetches = 4;
 // How long a part may take, and when a peer that did not deliver is asked again
 inline constexpr Duration kRevocationPartTimeout = seconds(5);
+// Parts that a node sends over one link: at once those of the longest list, twice
+inline constexpr double kRevocationPartBurst = 24;
+inline constexpr double kRevocationPartsPerSecond = 1;
 inline constexpr Duration kRevocationRetry = seconds(60);
 // How long a link of a node whose list is too old waits for the newer one that the peer named. Two
 // peers that deliver nothing may be asked before.
@@ -345,7 +348,7 @@ inline constexpr double kOriginMaskRoundSeconds = 60;
 // and twice what the items of a round have.
 inline constexpr double kOriginBytesPerSecond = 256 << 10;
 inline constexpr double kOriginByteBurst = static_cast<double>(kMaxPayloadMemory / 2);
-// Origins with less than their full budget, 700 B each
+// Origins with budgets, 700 B each; the one used longest ago is forgotten
 inline constexpr size_t kMaxOriginBudgets = 4096;
 // Items beyond the budget are not asked for again before this time, and so many are remembered.
 inline constexpr Duration kPutOffTime = seconds(30);

@@ -58,17 +58,23 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& messa
       }
     }
     // The proofs after the first one that found no time were not checked either, so they wait, too.
-    const bool sized = proof.equivocation().size() == privacy::Equivocation::kBytes &&
-                       proof.certificate().size() == privacy::AdmissionCert::kBytes;
-    if (ReasonOf(status) == reasons::kBusy && sized) {
-      v1::EquivocationProof known;  // without fields that this program does not know
-      known.set_equivocation(proof.equivocation());
-      known.set_certificate(proof.certificate());
-      evidence_backlog.Add(from, known);
+    if (ReasonOf(status) == reasons::kBusy) {
+      KeepProof(from, proof);
     }
   }
   // Stops at an invalid proof, because each check costs three signatures.
   return status;
+}
+
+void GossipCore::State::KeepProof(LinkId from, const v1::EquivocationProof& proof) {
+  if (proof.equivocation().size() != privacy::Equivocation::kBytes ||
+      proof.certificate().size() != privacy::AdmissionCert::kBytes) {
+    return;
+  }
+  v1::EquivocationProof known;  // without fields that this program does not know
+  known.set_equivocation(proof.equivocation());
+  known.set_certificate(proof.certificate());
+  evidence_backlog.Add(from, known);
 }
 
 absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof, LinkId from,

@@ -68,6 +68,8 @@ GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
       .opened = now.now,
       .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
       .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
+      .revocation_parts =
+          TokenBucket(limits::kRevocationPartsPerSecond, limits::kRevocationPartBurst, now.now),
       .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
       .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
   link.source = source;
@@ -121,6 +123,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   links.erase(found);
   OnLinkForgotten(link, now.now);
   revocation_fetcher.LinkDown(id);
+  evidence_backlog.LinkDown(id);  // a link that waits for a list has some, too
   if (!link.dialed_address.empty()) {
     dialer.OnFailed(link.dialed_address, hopeless, now.now, random);
   }
@@ -130,7 +133,6 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   exchange.LinkDown(id);
   scores.LinkDown(id);
   certificates.budget().LinkDown(id);
-  evidence_backlog.LinkDown(id);
   accusation_backlog.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);

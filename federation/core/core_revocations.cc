@@ -105,14 +105,19 @@ absl::Status GossipCore::State::OnRevocationFrame(Link& link, const WireFrame& f
       return absl::OkStatus();
     }
     case WireFrame::kRevocationsWant:
-      return OnRevocationsWant(link, frame.revocations_want());
+      return OnRevocationsWant(link, frame.revocations_want(), now);
     default:
       return OnRevocations(link, frame.revocations(), now);
   }
 }
 
-absl::Status GossipCore::State::OnRevocationsWant(const Link& link,
-                                                  const v1::RevocationsWant& want) {
+absl::Status GossipCore::State::OnRevocationsWant(Link& link, const v1::RevocationsWant& want,
+                                                  Instant now) {
+  if (!link.revocation_parts.Take(now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "parts of the revocation list are asked for faster than a node needs them; update "
+                 "the asking node");
+  }
   if (own_revocations.number == 0 || want.hash() != AsText(own_revocations.hash)) {
     outbox.Send(link.id, RevocationNoticeFrame());  // that list was replaced by a newer one
     return absl::OkStatus();
@@ -208,6 +213,12 @@ void GossipCore::State::OnWaitingFrame(Link& link, const WireFrame& frame, Insta
     WireFrame answer;  // the peer would take silence for a failure
     answer.mutable_ack()->set_seq(frame.ping().seq());
     outbox.Send(link.id, std::move(answer));
+    return;
+  }
+  if (kind == WireFrame::kEvidence) {
+    for (const v1::EquivocationProof& proof : frame.evidence().proofs()) {
+      KeepProof(link.id, proof);  // it is sent once over a link
+    }
     return;
   }
   if (kind != WireFrame::kRevocationNotice && kind != WireFrame::kRevocations &&

@@ -55,8 +55,9 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    TokenBucket circuits;    // limits circuits that the peer begins over this link to others
-    OpeningShares openings;  // limits circuits that others begin over this link to this node
+    TokenBucket revocation_parts;  // limits parts of the revocation list that the peer gets
+    TokenBucket circuits;          // limits circuits that the peer begins over this link to others
+    OpeningShares openings;        // limits circuits that others begin over this link to this node
     TokenBucket strays;   // limits frames of circuits that ended while the frames were in transit
     bool relays = false;  // the peer carries circuits
     uint32_t own_circuit = 0;   // number of the last circuit that this node began over this link
@@ -211,7 +212,7 @@ struct GossipCore::State {
   // Each of these may close the link.
   absl::Status OnRevocationFrame(Link& link, const WireFrame& frame, Instant now);
   absl::Status OnRevocations(Link& link, const v1::Revocations& part, Instant now);
-  absl::Status OnRevocationsWant(const Link& link, const v1::RevocationsWant& want);
+  absl::Status OnRevocationsWant(Link& link, const v1::RevocationsWant& want, Instant now);
   // Checks and applies a list that came over a link, where it was named with this number.
   absl::Status TakeRevocations(LinkId link, const std::string& bytes, uint64_t number, Instant now);
   absl::StatusOr<privacy::RevocationList> CheckRevocations(const std::string& bytes,
@@ -270,6 +271,8 @@ struct GossipCore::State {
   // Ends the link of a peer whose score fell too low. Returns true if it did.
   bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnEvidence(Link& link, const v1::Evidence& message, Instant now);
+  // Checks a proof later, with RetryEvidence, if it has the form of one.
+  void KeepProof(LinkId from, const v1::EquivocationProof& proof);
   // Checks one proof that came over a link and acts on it. Returns the errors of
   // EvidenceTable::Apply.
   absl::Status ApplyEvidence(const v1::EquivocationProof& proof, LinkId from, Instant now);

@@ -3,6 +3,8 @@
 
 #include "federation/gossip/chunk_service.h"
 
+#include <algorithm>
+
 namespace ruvd::federation {
 
 bool ChunkService::Add(const Request& request, TimePoint now) {
@@ -12,6 +14,11 @@ bool ChunkService::Add(const Request& request, TimePoint now) {
                                                           limits::kServedBytesPerSecondOfPeer, now),
                                      .waiting = {}})
                    .first->second;
+  if (std::ranges::any_of(peer.waiting, [&request](const Request& waiting) {
+        return waiting.item == request.item && waiting.index == request.index;
+      })) {
+    return true;  // the peer asks again because it had to wait
+  }
   if (peer.waiting.size() >= limits::kMaxChunkRequestsWaiting) {
     return false;
   }

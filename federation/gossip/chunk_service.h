@@ -28,8 +28,9 @@ class ChunkService {
     size_t bytes = 0;  // of the chunk, at most kChunkBytes
   };
 
-  // Takes a request. The answer may be due at once: call TakeDue. Returns false, without an effect,
-  // if kMaxChunkRequestsWaiting of the link wait already.
+  // Takes a request. The answer may be due at once: call TakeDue. A request that waits already is
+  // not taken twice. Returns false, without an effect, if kMaxChunkRequestsWaiting of the link
+  // wait.
   bool Add(const Request& request, TimePoint now);
   // Removes and returns the requests that are answered now.
   std::vector<Request> TakeDue(TimePoint now);

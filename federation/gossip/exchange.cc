@@ -220,8 +220,8 @@ absl::Status ItemExchange::OnPush(LinkId link, const v1::Push& push, Instant now
     return absl::OkStatus();
   }
   if (fetcher_.HasRoom(id, item->manifest.payload_bytes, link)) {
-    if (!budget_.Take(item->header.sender_id, item->manifest.kind, item->manifest.payload_bytes,
-                      now.now)) {
+    if (!budget_.Allows(item->header.sender_id, item->manifest.kind, item->manifest.payload_bytes,
+                        now.now)) {
       PutOff(*item, now.now);
       return absl::OkStatus();
     }
@@ -297,7 +297,7 @@ absl::Status ItemExchange::OnChunk(LinkId link, const v1::Chunk& chunk, Instant 
   if (!status.ok()) {
     scores_->Invalid(link, 1);  // a peer that serves a payload should have checked it
   } else if (result->has_value()) {
-    status = Complete(link, std::move(**result));
+    status = Complete(link, std::move(**result), now);
   }
   SendRequests(now.now);
   return status;
@@ -364,8 +364,9 @@ bool ItemExchange::IsFaultOfSource(const PendingItem& item, const absl::Status& 
   return !early && reason != reasons::kPlanMismatch;
 }
 
-absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
+absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete, Instant now) {
   const PendingItem& pending = complete.item;
+  budget_.Charge(pending.header.sender_id, pending.manifest.kind, complete.payload.size(), now.now);
   if (certificates_->revocations().Revokes(pending.header.sender_id)) {
     // the sender was revoked during the transfer
     table_.AddTombstone(pending.id, pending.header.expires_ms);

@@ -139,7 +139,7 @@ class ItemExchange {
   // Returns how long an item of this node lives.
   int64_t LifeMillisOf(ItemKind kind) const;
   // Handles a payload whose last chunk came over `link`.
-  absl::Status Complete(LinkId link, Fetcher::Complete complete);
+  absl::Status Complete(LinkId link, Fetcher::Complete complete, Instant now);
   // Returns whether whatever made CheckContent fail is the fault of those who passed the item on.
   bool IsFaultOfSource(const PendingItem& item, const absl::Status& status) const;
   // Does not ask for an item for a while, because its origin has used up its budget.

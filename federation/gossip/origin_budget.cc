@@ -76,8 +76,7 @@ void OriginBudget::MakeRoom() {
       std::ranges::min_element(origins_, {}, [](const auto& entry) { return entry.second.used; }));
 }
 
-bool OriginBudget::Take(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes,
-                        TimePoint now) {
+OriginBudget::Origin& OriginBudget::OriginOf(const privacy::NodeId& origin, TimePoint now) {
   auto known = origins_.find(origin);
   if (known == origins_.end()) {
     MakeRoom();
@@ -87,18 +86,30 @@ bool OriginBudget::Take(const privacy::NodeId& origin, ItemKind kind, uint64_t b
                                         .used = now})
                 .first;
   }
-  Origin& budget = known->second;
-  budget.used = now;
+  known->second.used = now;
+  return known->second;
+}
+
+TokenBucket& OriginBudget::ItemsOf(Origin& origin, ItemKind kind, TimePoint now) const {
   const Limit limit = LimitOf(kind);
-  TokenBucket& items = budget.items.try_emplace(kind, limit.rate, limit.burst, now).first->second;
-  if (!items.Take(now)) {
-    return false;
+  return origin.items.try_emplace(kind, limit.rate, limit.burst, now).first->second;
+}
+
+// A withdrawal is small, and must not wait because of the items that it takes back.
+bool OriginBudget::Allows(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes,
+                          TimePoint now) {
+  Origin& budget = OriginOf(origin, now);
+  return ItemsOf(budget, kind, now).Has(now) &&
+         (kind == ItemKind::kWithdrawal || budget.bytes.Has(now, static_cast<double>(bytes)));
+}
+
+void OriginBudget::Charge(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes,
+                          TimePoint now) {
+  Origin& budget = OriginOf(origin, now);
+  ItemsOf(budget, kind, now).Charge(now);
+  if (kind != ItemKind::kWithdrawal) {
+    budget.bytes.Charge(now, static_cast<double>(bytes));
   }
-  if (!budget.bytes.Take(now, static_cast<double>(bytes))) {
-    items.Return(1);
-    return false;
-  }
-  return true;
 }
 
 }  // namespace ruvd::federation

@@ -26,11 +26,14 @@ class OriginBudget {
   // masked rounds that a node keeps of an origin.
   OriginBudget(const LearnerPlan* plan, size_t mask_items);
 
-  // Charges an item that this node is about to fetch to the member that signed it. Returns false,
-  // and charges nothing, if the budget does not allow it now.
-  bool Take(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes, TimePoint now);
+  // Returns whether the budget allows that this node begins to fetch an item. It charges nothing,
+  // so that peers who announce an item and do not have it cannot use up the budget of its origin.
+  bool Allows(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes, TimePoint now);
+  // Charges an item that was fetched to the member that signed it. As several transfers may run at
+  // a time, it may owe what the budget lacks.
+  void Charge(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes, TimePoint now);
 
-  // Returns the members that have used a part of their budgets lately, for tests.
+  // Returns how many members have a budget here, for tests.
   size_t size() const { return origins_.size(); }
 
  private:
@@ -45,6 +48,8 @@ class OriginBudget {
     TimePoint used{};
   };
   Limit LimitOf(ItemKind kind) const;
+  Origin& OriginOf(const privacy::NodeId& origin, TimePoint now);
+  TokenBucket& ItemsOf(Origin& origin, ItemKind kind, TimePoint now) const;
   // Forgets the member that used its budget longest ago, if there are too many.
   void MakeRoom();
 

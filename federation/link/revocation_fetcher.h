@@ -20,7 +20,7 @@ namespace ruvd::federation {
 
 // Names one encoded revocation list.
 struct RevocationNotice {
-  uint64_t number = 0;  // 0: there is none
+  uint64_t number = 0;  // 0: the node has no list
   uint32_t bytes = 0;   // length of the encoded list
   Digest hash{};        // SHA-256 of the encoded list
   bool operator==(const RevocationNotice&) const = default;

@@ -257,11 +257,10 @@ absl::StatusOr<MemberTable::AccusationResult> MemberTable::ApplyAccusation(
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "suspicion has body type {}; update the sending node", header.body_type);
   }
-  if (!suspicions_.TakeCredit(claim.accuser, now.now)) {
-    return AccusationResult::kNoCredit;
-  }
   if (accusation.suspect == local_->key->id()) {
-    return AccusationResult::kRefute;
+    const bool heard = suspicions_.HasCredit(claim.accuser, now.now);
+    suspicions_.ChargeOwn(claim.accuser, claim.incarnation, now.now);
+    return heard ? AccusationResult::kRefute : AccusationResult::kNoCredit;
   }
   const bool silent = IsUnresponsive(accusation.suspect);
   const bool first = !suspicions_.IsSuspected(accusation.suspect);

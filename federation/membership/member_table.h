@@ -63,7 +63,7 @@ class MemberTable {
   // Checks and counts an accusation. kFirst: it is the first against this member; kFurther: it is a
   // further one. Both should be passed on. kRefute: it accuses this node's own newest record.
   // kUnknown: it is about a record that this node lacks. kNoCredit: too many of its accuser's were
-  // refuted (SuspicionTable::TakeCredit), so it has no effect.
+  // refuted (SuspicionTable::HasCredit), so it has no effect.
   absl::StatusOr<AccusationResult> ApplyAccusation(const privacy::Envelope& envelope, Instant now);
   // Signs that a member did not answer. Returns nullptr if that is not new.
   std::shared_ptr<const privacy::Envelope> Accuse(const privacy::NodeId& id, Instant now);

@@ -99,26 +99,32 @@ bool SuspicionTable::Add(const Accusation& accusation,
     return false;
   }
   suspect.accusers.push_back(accuser);
+  CreditOf(accuser, now).Charge(now);
   return true;
 }
 
-bool SuspicionTable::TakeCredit(const privacy::NodeId& accuser, TimePoint now) {
+TokenBucket& SuspicionTable::CreditOf(const privacy::NodeId& accuser, TimePoint now) {
   if (credits_.size() >= limits::kMaxSuspects && !credits_.contains(accuser)) {
     credits_.erase(credits_.begin());  // ids are hashes, so the first one is as good as any
   }
   return credits_
       .try_emplace(accuser, limits::kFalseAccusationsPerSecond, limits::kFalseAccusationBurst, now)
-      .first->second.Take(now);
+      .first->second;
 }
 
 bool SuspicionTable::HasCredit(const privacy::NodeId& accuser, TimePoint now) {
   const auto credit = credits_.find(accuser);
-  if (credit == credits_.end()) {
-    return true;
+  return credit == credits_.end() || credit->second.Has(now);
+}
+
+void SuspicionTable::ChargeOwn(const privacy::NodeId& accuser, uint64_t incarnation,
+                               TimePoint now) {
+  if (std::exchange(own_incarnation_, incarnation) != incarnation) {
+    own_accusers_.clear();
   }
-  const bool has = credit->second.Take(now);
-  credit->second.Return(has ? 1 : 0);
-  return has;
+  if (own_accusers_.size() < limits::kMaxSuspects && own_accusers_.insert(accuser).second) {
+    CreditOf(accuser, now).Charge(now);
+  }
 }
 
 std::vector<privacy::NodeId> SuspicionTable::EndOf(

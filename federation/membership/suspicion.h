@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,12 +71,12 @@ class SuspicionTable {
   // and the expected confirmations.
   bool Add(const Accusation& accusation, std::shared_ptr<const privacy::Envelope> envelope,
            size_t members, TimePoint now);
-  // Charges a verified accusation, which Add may get next, to its accuser. Returns false if the
-  // accuser has used up its credit by accusations that were refuted: each takes some, and gets it
-  // back only if its suspect does not refute it in time.
-  bool TakeCredit(const privacy::NodeId& accuser, TimePoint now);
-  // Returns whether TakeCredit would succeed.
+  // Returns whether an accuser may still accuse. Accusations that are refuted use up its credit:
+  // each that Add counts takes some, and gives it back if its suspect does not refute it in time.
   bool HasCredit(const privacy::NodeId& accuser, TimePoint now);
+  // Charges a verified accusation of this node itself, which Add does not get, once for each
+  // incarnation.
+  void ChargeOwn(const privacy::NodeId& accuser, uint64_t incarnation, TimePoint now);
   // Ends the suspicions that began with an accusation of such an accuser, because a suspect that
   // does not accept the accusation cannot refute it. Returns their suspects.
   std::vector<privacy::NodeId> EndOf(const std::function<bool(const privacy::NodeId&)>& accuser);
@@ -115,7 +116,10 @@ class SuspicionTable {
 
   bool lifeguard_;
   std::map<privacy::NodeId, Suspect> suspects_;
+  TokenBucket& CreditOf(const privacy::NodeId& accuser, TimePoint now);
   std::map<privacy::NodeId, TokenBucket> credits_;  // by accuser
+  std::set<privacy::NodeId> own_accusers_;          // of this node's newest incarnation
+  uint64_t own_incarnation_ = 0;
   privacy::NodeId next_evidence_{};
 };
 

@@ -14,8 +14,8 @@
 namespace ruvd::limits {
 
 // The port for peers. A node has at most 64 links; 8 unproven connections of one source, and 10 new
-// ones a second, leave room for a cluster behind one address. A handshake needs four messages and
-// at most 64 KiB of revocation list.
+// ones a second, leave room for a cluster behind one address. A handshake needs four messages; the
+// revocation list comes after it.
 inline constexpr transport::ConnectionLimits kPeerConnections = {
     .connections = 128,
     .unproven = 32,

@@ -199,6 +199,9 @@ absl::Status PeerPatterns::StoreAll(const federation::GossipCore& core, const Di
                                     const Digest& frame_id) {
   absl::Status all;
   for (const federation::Item& item : core.Items()) {
+    if (item.kind == federation::ItemKind::kWithdrawal && item.origin != self_) {
+      all.Update(Withdraw(item));
+    }
     if (item.kind != federation::ItemKind::kPattern || item.origin == self_) {
       continue;
     }

@@ -86,8 +86,8 @@ class PeerPatterns {
   // origin is considered if fewer than limits::kSurePatternTrials of its patterns wait, or if half
   // of its places and half of all places are free.
   absl::Status StoreDeferred(const federation::GossipCore& core);
-  // Stores all items of `core` of this model and frame, after a restart: a crash or a limit may
-  // have kept some of them from being stored.
+  // Stores all items of `core` of this model and frame, and does what its withdrawals say, after a
+  // restart: a crash, a power cut or a limit may have kept some from having an effect.
   absl::Status StoreAll(const federation::GossipCore& core, const Digest& model_hash,
                         const Digest& frame_id);
   // Returns the refused patterns since the start of the node, counted by reason.

@@ -144,8 +144,12 @@ absl::Status Revocations::Take(const RevocationList& list) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(list.Verify(issuer_));
-  if (list.number <= list_.number || list.issued_ms < list_.issued_ms ||
-      list.covers_from_ms < list_.covers_from_ms) {
+  // An authority that lost its list begins again with an empty list 1 of a later date, and then
+  // hears from its members what it had signed before.
+  const bool founding = list_.number <= 1 && list_.nodes.empty();
+  const bool earlier =
+      list.issued_ms < list_.issued_ms || list.covers_from_ms < list_.covers_from_ms;
+  if (list.number <= list_.number || (earlier && !founding)) {
     return Invalid("is not newer than the known one");
   }
   const bool complete = std::ranges::all_of(list_.nodes, [&list](const RevokedNode& node) {

@@ -210,6 +210,36 @@ TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
   EXPECT_THAT(table.TakeExpired(100, start + seconds(300)), IsEmpty());  // once
 }
 
+TEST(Suspicion, AnAccuserWhoseAccusationsAreRefutedUsesUpItsCredit) {
+  federation::SuspicionTable table(true);
+  TimePoint now{};
+  uint64_t incarnation = 0;
+  while (table.HasCredit(By(1).certificate.node_id, now)) {
+    ASSERT_TRUE(table.Add(By(1, ++incarnation), nullptr, 100, now));
+    EXPECT_FALSE(table.Add(By(1, incarnation), nullptr, 100, now)) << "again: not charged";
+  }
+  EXPECT_EQ(incarnation, static_cast<uint64_t>(limits::kFalseAccusationBurst));
+  EXPECT_TRUE(table.HasCredit(By(2).certificate.node_id, now)) << "another accuser";
+  now += seconds(30);
+  EXPECT_FALSE(table.HasCredit(By(1).certificate.node_id, now));
+  EXPECT_THAT(table.TakeExpired(100, now), SizeIs(1));  // the last one was true
+  EXPECT_TRUE(table.HasCredit(By(1).certificate.node_id, now));
+}
+
+// A copy of one accusation, sent many times to its suspect, used up the accuser's credit there.
+TEST(Suspicion, AnAccusationOfThisNodeIsChargedOnce) {
+  federation::SuspicionTable table(true);
+  const privacy::NodeId accuser = By(1).certificate.node_id;
+  for (int i = 0; i < 100; ++i) {
+    table.ChargeOwn(accuser, /*incarnation=*/7, TimePoint{});
+  }
+  EXPECT_TRUE(table.HasCredit(accuser, TimePoint{}));
+  for (uint64_t i = 8; i < 8 + static_cast<uint64_t>(limits::kFalseAccusationBurst); ++i) {
+    table.ChargeOwn(accuser, i, TimePoint{});
+  }
+  EXPECT_FALSE(table.HasCredit(accuser, TimePoint{}));
+}
+
 // ---- Member table
 
 // A node's table: it signs records and accusations, and keeps those of others.

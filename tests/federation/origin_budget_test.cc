@@ -38,8 +38,9 @@ privacy::NodeId NodeOf(uint64_t number) {
 size_t TakenOf(OriginBudget& budget, uint64_t origin, ItemKind kind, uint64_t bytes, size_t asked,
                TimePoint now) {
   size_t taken = 0;
-  for (size_t i = 0; i < asked; ++i) {
-    taken += budget.Take(NodeOf(origin), kind, bytes, now) ? 1U : 0U;
+  for (size_t i = 0; i < asked && budget.Allows(NodeOf(origin), kind, bytes, now); ++i) {
+    budget.Charge(NodeOf(origin), kind, bytes, now);
+    ++taken;
   }
   return taken;
 }
@@ -50,7 +51,7 @@ TEST(OriginBudget, AllowsWhatANewcomerFetchesAndThenAPace) {
             2 * limits::kMaxPatternsPerOrigin);
   EXPECT_EQ(TakenOf(budget, 1, ItemKind::kPattern, 6000, 5000, TimePoint{} + seconds(20)), 10U);
   // Other kinds and other members have budgets of their own.
-  EXPECT_TRUE(budget.Take(NodeOf(1), ItemKind::kWithdrawal, 100, TimePoint{} + seconds(20)));
+  EXPECT_TRUE(budget.Allows(NodeOf(1), ItemKind::kWithdrawal, 100, TimePoint{} + seconds(20)));
   EXPECT_EQ(TakenOf(budget, 2, ItemKind::kPattern, 6000, 5000, TimePoint{} + seconds(20)),
             2 * limits::kMaxPatternsPerOrigin);
 }
@@ -61,8 +62,9 @@ TEST(OriginBudget, CountsBytesOfAllKindsTogether) {
   const auto most = static_cast<size_t>(limits::kOriginByteBurst) / large;
   const size_t patterns = TakenOf(budget, 1, ItemKind::kPattern, large, 500, TimePoint{});
   EXPECT_EQ(patterns, most);
-  EXPECT_FALSE(budget.Take(NodeOf(1), ItemKind::kExpert, large, TimePoint{}));
-  // What was refused for its bytes took no item from the budget.
+  EXPECT_FALSE(budget.Allows(NodeOf(1), ItemKind::kExpert, large, TimePoint{}));
+  EXPECT_TRUE(budget.Allows(NodeOf(1), ItemKind::kWithdrawal, 4096, TimePoint{}));
+  // What is not allowed for its bytes takes no item from the budget.
   EXPECT_EQ(TakenOf(budget, 1, ItemKind::kPattern, 0, 5000, TimePoint{}),
             2 * limits::kMaxPatternsPerOrigin - patterns);
 }
@@ -80,10 +82,19 @@ TEST(OriginBudget, FollowsTheRoundsOfThePlan) {
   }
 }
 
+TEST(OriginBudget, OwesWhatSeveralTransfersTookTogether) {
+  OriginBudget budget(nullptr, limits::kMaxMaskItemsPerOrigin);
+  for (size_t i = 0; i < 2 * limits::kMaxPatternsPerOrigin + 10; ++i) {
+    budget.Charge(NodeOf(1), ItemKind::kPattern, 1, TimePoint{});
+  }
+  EXPECT_FALSE(budget.Allows(NodeOf(1), ItemKind::kPattern, 1, TimePoint{} + seconds(20)));
+  EXPECT_TRUE(budget.Allows(NodeOf(1), ItemKind::kPattern, 1, TimePoint{} + seconds(23)));
+}
+
 TEST(OriginBudget, IsBounded) {
   OriginBudget budget(nullptr, limits::kMaxMaskItemsPerOrigin);
   for (uint64_t i = 0; i < limits::kMaxOriginBudgets + 100; ++i) {
-    EXPECT_TRUE(budget.Take(NodeOf(i), ItemKind::kPattern, 1, TimePoint{} + seconds(i)));
+    EXPECT_TRUE(budget.Allows(NodeOf(i), ItemKind::kPattern, 1, TimePoint{} + seconds(i)));
   }
   EXPECT_EQ(budget.size(), limits::kMaxOriginBudgets);
 }
@@ -117,6 +128,14 @@ TEST(ChunkService, LimitsEachLinkAndAllTogether) {
     later += service.TakeDue(TimePoint{} + seconds(i)).size();
   }
   EXPECT_EQ(all + later, 8 * chunks);
+}
+
+TEST(ChunkService, ARequestThatIsRepeatedIsAnsweredOnce) {
+  ChunkService service;
+  for (size_t i = 0; i < 2 * limits::kMaxChunkRequestsWaiting; ++i) {
+    EXPECT_TRUE(service.Add({.link = 1, .index = 3, .bytes = 10}, TimePoint{}));
+  }
+  EXPECT_EQ(service.TakeDue(TimePoint{}).size(), 1U);
 }
 
 TEST(ChunkService, ForgetsALink) {
@@ -217,6 +236,29 @@ TEST_F(FloodedCore, AFloodOverAnotherLinkIsChargedToItsOrigin) {
   const Answers passed_on = honest_.Push(envelope);
   EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_EQ(target_.core().ScoreOf(honest_.key().id()), before);
+  EXPECT_TRUE(Spread(honest_));
+}
+
+// It announced an item of another member again and again, and then had none of its chunks.
+TEST_F(FloodedCore, AnnouncementsOfOneMemberCostNoOtherMemberItsBudget) {
+  federation::SharedPattern pattern = PatternOf(++seed_);
+  const std::string payload = federation::EncodeSharedPattern(pattern);
+  const privacy::Envelope envelope = honest_.Manifest(ItemKind::kPattern, payload);
+  const Digest id = privacy::MessageId(envelope);
+  WireFrame have;
+  have.mutable_i_have()->add_ids(std::string(AsText(id)));
+  WireFrame missing;
+  missing.mutable_chunk()->set_item_id(std::string(AsText(id)));
+  missing.mutable_chunk()->set_missing(true);
+  for (size_t i = 0; i < 600; ++i) {
+    liar_.Send(have);
+    EXPECT_EQ(liar_.Push(envelope).closed, "");
+    liar_.Send(missing);
+    if (i % 20 == 0) {
+      Wait(seconds(1));
+    }
+  }
+  EXPECT_EQ(target_.Refused(reasons::kOverBudget), 0U);
   EXPECT_TRUE(Spread(honest_));
 }
 

@@ -97,6 +97,18 @@ TEST_F(RevocationsTest, AListKeptNodesWhoseCertificatesHadEnded) {
   EXPECT_TRUE(revocations_.Require(CertificateOf(NodeId{7}, ends_ms + 1)).ok());
 }
 
+// It signed an empty list 1 of a later date, and then never took the cluster's list from its
+// members.
+TEST_F(RevocationsTest, AnAuthorityThatLostItsListTakesTheClustersList) {
+  const RevocationList cluster = After(After({}, {}, kStart), {NodeId{5}}, kStart + kDay);
+  ASSERT_EQ(cluster.number, 2U);
+  ASSERT_TRUE(revocations_.Take(After({}, {}, kStart + 9 * kDay)).ok());
+  ASSERT_TRUE(revocations_.Take(cluster).ok());
+  EXPECT_EQ(RefusalOf(CertificateOf(NodeId{5})), reasons::kNodeRevoked);
+  EXPECT_EQ(ReasonOf(revocations_.Take(After({}, {}, kStart + 9 * kDay))),
+            reasons::kRevocationInvalid);
+}
+
 TEST_F(RevocationsTest, AListThatForgetsTooEarlyIsRefused) {
   ASSERT_TRUE(revocations_.Take(After({}, {NodeId{5}, NodeId{6}})).ok());
   const auto signed_again = [&](RevocationList list, auto change) {
