@@ -107,7 +107,7 @@ TEST(ChunkService, LimitsEachLinkAndAllTogether) {
       ASSERT_TRUE(
           service.Add({.link = link, .index = i, .bytes = limits::kChunkBytes}, TimePoint{}));
     }
-    EXPECT_FALSE(service.Add({.link = link, .index = 0, .bytes = 1}, TimePoint{}));
+    EXPECT_FALSE(service.Add({.link = link, .index = 9999, .bytes = 1}, TimePoint{}));
   }
   std::map<federation::LinkId, std::vector<uint32_t>> sent;
   for (const ChunkService::Request& request : service.TakeDue(TimePoint{})) {
