@@ -42,10 +42,12 @@ bool IsLeftOut(const Conduct& conduct, const privacy::NodeId& member, uint64_t r
 // the first failure, and kProbationGrowth times as many after each further one.
 bool IsOnProbation(const Conduct& conduct, const privacy::NodeId& member);
 
-// Returns what most members remember, by what they said: a number of a mark holds if more than a
-// third of them say so much or more, and who says nothing of a member says 0. So a third of the
-// members cannot mark another one, and a member that lets half of the others see one thing and half
-// another is marked by one of the halves. Every list is ascending by member.
+// Returns what the announcers of a round remember, the nodes that gave a key in it: a number of a
+// mark holds if more than a third of them say so much or more, and who says nothing of a member
+// says 0. So a third of these announcers cannot mark another member, however many members the
+// cluster has, and a member that lets half of the announcers see one thing and half another is
+// marked by one of the halves. Fewer than kMinCliqueMembers announcers are not asked: one vote
+// would be more than a third of them. Every list is ascending by member.
 Conduct ConductByVotes(std::span<const std::vector<ConductMark>> votes);
 
 // Adds what became of the groups of a round. Members that withheld a share are known, and are left

@@ -29,7 +29,8 @@ struct DrawnNumber {
 // Returns the beacon that draws the groups of a round, from what members said two rounds before. It
 // depends on numbers that were revealed after they had been pledged, so it cannot be known earlier.
 // A number that does not fit its pledge counts as zero: a member can choose between the two beacons
-// with and without its number, and no others.
+// with and without its number, and no others. The owner gives the numbers of no participant if
+// there are too few for a group: then everybody knows the beacon, and no member chooses it.
 Digest GroupBeacon(const privacy::masking::MaskedSumId& round,
                    const std::map<privacy::NodeId, DrawnNumber>& said);
 

@@ -112,6 +112,7 @@ bool MaskedRounds::GoBack(Instant now) {
   number_ = round;
   groups_.clear();
   group_of_.clear();
+  conduct_.clear();  // the outcome of a round that begins again would be added twice
   key_given_ = true;
   return true;
 }
@@ -134,8 +135,13 @@ std::vector<std::vector<privacy::NodeId>> MaskedRounds::DrawGroups(std::span<con
         .pledge = pledged == before.end() ? std::nullopt : std::optional(pledged->second.pledge),
         .number = announcement.number};
   }
+  // Too few for a group would decide alone what all remember, and how the next groups are drawn.
+  if (takers.size() < limits::kMinCliqueMembers) {
+    numbers.clear();
+  } else {
+    conduct_ = ConductByVotes(votes);
+  }
   next_beacon_ = GroupBeacon({.cluster = config_.cluster, .round = number_ + 1}, numbers);
-  conduct_ = ConductByVotes(votes);
   AddOutcomes(
       GroupOutcomesOf({.cluster = config_.cluster, .round = number_ - 1}, config_.layout, items),
       number_ - 1, &conduct_);

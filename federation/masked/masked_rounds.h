@@ -51,7 +51,8 @@ std::map<privacy::NodeId, MaskAnnouncement> MaskAnnouncementsIn(std::span<const 
 // Runs one masked round after the other, numbered by the wall clock, with as many groups as needed.
 // This node contributes at most in its own group, and follows the others. What members remember of
 // each other (Conduct) passes from round to round in their keys, so that a restart or a newcomer
-// changes nothing: it decides who is in a group, and with how many others. The class does no I/O.
+// changes nothing: it decides who is in a group, and with how many others. After a round in which
+// too few for a group gave a key, each node keeps to its own memory. The class does no I/O.
 // Not thread-safe.
 class MaskedRounds {
  public:

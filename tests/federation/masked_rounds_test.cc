@@ -20,6 +20,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/masked/groups.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "tests/federation/masked_rounds_fixture.h"
@@ -173,6 +174,59 @@ TEST_F(MaskedRoundsTest, WhoStopsSharingGivesNothingMoreAndFollows) {
   }
   EXPECT_EQ(nodes_[0].outcomes.at(8)->weight(), kNodes - 1);
 }
+
+// How many nodes announce themselves in a round after which too few can form a group.
+class MaskedRoundsFewVotersTest : public MaskedRoundsTest,
+                                  public testing::WithParamInterface<size_t> {
+ protected:
+  static constexpr size_t kLiar = kNodes - 1;
+
+  // Lets the liar keep its share in round 8.
+  void LoseOneSum() {
+    once_ = true;
+    nodes_[kLiar].pays = false;
+    Tick(kFirst);
+    for (int64_t attempt = 0; attempt <= 3; ++attempt) {
+      Tick(kFirst + kPeriod + attempt * limits::kMaskAttemptMillis);
+    }
+  }
+};
+
+// Found by review: one or two nodes that announced themselves alone decided what all remember.
+TEST_P(MaskedRoundsFewVotersTest, ReplaceNoMemoryAndDrawNoGroups) {
+  LoseOneSum();
+  for (size_t i = 0; i < kNodes; ++i) {
+    nodes_[i].willing = i + GetParam() >= kNodes;
+  }
+  intercept_ = [](size_t, federation::OfferMaskItem& offer) {
+    if (offer.kind == federation::ItemKind::kMaskKey) {
+      auto key = federation::DecodeMaskKey(AsBytes(offer.payload)).value();
+      key.announcement.marks = {
+          {.member = MaskedBus::IdOf(0), .round = 8, .out_until = 40, .withheld = 3}};
+      offer.payload = federation::EncodeMaskKey(key);
+    }
+    return false;
+  };
+  Tick(kFirst + 2 * kPeriod);
+  ASSERT_EQ(KeysOf(kLiar, 9), 1U);
+  ASSERT_EQ(KeysOf(0, 9), 0U);
+  intercept_ = nullptr;
+  nodes_[0].willing = true;
+  Tick(kFirst + 3 * kPeriod);
+  const federation::Conduct& conduct = nodes_[0].rounds->conduct();
+  EXPECT_FALSE(conduct.contains(MaskedBus::IdOf(0)));
+  ASSERT_TRUE(conduct.contains(MaskedBus::IdOf(kLiar)));
+  EXPECT_EQ(conduct.at(MaskedBus::IdOf(kLiar)).withheld, 1);
+  const auto key = std::ranges::find_if(items_, [](const federation::Item& item) {
+    return item.round == 10 && item.origin == MaskedBus::IdOf(0);
+  });
+  ASSERT_NE(key, items_.end());
+  EXPECT_EQ(federation::DecodeMaskKey(AsBytes(*key->payload))->announcement.beacon,
+            federation::GroupBeacon({.cluster = {5}, .round = 11}, {}))
+      << "they do not choose it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Voters, MaskedRoundsFewVotersTest, testing::Values(1, 2));
 
 struct BackdatedKey {
   size_t members;
