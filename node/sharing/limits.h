@@ -29,9 +29,11 @@ inline constexpr std::chrono::minutes kTrialRetry{1};
 // after far fewer.
 inline constexpr size_t kMaxRatedUses = 256;
 
-// Shares of masked sums that may come to nothing in kConductRounds before a node gives no more: one
-// member that spoils sums as often as it can, and is not found out, costs four in that time.
-inline constexpr size_t kMaxLostShares = 4;
+// Shares of masked sums that may come to nothing in kConductRounds before a node gives no more. One
+// member alone must not reach it, because it would stop all honest nodes at one time. In a cluster
+// with one group, a member that keeps its share whenever it is not left out does so in rounds 0, 3,
+// 8, 17 and 34: it costs five in that time. One that spoils sums of large groups only costs four.
+inline constexpr size_t kMaxLostShares = 8;
 
 // Lines of the log about closed links, and about refused messages, of each error reason in each
 // period. A stranger can cause as many of either as it likes; the status counts refused messages.

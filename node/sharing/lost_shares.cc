@@ -17,9 +17,11 @@
 
 namespace ruvd::sharing {
 
-void LostShares::NoteShares(std::span<const federation::Item> items, uint64_t round) {
+void LostShares::NoteShares(std::span<const federation::Item> items, uint64_t first_live,
+                            uint64_t round) {
   for (const federation::Item& item : items) {
-    if (item.kind == federation::ItemKind::kMaskShare && item.origin == self_) {
+    if (item.kind == federation::ItemKind::kMaskShare && item.origin == self_ &&
+        item.round >= first_live) {
       shared_.insert(item.round);
     }
   }
@@ -28,12 +30,8 @@ void LostShares::NoteShares(std::span<const federation::Item> items, uint64_t ro
   summed_.erase(summed_.begin(), summed_.lower_bound(first));
 }
 
-void LostShares::NoteSum(uint64_t round, bool contains_self) {
-  if (contains_self) {
-    summed_.insert(round);
-  } else {
-    summed_.erase(round);
-  }
+void LostShares::NoteSum(uint64_t round) {
+  summed_.insert(round);
 }
 
 absl::Status LostShares::Check(uint64_t round) const {

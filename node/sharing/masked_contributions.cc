@@ -114,7 +114,10 @@ federation::Actions MaskedContributions::OnTick(federation::GossipCore& core,
   if (!rounds_) {
     return {};
   }
-  TickContext turn{.core = core, .consent_since_ms = consent_since_ms, .now = now};
+  TickContext turn{.core = core,
+                   .consent_since_ms = consent_since_ms,
+                   .first_live = rounds.FirstLiveRound(),
+                   .now = now};
   // This also holds if the tier changed and changed back in between, because items sent under
   // another consent are withdrawn.
   if (std::exchange(consent_since_ms_, consent_since_ms) != consent_since_ms || !masked_) {
@@ -146,7 +149,7 @@ void MaskedContributions::Follow(TickContext& turn) {
     alive_ = static_cast<size_t>(std::ranges::count_if(members, &federation::Member::counts));
     const int64_t start_ms = rounds_->StartOf(rounds_->RoundAt(turn.now));
     const std::vector<federation::Item> items = turn.core.Items();
-    lost_.NoteShares(items, rounds_->RoundAt(turn.now));
+    lost_.NoteShares(items, turn.first_live, rounds_->RoundAt(turn.now));
     // A consent of the future was given while the clock was ahead.
     const bool consented =
         turn.consent_since_ms <= start_ms || turn.consent_since_ms > turn.now.wall_ms;
@@ -405,9 +408,11 @@ void MaskedContributions::Recount(uint64_t round, std::span<const federation::It
                                   federation::ClusterRounds& rounds) {
   const std::vector<federation::MaskedOutcome> sums =
       federation::MaskedSumsOf({.cluster = options_.cluster, .round = round}, layout_, items);
-  lost_.NoteSum(round, std::ranges::any_of(sums, [this](const federation::MaskedOutcome& sum) {
-                  return sum.set.Find(options_.self) != nullptr;
-                }));
+  if (std::ranges::any_of(sums, [this](const federation::MaskedOutcome& sum) {
+        return sum.set.Find(options_.self) != nullptr;
+      })) {
+    lost_.NoteSum(round);
+  }
   std::map<Digest, uint8_t> found;
   for (const federation::MaskedOutcome& sum : sums) {
     found.emplace(sum.set.SetHash(), sum.attempt);

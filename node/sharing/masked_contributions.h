@@ -113,6 +113,7 @@ class MaskedContributions {
   struct TickContext {
     federation::GossipCore& core;
     int64_t consent_since_ms;
+    uint64_t first_live;  // the first round whose sums are looked at
     federation::Instant now;
     federation::Actions actions = {};
   };

@@ -100,6 +100,13 @@ class MaskedContributionsTest : public ::testing::Test {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing, "no lesson");
   }
 
+  // Sets after how many rounds a contribution is too late; call it before Start.
+  void SetWindow(uint32_t rounds) {
+    federation::LearnerPlan plan = *plan_;
+    plan.window = rounds;
+    plan_ = std::make_shared<const federation::LearnerPlan>(plan);
+  }
+
   // Starts nodes, of which the first `members` consent to the tier masked.
   void Start(size_t nodes, size_t members) {
     swarm_ = std::make_unique<test::Swarm>(test::SwarmOptions{
