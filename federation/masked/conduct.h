@@ -28,7 +28,8 @@ struct ConductMark {
 // The marks of all members that have one, by member.
 using Conduct = std::map<privacy::NodeId, ConductMark>;
 
-// What became of a group whose members agreed on a set and gave shares, at least half of them.
+// What became of a group whose members agreed on a set and committed to shares, of whom at least
+// three quarters gave theirs.
 struct GroupOutcome {
   std::vector<privacy::NodeId> members;   // of the set, ascending
   std::vector<privacy::NodeId> withheld;  // members that owe their share, or gave two
@@ -55,11 +56,13 @@ Conduct ConductByVotes(std::span<const std::vector<ConductMark>> votes);
 // to kMaxRoundsOut. If a sum is impossible, its cause is unknown: the members with the most
 // failures are suspected, and each gets one failure more. A member that has more failures than all
 // others of its group is taken for the cause and left out. Where one member alone spoils sums, it
-// is the cause: others get a failure only together with it, so they never have more.
+// is the cause: others get a failure only together with it, so they never have more. Two that spoil
+// sums one after the other can have an honest member left out that was in sums of both, and the
+// second one need not be marked, because only members with the most failures get one more.
 void AddOutcomes(std::span<const GroupOutcome> outcomes, uint64_t round, Conduct* conduct);
 
-// Forgets, before a round begins, what has no effect any more, and the oldest marks beyond
-// kMaxConductMarks.
+// Forgets, before a round begins, what has no effect any more, and marks beyond kMaxConductMarks:
+// those with the fewest failures and owed shares, and of these the oldest.
 void ForgetOldConduct(uint64_t round, Conduct* conduct);
 
 }  // namespace ruvd::federation

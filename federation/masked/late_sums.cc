@@ -83,7 +83,10 @@ class Statements {
       : round_(round), layout_(layout), layout_hash_(layout.Hash()) {}
 
   void Add(const Item& item) {
-    if (!IsMaskItem(item.kind) || item.round != round_.round) {
+    // A share of another length is not of this layout; MaskedRoundItems takes no such share either.
+    if (!IsMaskItem(item.kind) || item.round != round_.round ||
+        (item.kind == ItemKind::kMaskShare &&
+         item.payload->size() != MaskShareBytes(layout_.Values()))) {
       return;
     }
     std::optional<Statement> said = Read(item, round_.cluster);
@@ -126,25 +129,20 @@ class Statements {
     std::vector<GroupOutcome> outcomes;
     for (const auto& [name, set] : sets_) {
       const auto& [attempt, hash] = name;
-      if (!IsAgreed(attempt, hash, set)) {
+      // Without all commitments no member that keeps to the protocol pays, so no one is to blame.
+      if (!IsAgreed(attempt, hash, set) || !IsCommitted(attempt, hash, set)) {
         continue;
       }
       GroupOutcome outcome;
-      std::vector<privacy::NodeId> uncommitted;
       for (const CliqueMember& member : set.members) {
         outcome.members.push_back(member.id);
-        if (!HasCommitment(attempt, hash, member.id)) {
-          uncommitted.push_back(member.id);
-        }
         if (!HasShare(attempt, hash, member.id)) {
           outcome.withheld.push_back(member.id);
         }
       }
-      // Without all commitments no member that keeps to the protocol gives a share.
-      if (!uncommitted.empty()) {
-        outcome.withheld = std::move(uncommitted);
-      }
-      if (2 * outcome.withheld.size() <= set.members.size()) {
+      // A late share of a liar that reaches some members only prompts these alone, and the others
+      // look as if they owed theirs. The fewer shares there are, the more likely is that.
+      if (4 * outcome.withheld.size() <= set.members.size()) {
         outcome.summed = outcome.withheld.empty() && SumOf(attempt, set).ok();
         outcomes.push_back(std::move(outcome));
       }
@@ -159,8 +157,11 @@ class Statements {
     });
   }
 
-  bool HasCommitment(uint8_t attempt, const Digest& hash, const privacy::NodeId& member) const {
-    return !refused_.contains(member) && committed_.contains({attempt, hash, member});
+  // A commitment counts here whatever its sender contradicts later: the others paid for it.
+  bool IsCommitted(uint8_t attempt, const Digest& hash, const Clique& set) const {
+    return std::ranges::all_of(set.members, [&](const CliqueMember& member) {
+      return committed_.contains({attempt, hash, member.id});
+    });
   }
 
   bool HasShare(uint8_t attempt, const Digest& hash, const privacy::NodeId& member) const {

@@ -28,9 +28,10 @@ std::vector<MaskedOutcome> MaskedSumsOf(const privacy::masking::MaskedSumId& rou
                                         const privacy::masking::MaskLayout& layout,
                                         std::span<const Item> items);
 
-// Returns what became of the sets of one round that all their members signed, and for which at
-// least half of them committed to a share, or gave one where all had committed: if fewer did, the
-// others probably did not hear in time what they had to hear before. The result is a function of
+// Returns what became of the sets of one round that all their members signed, for which all
+// committed to a share, and at least three quarters gave it: if fewer did, the others probably did
+// not hear in time what they had to hear before. A set without all commitments cost no charge, and
+// a commitment may have come late, so none of its members is marked. The result is a function of
 // the set of items in the same way, ordered by attempt and then by set hash.
 std::vector<GroupOutcome> GroupOutcomesOf(const privacy::masking::MaskedSumId& round,
                                           const privacy::masking::MaskLayout& layout,

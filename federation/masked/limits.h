@@ -9,12 +9,14 @@
 namespace ruvd::limits {
 
 // Time to sign sets and to commit to shares. Who is prompted by another member's commitment has
-// until kMaskSharesMillis, and who is prompted by a share has until the attempt ends, so that one
-// member cannot part the others by a message that reaches some of them just in time.
+// until kMaskSharesMillis, and who is prompted by a share has until the attempt ends, so that a
+// message that reaches some of them just in time does not part the others. A liar that gives its
+// own commitment or share late, and to some members only, still parts them: GroupOutcomesOf
+// therefore marks only few.
 inline constexpr int64_t kMaskCommitsMillis = 40'000;
 
 // Members of whom a key says how they behaved: those of four groups of the largest size. If more
-// members failed, the newest failures count.
+// members failed, those count that failed most often, and of others the newest.
 inline constexpr size_t kMaxConductMarks = 64;
 // Rounds after which a failure is forgotten: ten hours and a half, where rounds last ten minutes
 inline constexpr uint64_t kConductRounds = 64;

@@ -16,8 +16,9 @@
 namespace ruvd::federation {
 namespace {
 
-// A member is not blamed for missing what most others missed, too: in that case this node itself
-// probably hears nothing.
+// A member is not left out of the next attempt for missing what most others missed, too: in that
+// case this node itself probably hears nothing. It is not marked for later rounds here, but only
+// where fewer failed (GroupOutcomesOf).
 bool MostDid(size_t did, size_t all) {
   return 2 * did >= all;
 }

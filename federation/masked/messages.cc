@@ -3,6 +3,8 @@
 
 #include "federation/masked/messages.h"
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -78,7 +80,9 @@ absl::StatusOr<MaskAnnouncement> DecodeAnnouncement(std::span<const uint8_t> byt
                                 .marks = {}};
   const size_t count = *reader.Read<uint8_t>();
   if (count > limits::kMaxConductMarks || reader.remaining() != count * kMarkBytes) {
-    return InvalidAnnouncement("has another number of marks than it says, or more than 64");
+    return InvalidAnnouncement(
+        fmt::format("says that it has {} marks, which are not what it has, or more than {}", count,
+                    limits::kMaxConductMarks));
   }
   announcement.marks.reserve(count);
   while (announcement.marks.size() < count) {
@@ -197,6 +201,10 @@ absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes
   return item;
 }
 
+uint64_t MaskShareBytes(size_t values) {
+  return kAttemptBytes + kSaltBytes + kShareHeadBytes + values * sizeof(uint32_t);
+}
+
 uint64_t MaxMaskPayloadBytes(ItemKind kind) {
   switch (kind) {
     case ItemKind::kMaskKey:
@@ -208,8 +216,7 @@ uint64_t MaxMaskPayloadBytes(ItemKind kind) {
     case ItemKind::kMaskCommitment:
       return kAttemptBytes + kCommitmentBytes;
     default:
-      return kAttemptBytes + kSaltBytes + kShareHeadBytes +
-             limits::kMaxMaskedValues * sizeof(uint32_t);
+      return MaskShareBytes(limits::kMaxMaskedValues);
   }
 }
 

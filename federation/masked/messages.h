@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -76,6 +77,9 @@ std::string EncodeMaskShare(const MaskShareItem& item);
 absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes);
 // Decodes a share that is known to decode, without its values.
 absl::StatusOr<MaskShareItem> DecodeMaskShareHead(std::span<const uint8_t> bytes);
+
+// Returns the size in bytes of the payload of a share with so many values.
+uint64_t MaskShareBytes(size_t values);
 
 // Returns the hash by which a member commits to a share with this payload.
 Digest CommitmentTo(std::string_view share);
