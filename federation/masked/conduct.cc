@@ -164,13 +164,14 @@ void ForgetOldConduct(uint64_t round, Conduct* conduct) {
     return mark.round >= round || mark.out_until > round + limits::kMaxRoundsOut ||
            std::max(mark.round, mark.out_until) + limits::kConductRounds < round;
   });
-  std::set<std::tuple<uint64_t, privacy::NodeId>> by_age;
+  // Otherwise a few liars could drive out the mark of one that fails often.
+  std::set<std::tuple<uint32_t, uint64_t, privacy::NodeId>> by_weight;
   for (const auto& [member, mark] : *conduct) {
-    by_age.emplace(mark.round, member);
+    by_weight.emplace(StrikesOf(mark), mark.round, member);
   }
   while (conduct->size() > limits::kMaxConductMarks) {
-    conduct->erase(std::get<privacy::NodeId>(*by_age.begin()));
-    by_age.erase(by_age.begin());
+    conduct->erase(std::get<privacy::NodeId>(*by_weight.begin()));
+    by_weight.erase(by_weight.begin());
   }
 }
 

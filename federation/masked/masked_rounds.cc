@@ -23,12 +23,13 @@
 namespace ruvd::federation {
 namespace {
 
-absl::Status TooFew(size_t takers) {
+absl::Status TooFew(size_t announced, size_t participants) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
       "a masked sum needs {} nodes, but {} announced in the round before that they take part "
-      "under the same configuration; wait for more",
-      limits::kMinCliqueMembers, takers);
+      "under the same configuration, and {} of them must stay out, because they owed a share or "
+      "spoiled a sum; wait for more",
+      limits::kMinCliqueMembers, announced, announced - participants);
 }
 
 absl::Status LeftOut(const ConductMark& mark) {
@@ -157,6 +158,7 @@ std::vector<std::vector<privacy::NodeId>> MaskedRounds::DrawGroups(std::span<con
       on_probation.emplace(node, conduct_.at(node).failures);
     }
   }
+  announced_ = takers.size();
   participants_ = members.size();
   return MaskedGroups(BeaconByVotes(beacons), members, on_probation);
 }
@@ -198,7 +200,7 @@ absl::Status MaskedRounds::WhyInNoGroup() const {
   if (IsLeftOut(conduct_, config_.self, number_)) {
     return LeftOut(conduct_.at(config_.self));
   }
-  return groups_.empty() ? TooFew(participants_) : absl::OkStatus();
+  return groups_.empty() ? TooFew(announced_, participants_) : absl::OkStatus();
 }
 
 MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reservation,

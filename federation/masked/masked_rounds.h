@@ -136,7 +136,8 @@ class MaskedRounds {
   std::vector<MaskedRound> groups_;             // groups of the current round
   std::map<privacy::NodeId, size_t> group_of_;  // for members of a group
   bool key_given_ = false;                      // by this node, in the current round
-  size_t participants_ = 0;                     // of the current round
+  size_t announced_ = 0;     // nodes that said that they take part in the current round
+  size_t participants_ = 0;  // of these, those that are not left out
   Conduct conduct_;
   Digest next_beacon_{};           // of the next round, as this node sees it
   MaskAnnouncement announcement_;  // of the current round

@@ -115,7 +115,21 @@ TEST(Conduct, NeverHasMoreMarksThanAKeyCarries) {
   }
   federation::ForgetOldConduct(20, &conduct);
   EXPECT_EQ(conduct.size(), limits::kMaxConductMarks);
-  EXPECT_TRUE(conduct.contains(Id(0))) << "the oldest go first";
+  EXPECT_TRUE(conduct.contains(Id(0))) << "it failed more often";
+}
+
+// Found by review: fresh marks of many drove out the mark of one that had failed often.
+TEST(Conduct, KeepsTheMarksOfThoseWhoFailedMostOften) {
+  Conduct conduct;
+  conduct[Id(0)] = {.member = Id(0), .round = 5, .out_until = 0, .failures = 2, .withheld = 1};
+  conduct[Id(1)] = {.member = Id(1), .round = 4, .out_until = 0, .failures = 1};
+  for (uint8_t i = 0; i < limits::kMaxConductMarks; ++i) {
+    conduct[{i, 1}] = {.member = {i, 1}, .round = 15, .out_until = 0, .failures = 1};
+  }
+  federation::ForgetOldConduct(20, &conduct);
+  EXPECT_EQ(conduct.size(), limits::kMaxConductMarks);
+  EXPECT_TRUE(conduct.contains(Id(0)));
+  EXPECT_FALSE(conduct.contains(Id(1))) << "of those with one failure the oldest goes first";
 }
 
 TEST(Conduct, OfTheFutureIsNotBelieved) {

@@ -228,6 +228,20 @@ TEST_P(MaskedRoundsFewVotersTest, ReplaceNoMemoryAndDrawNoGroups) {
 
 INSTANTIATE_TEST_SUITE_P(Voters, MaskedRoundsFewVotersTest, testing::Values(1, 2));
 
+TEST_F(MaskedRoundsFewVotersTest, WhoWaitsHearsHowManyAreLeftOut) {
+  SetNodes(4);
+  once_ = true;
+  nodes_[3].pays = false;
+  Tick(kFirst);
+  for (int64_t attempt = 0; attempt <= 3; ++attempt) {
+    Tick(kFirst + kPeriod + attempt * limits::kMaskAttemptMillis);
+  }
+  Tick(kFirst + 2 * kPeriod);
+  EXPECT_THAT(nodes_[0].outcomes.at(9).status().message(),
+              testing::HasSubstr("4 announced in the round before that they take part under the "
+                                 "same configuration, and 1 of them must stay out"));
+}
+
 struct BackdatedKey {
   size_t members;
   size_t liar;
