@@ -24,6 +24,17 @@
 
 namespace ruvd::test {
 
+// Returns the numbers of `count` nodes from 0, except those in `without`.
+inline std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
+  std::set<size_t> numbers;
+  for (size_t i = 0; i < count; ++i) {
+    if (!without.contains(i)) {
+      numbers.insert(i);
+    }
+  }
+  return numbers;
+}
+
 inline privacy::masking::MaskLayout SmallMaskLayout() {
   return {.model_hash = {1},
           .frame_id = {2},

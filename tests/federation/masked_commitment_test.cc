@@ -18,16 +18,6 @@
 namespace ruvd::test {
 namespace {
 
-std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
-  std::set<size_t> numbers;
-  for (size_t i = 0; i < count; ++i) {
-    if (!without.contains(i)) {
-      numbers.insert(i);
-    }
-  }
-  return numbers;
-}
-
 // A member that has seen the others' shares would choose its own with a view to their sum.
 TEST(MaskedCommitmentTest, AShareThatItsSenderDidNotCommitToIsNone) {
   MaskedBus bus(6);

@@ -27,16 +27,6 @@
 namespace ruvd::test {
 namespace {
 
-std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
-  std::set<size_t> numbers;
-  for (size_t i = 0; i < count; ++i) {
-    if (!without.contains(i)) {
-      numbers.insert(i);
-    }
-  }
-  return numbers;
-}
-
 // Returns the payload of a share that is noise, of node 1.
 std::string NoiseFor(MaskedBus& bus, const federation::MaskInputWanted& wanted) {
   federation::MaskShareItem share{.attempt = wanted.attempt,

@@ -11,10 +11,8 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/file.h"
@@ -31,6 +29,7 @@
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/wait_until.h"
 
 namespace ruvd::node {
 
@@ -107,15 +106,8 @@ class NodeJoinTest : public NodeTest {
                     .ok());
     return response;
   }
-  static bool Await(const std::function<bool()>& what) {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!what() && std::chrono::steady_clock::now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return what();
-  }
   static bool AwaitAlive(const Node& node, uint32_t members) {
-    return Await([&] { return StatusOf(node).members_alive() == members; });
+    return test::WaitUntil([&] { return StatusOf(node).members_alive() == members; });
   }
   static bool IsLinked(const Node& node, const std::string& id) {
     admin::v1::ListMembersResponse response;
@@ -129,7 +121,7 @@ class NodeJoinTest : public NodeTest {
     });
   }
   static bool AwaitRefused(const Node& node, const char* reason) {
-    return Await([&] { return StatusOf(node).refused_envelopes().contains(reason); });
+    return test::WaitUntil([&] { return StatusOf(node).refused_envelopes().contains(reason); });
   }
 
   privacy::PublicKey authority_{};

@@ -55,9 +55,9 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
     const admin::v1::GetStatusResponse status = StatusOf(*node_);
     return status.ports(1);
   };
-  EXPECT_TRUE(Await([&] { return port().connections() == 1 && port().unproven() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return port().connections() == 1 && port().unproven() == 0; }));
   others_.clear();
-  EXPECT_TRUE(Await([&] { return port().connections() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return port().connections() == 0; }));
 }
 
 // Regression test: a member was out of the cluster when its certificate expired, 30 days after it
@@ -82,8 +82,9 @@ TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
                                     .serial = 5});
   ASSERT_TRUE(WriteFileAtomically(path, due.value().Encode()).ok());
   const Node& other = StartOther("b", node_->federation_address());
-  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > now_ms + 2 * kHour; }));
-  EXPECT_TRUE(Await([&] { return stored().not_after_ms > now_ms + 2 * kHour; }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return StatusOf(other).certificate_expires_ms() > now_ms + 2 * kHour; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return stored().not_after_ms > now_ms + 2 * kHour; }));
   EXPECT_EQ(stored().roles, joined.roles);
   EXPECT_EQ(stored().name, "b");
   EXPECT_EQ(StatusOf(other).certificate_expires_ms(), stored().not_after_ms);
@@ -99,7 +100,7 @@ TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
   EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 0),
               HasSubstr("member until"));
   ASSERT_TRUE(other.ReloadCredentials().ok());
-  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > before; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(other).certificate_expires_ms() > before; }));
   // A node that is no authority does not renew, and a revoked member gets no renewal.
   EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
               HasSubstr("[NOT_FOUND]"));
@@ -263,15 +264,15 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   Join("b", Token());
   Join("c", Token());
   StartOther("b", node_->federation_address());
-  ASSERT_TRUE(Await([&] { return IsLinked(*node_, others_[0]->id()); }));
+  ASSERT_TRUE(test::WaitUntil([&] { return IsLinked(*node_, others_[0]->id()); }));
   EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("no member called nobody"));
   EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 2 names 1 node(s)"));
-  EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return !IsLinked(*node_, others_[0]->id()); }));
   // Another member receives the list when its link opens, and refuses b by itself.
   Node& other = StartOther("c", node_->federation_address());
   const privacy::NodeId revoked =
       privacy::NodeKey::LoadOrCreate(fs::path(DataOf("b")) / admission::kNodeKeyFile).value().id();
-  EXPECT_TRUE(Await([&] { return ListOf("c").Revokes(revoked); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return ListOf("c").Revokes(revoked); }));
   others_.front().reset();
   StartOther("b", other.federation_address());
   EXPECT_TRUE(AwaitRefused(other, reasons::kNodeRevoked));
@@ -302,7 +303,7 @@ TEST_F(NodeJoinTest, ANodeWithoutARevocationListTakesItFromItsFirstLink) {
   fs::remove(fs::path(DataOf("b")) / "revocations");
   StartOther("b", node_->federation_address());
   EXPECT_TRUE(AwaitAlive(*node_, 2));
-  EXPECT_TRUE(Await([&] { return ListOf("b").number == 1u; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return ListOf("b").number == 1u; }));
 }
 
 // Found by a security review: a list above 64 KiB went nowhere. This one is ten times as long.
@@ -322,7 +323,7 @@ TEST_F(NodeJoinTest, ALongRevocationListComesWithTheCertificateAndOverLinks) {
   StartOther("b", node_->federation_address());
   ASSERT_TRUE(AwaitAlive(*node_, 2));
   Run({"revoke", std::string(64, 'f')}, 0);
-  EXPECT_TRUE(Await([&] { return ListOf("b").number == list.number + 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return ListOf("b").number == list.number + 1; }));
   EXPECT_THAT(Run({"revoke", std::string(64, 'e')}, 1), HasSubstr("[LIMIT_EXCEEDED]"));
 }
 
