@@ -33,13 +33,8 @@ struct MaskedContributionsOptions {
   std::shared_ptr<const federation::LearnerPlan> plan;  // of kind kGradient
   privacy::ClusterId cluster{};
   privacy::NodeId self{};
-  // Makes this node's share (LocalContributor::NoiseShare), and charges for it.
-  std::function<absl::StatusOr<NoisedShare>(const PreparedSum& sum,
-                                            const privacy::masking::Clique& clique)>
-      noise;
-  std::function<absl::StatusOr<uint64_t>(const PreparedSum& sum,
-                                         const privacy::LedgerCharge& charge)>
-      pay;
+  ShareMaker noise;
+  SharePayer pay;
   std::function<void(uint64_t reservation)> sent;  // a charged share has left
   std::function<uint64_t()> last_reservation;      // of the privacy ledger
   privacy::dp::RandomBytes random;                 // for keys: SecureRandomBytes, except in tests

@@ -54,12 +54,8 @@ struct NodeRoundsOptions {
   // Keeps the settled state for the next start (ClusterRounds::TakeSavedState).
   std::function<void(std::string state)> save;
   // As in MaskedContributionsOptions
-  std::function<absl::StatusOr<NoisedShare>(const PreparedSum& sum,
-                                            const privacy::masking::Clique& clique)>
-      noise;
-  std::function<absl::StatusOr<uint64_t>(const PreparedSum& sum,
-                                         const privacy::LedgerCharge& charge)>
-      pay;
+  ShareMaker noise;
+  SharePayer pay;
   std::function<uint64_t()> last_reservation;
   // Returns whether lessons of all these people may leave under the tier now; null: they may.
   std::function<bool(std::span<const privacy::Contributor>, privacy::ConsentTier)> may_leave;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,13 @@ struct NoisedShare {
   privacy::LedgerCharge charge;  // what it will cost
   size_t lessons = 0;            // that could be in it
 };
+
+// Makes this node's share of the sum of a clique (LocalContributor::NoiseShare).
+using ShareMaker = std::function<absl::StatusOr<NoisedShare>(
+    const PreparedSum& sum, const privacy::masking::Clique& clique)>;
+// Charges for a share, and returns the reservation (LocalContributor::PayForShare).
+using SharePayer = std::function<absl::StatusOr<uint64_t>(const PreparedSum& sum,
+                                                          const privacy::LedgerCharge& charge)>;
 
 // Returns the number of a round in the privacy ledger, which is the second of Unix time in which it
 // begins, so that the order of rounds stays right if their length is changed.
