@@ -16,6 +16,7 @@
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
+#include "privacy/identity/link_credential.h"
 #include "privacy/identity/revocation_list.h"
 #include "privacy/identity/signing_key.h"
 
@@ -42,6 +43,11 @@ class AdmissionController {
   // Makes an invitation for one node, valid for `lifetime_ms`. Returns the errors of
   // JoinTokens::Issue.
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
+  // Returns whether the other end of a TLS connection knows a token (JoinTokens::Recognizes). It
+  // waits for no disk, unless a token is being made or used.
+  bool Recognizes(const privacy::ApplicantCredential& credential, const Digest& tls_key) const {
+    return tokens_.Recognizes(credential, tls_key);
+  }
   // Returns the signed statement that a caller who sees the TLS certificate `certificate` talks to
   // this authority.
   privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,

@@ -8,17 +8,24 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/link_gate.h"
 #include "node/admission/link_tls.h"
 #include "node/client/rpc_error.h"
 #include "node/limits.h"
+#include "node/reasons.h"
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/limits.h"
+#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
@@ -27,21 +34,50 @@ namespace {
 
 using JoinStream = grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinResponse>;
 
-// Tries to connect. gRPC 1.51 reads errno of a pending connect after other calls that may have
+// Most tries to connect. gRPC 1.51 reads errno of a pending connect after other calls that may have
 // changed it, and may then report a failure (ENOENT was seen on a busy machine). Later versions are
-// correct. The token is sent only over an open connection, so another try does not use it up.
+// correct. A node that strangers flood may end a connection, too. The token is sent only over an
+// open connection, so another try does not use it up.
 constexpr int kGreetings = 3;
 
 // The largest answer holds a certificate and a revocation list.
 constexpr int kMaxAnswerBytes =
     limits::kMaxLinkMessageBytes + static_cast<int>(limits::kMaxRevocationListBytes);
 
+// Who asks: what its TLS key shows, which cluster it expects, and what it means if a member of that
+// cluster ends the connection once it has seen the key.
+struct Caller {
+  transport::TlsCertificate own;
+  std::shared_ptr<const LinkGate> gate;
+  privacy::ClusterId cluster{};
+  std::string_view reason;
+  std::string_view meaning;
+};
+
+// What was found in the TLS handshake about the node that was dialled. Thread-safe.
+class Answerer {
+ public:
+  void Judged(const absl::Status& status) {
+    const MutexLock lock(mutex_);
+    judged_ = status;
+  }
+  // nullopt: no node has shown a certificate yet
+  std::optional<absl::Status> judged() const {
+    const MutexLock lock(mutex_);
+    return judged_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<absl::Status> judged_ ABSL_GUARDED_BY(mutex_);
+};
+
 // One attempt, over one connection.
 class JoinAttempt {
  public:
-  JoinAttempt(const std::string& address, const transport::TlsCertificate& own,
+  JoinAttempt(const std::string& address, const Caller& caller,
               std::chrono::system_clock::time_point deadline)
-      : address_(address), stub_(ChannelTo(address, own)) {
+      : address_(address), caller_(caller), stub_(ChannelTo(address, caller, answerer_)) {
     context_.set_deadline(deadline);
     stream_ = stub_.Join(&context_);
   }
@@ -55,7 +91,7 @@ class JoinAttempt {
   JoinAttempt& operator=(const JoinAttempt&) = delete;
 
   // Returns the authority's key, after the authority proved that the channel ends at it.
-  absl::StatusOr<privacy::PublicKey> Greet(const privacy::ClusterId& cluster) {
+  absl::StatusOr<privacy::PublicKey> Greet() {
     stream_->WaitForInitialMetadata();
     const Digest seen = transport::PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
     privacy::SecureRandomBytes(nonce_);
@@ -68,7 +104,8 @@ class JoinAttempt {
         !Copy(response.welcome().proof(), &welcome.proof)) {
       return Strange();
     }
-    RETURN_IF_ERROR(welcome.Verify(cluster, nonce_, seen));
+    RETURN_IF_ERROR(welcome.Verify(caller_.cluster, nonce_, seen));
+    greeted_ = true;
     return welcome.authority;
   }
 
@@ -92,13 +129,19 @@ class JoinAttempt {
   }
 
  private:
-  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
-                                                  const transport::TlsCertificate& own) {
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address, const Caller& caller,
+                                                  const std::shared_ptr<Answerer>& answerer) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
     arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
-    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+    // Each attempt has a connection of its own, so that another one may find the node well.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(
+        address,
+        LinkCredentials(caller.own, caller.gate,
+                        [answerer](const absl::Status& status) { answerer->Judged(status); }),
+        arguments);
   }
   template <typename Array>
   static bool Copy(const std::string& bytes, Array* array) {
@@ -114,6 +157,20 @@ class JoinAttempt {
                  address_);
   }
 
+  // Returns why a connection did not open, or ended before an answer.
+  absl::Status Unconnected(const std::string& failure) const {
+    const std::optional<absl::Status> judged = answerer_->judged();
+    if (!judged || greeted_) {
+      return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                   "no node answers at {}: {}; check that it runs, and give the address of its "
+                   "link service (federation.listen), not of its API",
+                   address_, failure);
+    }
+    RETURN_IF_ERROR(*judged);
+    return Error(absl::StatusCode::kPermissionDenied, caller_.reason,
+                 "the node at {} ended the connection: {}", address_, caller_.meaning);
+  }
+
   absl::StatusOr<v1::JoinResponse> Ask(const v1::JoinRequest& request) {
     v1::JoinResponse response;
     if (stream_->Write(request) && stream_->Read(&response)) {
@@ -127,10 +184,7 @@ class JoinAttempt {
                    address_);
     }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
-      return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
-                   "no node answers at {}: {}; check that it runs, and give the address of its "
-                   "link service (federation.listen), not of its API",
-                   address_, status.error_message());
+      return Unconnected(status.error_message());
     }
     RETURN_IF_ERROR(client::StatusOfCall(static_cast<int>(status.error_code()),
                                          status.error_message(), status.error_details(), address_));
@@ -148,10 +202,13 @@ class JoinAttempt {
   }
 
   const std::string address_;
+  const Caller& caller_;
+  const std::shared_ptr<Answerer> answerer_ = std::make_shared<Answerer>();
   v1::AdmissionService::Stub stub_;
   grpc::ClientContext context_;
   std::unique_ptr<JoinStream> stream_;
   privacy::JoinWelcome::Nonce nonce_{};  // of the greeting
+  bool greeted_ = false;
 };
 
 // A connection after its greeting, and the authority at its other end.
@@ -160,19 +217,17 @@ struct Greeted {
   privacy::PublicKey authority{};
 };
 
-absl::StatusOr<Greeted> GreetAuthority(const std::string& address,
-                                       const privacy::ClusterId& cluster,
+absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const Caller& caller,
                                        std::chrono::milliseconds patience) {
-  RETURN_IF_ERROR(transport::RequireTls13());
-  ASSIGN_OR_RETURN(const transport::TlsCertificate own, transport::MakeSelfSignedCertificate());
   std::unique_ptr<JoinAttempt> attempt;
   absl::StatusOr<privacy::PublicKey> authority;
   // One deadline for all tries together, because a node that stops meanwhile waits for them.
   const auto deadline = std::chrono::system_clock::now() + patience;
   for (int tries = 0; tries < kGreetings; ++tries) {
-    attempt = std::make_unique<JoinAttempt>(address, own, deadline);
-    authority = attempt->Greet(cluster);
-    if (ReasonOf(authority.status()) != reasons::kNodeUnreachable) {
+    attempt = std::make_unique<JoinAttempt>(address, caller, deadline);
+    authority = attempt->Greet();
+    const std::string reason = ReasonOf(authority.status());
+    if (reason != reasons::kNodeUnreachable && reason != caller.reason) {
       break;
     }
   }
@@ -198,8 +253,18 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
                                        const privacy::JoinInvitation& invitation,
                                        const std::string& name, const privacy::NodeKey& key,
                                        const Clock& clock) {
-  ASSIGN_OR_RETURN(const Greeted greeted,
-                   GreetAuthority(address, invitation.cluster, limits::kJoinPatience));
+  RETURN_IF_ERROR(transport::RequireTls13());
+  ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeApplicantTls(invitation));
+  const Caller caller{
+      .own = std::move(own),
+      .gate = std::make_shared<LinkGate>(invitation.cluster, clock, std::nullopt),
+      .cluster = invitation.cluster,
+      .reason = reasons::kTokenInvalid,
+      .meaning =
+          "the join token is unknown there, or that node does not hold the authority's key; "
+          "ask the cluster's operator for a new token, and name the node on which `ruvd "
+          "token create` works"};
+  ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, limits::kJoinPatience));
   ASSIGN_OR_RETURN(Membership membership, greeted.attempt->Apply(privacy::JoinRequest::Sign(
                                               invitation.token, name, invitation.cluster, key)));
   RETURN_IF_ERROR(CheckMembership(membership, greeted.authority, key, address, clock));
@@ -210,8 +275,17 @@ absl::StatusOr<Membership> RenewAt(const std::string& address,
                                    const privacy::AdmissionCert& certificate,
                                    const privacy::NodeKey& key, std::chrono::milliseconds patience,
                                    const Clock& clock) {
-  ASSIGN_OR_RETURN(const Greeted greeted,
-                   GreetAuthority(address, privacy::ClusterIdOf(certificate.issuer), patience));
+  RETURN_IF_ERROR(transport::RequireTls13());
+  ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeMemberTls(certificate, key));
+  const Caller caller{
+      .own = std::move(own),
+      .gate = std::make_shared<LinkGate>(certificate.issuer, clock),
+      .cluster = privacy::ClusterIdOf(certificate.issuer),
+      .reason = reasons::kCertificateRefused,
+      .meaning =
+          "it refuses this node's certificate, which is revoked there or has expired; its "
+          "log says why. Join again with a token, a revoked node with an empty data folder"};
+  ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, patience));
   ASSIGN_OR_RETURN(Membership renewed, greeted.attempt->Renew(certificate, key));
   RETURN_IF_ERROR(CheckMembership(renewed, greeted.authority, key, address, clock));
   return renewed;

@@ -191,6 +191,11 @@ class FederationServiceImpl final : public FederationService::CallbackService {
       : federation_(federation), tls_(tls), on_member_(std::move(on_member)) {}
   grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
       grpc::CallbackServerContext* context) override {
+    if (tls_ != nullptr && !tls_->IsMember(*context->auth_context())) {
+      return new RefusedLink(
+          Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateInvalid,
+                "a join token opens no links; join, and start the node with its certificate"));
+    }
     {
       const MutexLock lock(mutex_);
       if (!linked_.insert(context->peer()).second) {
@@ -332,7 +337,8 @@ struct LinkDialer::State {
         silent.insert(address).second) {
       LogWarning(
           "no node answers at {}: {}; this node keeps trying. Check federation.seeds here, "
-          "federation.listen there, and that federation.tls is the same on both nodes",
+          "federation.listen there, that federation.tls is the same on both nodes, and in the log "
+          "of that node whether it refused this one",
           address, failure.error_message());
     } else {
       LogDebug("no link to {}: {}", address, failure.error_message());

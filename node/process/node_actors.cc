@@ -322,7 +322,11 @@ sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& issuer) {
   return {.load_revocations = [this, issuer] { return revocations_.Load(issuer); },
           .store_revocations =
               [this, issuer](const privacy::RevocationList& list) {
-                return revocations_.Store(list, issuer);
+                // A full disk must not let a revoked node in.
+                const absl::Status refused =
+                    link_tls_ == nullptr ? absl::OkStatus() : link_tls_->gate().Revoke(list);
+                RETURN_IF_ERROR(revocations_.Store(list, issuer));
+                return refused;
               },
           .load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); },
           .store_evidence =
@@ -394,7 +398,11 @@ absl::Status NodeImpl::StartFederation() {
   }
   RETURN_IF_ERROR(gossip.status());
   if (!LinksArePlain()) {
-    auto tls = admission::LinkTls::Create(LinkTlsPathOf(config_));
+    auto tls = admission::LinkTls::Create(
+        {.path = LinkTlsPathOf(config_),
+         .certificate = gossip->certificate,
+         .key = &files_->key,
+         .gate = std::make_shared<admission::LinkGate>(gossip->certificate.issuer, clock_)});
     if (!tls.ok()) {
       Isolate(tls.status());
       return absl::OkStatus();
@@ -445,7 +453,10 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
       .dial = [this](const std::string& address) { dialer_.Dial(address); },
       .trust = TrustStoreOf(gossip.certificate.issuer),
       .state = state_.get()};
-  RETURN_IF_ERROR(options.trust.load_revocations().status());
+  ASSIGN_OR_RETURN(const privacy::RevocationList revoked, options.trust.load_revocations());
+  if (link_tls_ != nullptr && revoked.number > 0) {
+    RETURN_IF_ERROR(link_tls_->gate().Revoke(revoked));
+  }
   RETURN_IF_ERROR(PrepareRounds(&options));
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;

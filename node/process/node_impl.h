@@ -155,6 +155,8 @@ class NodeImpl final : public Node {
   // The check of the certificate runs periodically and when credentials are reloaded.
   absl::Status OpenCertificateRenewer();
   void CheckCertificate();
+  // Shows a new certificate of this node to the other ends of links.
+  void ShowCertificate(const privacy::AdmissionCert& certificate);
   void CheckCertificateOnce();
   void ScheduleCertificateCheck();
   // Returns plain credentials, or TLS with tokens, according to the configuration.

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "base/bytes.h"
 #include "base/host_port.h"
 #include "base/status.h"
@@ -87,6 +88,10 @@ absl::Status NodeImpl::OpenAdmissionController() {
       .on_revoked = [this](const privacy::RevocationList& list) {
         federation_->SetRevocations(list);
       }};
+  link_tls_->gate().AdmitApplicants(
+      [this](const privacy::ApplicantCredential& credential, const Digest& tls_key) {
+        return office_->Recognizes(credential, tls_key);
+      });
   services_.push_back(api::MakeAdmissionService(dependencies));
   link_services_.push_back(services_.back().get());
   services_.push_back(api::MakeAuthorityService(dependencies));
@@ -125,6 +130,7 @@ absl::Status NodeImpl::OpenCertificateRenewer() {
             LogInfo("this node now uses a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
                     fmt::gmtime(static_cast<std::time_t>(certificate.not_after_ms / 1000)));
             federation_->SetCertificate(certificate);
+            ShowCertificate(certificate);
           },
       .stopped = [this] { return stopping_.load(); }};
   if (!LinksArePlain()) {  // over plain links no authority answers
@@ -137,6 +143,15 @@ absl::Status NodeImpl::OpenCertificateRenewer() {
   }
   pattern_pool_.Post([this] { ScheduleCertificateCheck(); });
   return absl::OkStatus();
+}
+
+void NodeImpl::ShowCertificate(const privacy::AdmissionCert& certificate) {
+  const absl::Status shown =
+      link_tls_ == nullptr ? absl::OkStatus() : link_tls_->SetCertificate(certificate);
+  if (!shown.ok()) {
+    LogError("links show the former certificate: {}; free the disk, and send SIGHUP",
+             MessageOf(shown));
+  }
 }
 
 void NodeImpl::CheckCertificate() {
@@ -339,6 +354,12 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_dead_letters(DeadLetterTotal(*actors_));
   WritePort("api", api_port_, status);
   WritePort("federation", federation_port_, status);
+  if (link_tls_ != nullptr && federation_port_.acceptor != nullptr) {
+    auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
+    for (const auto& [reason, count] : link_tls_->gate().refusals()) {
+      ended[absl::AsciiStrToLower(reason)] = count;
+    }
+  }
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());

@@ -9,12 +9,14 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/asn1.h>
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/conf.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
@@ -45,6 +47,7 @@ struct Freer {
 };
 using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
 using ConfPtr = std::unique_ptr<CONF, Freer<NCONF_free>>;
+using OctetsPtr = std::unique_ptr<ASN1_OCTET_STRING, Freer<ASN1_OCTET_STRING_free>>;
 using PkeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 
@@ -59,6 +62,12 @@ constexpr std::string_view kTls13Only =
     "[tls13]\n"
     "Protocol = ALL, -SSLv3, -TLSv1, -TLSv1.1, -TLSv1.2\n"
     "CipherString = DEFAULT:@SECLEVEL=2\n";
+
+// The extension that carries the statement. A random UUID below 2.25 is an identifier that needs no
+// registration (ITU-T X.667).
+constexpr char kStatementId[] = "2.25.116804252495561781089257847345886604088";
+// More than any statement has; what is longer is not read.
+constexpr int kMaxStatementBytes = 1024;
 
 // A certificate without a well-defined end (RFC 5280, section 4.1.2.5). The admission certificate
 // decides how long a node is a member.
@@ -86,15 +95,32 @@ X509Ptr ReadCertificate(std::string_view pem) {
                                 : PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
 }
 
-std::optional<Digest> HashOfX509(X509& certificate) {
+// Returns the DER form of what `encode` writes; empty if OpenSSL fails.
+std::string DerOf(const std::function<int(unsigned char**)>& encode) {
   unsigned char* der = nullptr;
-  const int size = i2d_X509(&certificate, &der);
+  const int size = encode(&der);
   if (size <= 0) {
-    return std::nullopt;
+    return {};
   }
-  const Digest hash = Sha256(std::span<const uint8_t>(der, static_cast<size_t>(size)));
+  std::string text(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
   OPENSSL_free(der);
-  return hash;
+  return text;
+}
+
+std::optional<Digest> HashOfX509(X509& certificate) {
+  const std::string der = DerOf([&](unsigned char** out) { return i2d_X509(&certificate, out); });
+  return der.empty() ? std::nullopt : std::optional(Sha256(AsBytes(der)));
+}
+
+Digest HashOfKey(const X509& certificate) {
+  return Sha256(AsBytes(DerOf([&](unsigned char** out) {
+    return i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), out);
+  })));
+}
+
+const ASN1_OBJECT* StatementId() {
+  static const ASN1_OBJECT* const id = OBJ_txt2obj(kStatementId, /*no_name=*/1);
+  return id;
 }
 
 bool SetSerial(X509& certificate) {
@@ -115,6 +141,31 @@ bool AddNames(X509& certificate, const std::string& names) {
   }
   const std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
       X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str()));
+  return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
+}
+
+bool AddStatement(X509& certificate, const MakeStatement& make) {
+  if (make == nullptr) {
+    return true;
+  }
+  const std::string text = make(HashOfKey(certificate));
+  // The value of an extension is itself the DER form of something, here of a string of octets.
+  const OctetsPtr inner(ASN1_OCTET_STRING_new());
+  const OctetsPtr outer(ASN1_OCTET_STRING_new());
+  const auto set = [](const OctetsPtr& octets, const std::string& bytes) {
+    return ASN1_OCTET_STRING_set(octets.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                                 static_cast<int>(bytes.size())) == 1;
+  };
+  if (inner == nullptr || outer == nullptr || !set(inner, text)) {
+    return false;
+  }
+  const std::string der =
+      DerOf([&](unsigned char** out) { return i2d_ASN1_OCTET_STRING(inner.get(), out); });
+  if (der.empty() || !set(outer, der)) {
+    return false;
+  }
+  const std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
+      X509_EXTENSION_create_by_OBJ(nullptr, StatementId(), /*crit=*/0, outer.get()));
   return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
 }
 
@@ -168,7 +219,8 @@ absl::Status RequireTls13() {
   return required ? absl::OkStatus() : Failed("be limited to TLS 1.3");
 }
 
-absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name) {
+absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name,
+                                                         const MakeStatement& statement) {
   const PkeyPtr key(EVP_EC_gen("P-256"));
   const X509Ptr x509 = key == nullptr ? nullptr : MakeUnsigned(*key);
   if (x509 != nullptr && !AddNames(*x509, subject_alt_name)) {
@@ -180,7 +232,7 @@ absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subj
   const BioPtr key_text(BIO_new(BIO_s_mem()));
   const BioPtr certificate_text(BIO_new(BIO_s_mem()));
   if (x509 == nullptr || key_text == nullptr || certificate_text == nullptr ||
-      X509_sign(x509.get(), key.get(), EVP_sha256()) <= 0 ||
+      !AddStatement(*x509, statement) || X509_sign(x509.get(), key.get(), EVP_sha256()) <= 0 ||
       PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) !=
           1 ||
       PEM_write_bio_X509(certificate_text.get(), x509.get()) != 1) {
@@ -194,17 +246,39 @@ absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subj
       .private_key = TextOf(*key_text), .certificate = TextOf(*certificate_text), .hash = *hash};
 }
 
+std::optional<Statement> StatementIn(std::string_view pem) {
+  const X509Ptr x509 = ReadCertificate(pem);
+  const int place =
+      x509 == nullptr ? -1 : X509_get_ext_by_OBJ(x509.get(), StatementId(), /*lastpos=*/-1);
+  const ASN1_OCTET_STRING* const value =
+      place < 0 ? nullptr : X509_EXTENSION_get_data(X509_get_ext(x509.get(), place));
+  if (value == nullptr || ASN1_STRING_length(value) > kMaxStatementBytes) {
+    return std::nullopt;
+  }
+  const unsigned char* der = ASN1_STRING_get0_data(value);
+  const unsigned char* const end = der + ASN1_STRING_length(value);
+  const OctetsPtr octets(d2i_ASN1_OCTET_STRING(nullptr, &der, ASN1_STRING_length(value)));
+  if (octets == nullptr || der != end) {
+    return std::nullopt;
+  }
+  return Statement{.text = {reinterpret_cast<const char*>(ASN1_STRING_get0_data(octets.get())),
+                            static_cast<size_t>(ASN1_STRING_length(octets.get()))},
+                   .tls_key = HashOfKey(*x509)};
+}
+
 std::optional<Digest> CertificateHash(std::string_view pem) {
   const X509Ptr x509 = ReadCertificate(pem);
   return x509 == nullptr ? std::nullopt : HashOfX509(*x509);
 }
 
-std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context) {
+std::string_view PeerPemOf(const grpc::AuthContext& context) {
   const auto found = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (found.size() != 1) {
-    return std::nullopt;
-  }
-  return CertificateHash({found.front().data(), found.front().size()});
+  return found.size() != 1 ? std::string_view()
+                           : std::string_view(found.front().data(), found.front().size());
+}
+
+std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context) {
+  return CertificateHash(PeerPemOf(context));
 }
 
 absl::Status CheckServerCertificate(const std::string& certificate_path,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,18 +33,33 @@ struct TlsCertificate {
 // one call is enough. Thread-safe. INTERNAL if OpenSSL refuses.
 absl::Status RequireTls13();
 
-// Makes a new P-256 key with a self-signed certificate. A link's certificate proves nothing by
-// itself; signatures over its hash prove who holds it. `subject_alt_name`
-// ("DNS:node.example,IP:10.0.0.7") is for clients that check the name that they dial.
-// INVALID_ARGUMENT if OpenSSL does not accept the name, INTERNAL for other failures of OpenSSL.
-absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name = "");
+// Returns what a certificate carries for programs like this one, in an extension that others
+// ignore. `tls_key` is the SHA-256 of the certificate's public key (SubjectPublicKeyInfo).
+using MakeStatement = std::function<std::string(const Digest& tls_key)>;
+
+// Makes a new P-256 key with a self-signed certificate. `subject_alt_name`
+// ("DNS:node.example,IP:10.0.0.7") is for clients that check the name that they dial; `statement`
+// may be null. INVALID_ARGUMENT if OpenSSL does not accept the name, INTERNAL for other failures of
+// OpenSSL.
+absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name = "",
+                                                         const MakeStatement& statement = nullptr);
+
+// What a certificate carries, and the SHA-256 of its public key.
+struct Statement {
+  std::string text;
+  Digest tls_key{};
+};
+// Reads the statement of the first certificate in a PEM text; nullopt if there is none.
+std::optional<Statement> StatementIn(std::string_view pem);
 
 // Returns the SHA-256 of the DER form of the first certificate in a PEM text; nullopt if there is
 // no certificate.
 std::optional<Digest> CertificateHash(std::string_view pem);
 
-// Returns the hash of the certificate whose key the other end proved to hold; nullopt on a plain
-// connection.
+// Returns the certificate whose key the other end proved to hold, as PEM; empty on a plain
+// connection. The view ends with `context`.
+std::string_view PeerPemOf(const grpc::AuthContext& context);
+// Returns the hash of that certificate; nullopt on a plain connection.
 std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context);
 
 // Checks that a server can use the two PEM files at `now_ms`: both are readable, only the owner may

@@ -102,6 +102,34 @@ JoinRequest JoinRequest::Sign(std::string token, std::string name, const Cluster
   return request;
 }
 
+absl::StatusOr<ApplicantCredential> MakeApplicantCredential(const JoinInvitation& invitation,
+                                                            const Digest& tls_key) {
+  const std::optional<Digest> hash = HashOf(invitation.token, invitation.cluster);
+  if (!hash) {
+    return Refused(reasons::kTokenInvalid, "was copied with mistakes");
+  }
+  return ApplicantCredential::Of(*hash, tls_key);
+}
+
+JoinTokens::JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep)
+    : authority_(authority), keep_(std::move(keep)), grants_(std::move(grants)) {
+  const MutexLock lock(mutex_);
+  NameGrants();
+}
+
+void JoinTokens::NameGrants() {
+  hashes_.clear();
+  for (const auto& [hash, grant] : grants_) {
+    hashes_[ApplicantCredential::NameOf(hash)] = hash;
+  }
+}
+
+bool JoinTokens::Recognizes(const ApplicantCredential& credential, const Digest& tls_key) const {
+  const MutexLock lock(mutex_);
+  const auto found = hashes_.find(credential.token_name);
+  return found != hashes_.end() && credential.Proves(found->second, tls_key);
+}
+
 absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, int64_t lifetime_ms) {
   const JoinGrant grant = {.roles = roles, .issued_ms = now_ms, .expires_ms = now_ms + lifetime_ms};
   if (lifetime_ms > limits::kMaxTokenMillis || !WellFormed(grant)) {
@@ -125,6 +153,7 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
   next[*HashOf(token, authority_.cluster_id())] = grant;
   RETURN_IF_ERROR(keep_(EncodeGrants(next)));
   grants_ = std::move(next);
+  NameGrants();
   return token;
 }
 

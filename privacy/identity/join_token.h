@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/join_invitation.h"
+#include "privacy/identity/link_credential.h"
 #include "privacy/identity/revocation_list.h"
 
 namespace ruvd::privacy {
@@ -45,6 +47,11 @@ struct JoinRequest {
                           const NodeKey& key);
 };
 
+// Returns the credential with which a node that was invited opens a TLS connection to the issuer.
+// TOKEN_INVALID for an invitation whose token JoinTokens cannot have made.
+absl::StatusOr<ApplicantCredential> MakeApplicantCredential(const JoinInvitation& invitation,
+                                                            const Digest& tls_key);
+
 // The issuer's side of joining: each token admits one node, once, with the token's roles.
 // Thread-safe: if two nodes present one token at the same time, only one is admitted.
 class JoinTokens {
@@ -53,8 +60,7 @@ class JoinTokens {
   using Keep = std::function<absl::Status(std::string_view grants)>;
 
   // `authority` must outlive this object.
-  JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep)
-      : authority_(authority), keep_(std::move(keep)), grants_(std::move(grants)) {}
+  JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep);
 
   // Returns a new token, "ruvd-join-" and 64 hexadecimal digits, of which only a hash is kept.
   // Drops expired grants. Fails with INVALID_ARGUMENT for unknown roles or a lifetime that is not
@@ -68,13 +74,21 @@ class JoinTokens {
   absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
                                        const RevokedNodes& revoked = {});
 
+  // Returns whether the other end of a TLS connection knows a token of the list. The token may be
+  // used or expired, so that Redeem can say so. It is cheap.
+  bool Recognizes(const ApplicantCredential& credential, const Digest& tls_key) const;
+
   JoinGrants grants() const;
 
  private:
+  // Notes the names of the tokens in grants_.
+  void NameGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const ClusterAuthority& authority_;
   const Keep keep_;
   mutable Mutex mutex_;
   JoinGrants grants_ ABSL_GUARDED_BY(mutex_);
+  std::map<Digest, Digest> hashes_ ABSL_GUARDED_BY(mutex_);  // of tokens in grants_, by their names
 };
 
 }  // namespace ruvd::privacy

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks of outsiders on the ports of a running node.
+"""Attacks of outsiders, and of a member's TLS key, on the ports of a running node.
 
 Two nodes with TLS and admission run on loopback: alpha, which holds the authority's key, and its
 member beta. For every attack the program measures the time of short completions on alpha before and
-while strangers without a certificate attack alpha's ports, whether beta keeps its link, whether a new
-node can join meanwhile, and whether descriptors, threads and memory are back ten seconds later. The
-attackers run on the same machine and take processor time of their own; "attackers" says how much.
+while others attack alpha's ports, whether beta keeps its link, whether a new node can join meanwhile,
+and whether descriptors, threads and memory are back ten seconds later. Most attackers are strangers,
+whom TLS refuses; those called "member" have the TLS key of beta, but not its node key. The attackers
+run on the same machine and take processor time of their own; "attackers" says how much.
 
 Prints one line for each attack. Exit status: 0 all expectations hold; 1 one does not; 2 wrong flags.
 """
@@ -82,26 +83,34 @@ def plain(target):
     return socket.create_connection(target, timeout=5, source_address=("127.0.0.2", 0))
 
 
-def tls_context():
-    """With a certificate of the attackers' own making: nodes ask for one, and believe any."""
+def tls_context(certificate, key=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with tempfile.TemporaryDirectory() as folder:
-        key, certificate = f"{folder}/key.pem", f"{folder}/cert.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=ruvd", "-keyout",
-                        key, "-out", certificate], check=True, capture_output=True)
-        context.load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     return context
 
 
-CONTEXT = []  # made once
+def stranger_context():
+    """With a certificate of the attackers' own making, which names no member."""
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = f"{folder}/key.pem", f"{folder}/cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=ruvd", "-keyout",
+                        key, "-out", certificate], check=True, capture_output=True)
+        return tls_context(certificate, key)
+
+
+CONTEXTS = {}  # of strangers and of the member, each made once
 
 
 def tls(target):
-    return CONTEXT[0].wrap_socket(plain(target))
+    return CONTEXTS["stranger"].wrap_socket(plain(target))
+
+
+def member_tls(target):
+    return CONTEXTS["member"].wrap_socket(plain(target))
 
 
 def hold(make):
@@ -152,6 +161,9 @@ ATTACKS = [
     Attack("silent joins", "federation", churn(tls, JOIN)),
     Attack("endless header", "federation", send(tls, ENDLESS)),
     Attack("byte by byte", "federation", drip),
+    Attack("member: half-open", "federation", churn(member_tls, LINK)),
+    Attack("member: joins", "federation", churn(member_tls, JOIN)),
+    Attack("member: header", "federation", send(member_tls, ENDLESS)),
 ]
 
 
@@ -274,7 +286,7 @@ def meet(attack, flags, alpha, beta, folder, number):
     if after["mb"] > before["mb"] * 1.25 + 32:
         wrong.append("memory did not come back")
     own = after_own.user + after_own.system - own.user - own.system
-    line = (f"{attack.name:16} tries {attack.tries:6}  p99 {quantile(calm, 0.99):.3f} -> "
+    line = (f"{attack.name:18} tries {attack.tries:6}  p99 {quantile(calm, 0.99):.3f} -> "
             f"{quantile(during, 0.99):.3f} s ({ratio:.2f} x)  node {spent / seconds:.2f} cores, "
             f"attackers {own / seconds:.2f}  descriptors {before['descriptors']} -> "
             f"{after['descriptors']}  threads {before['threads']} -> {after['threads']}  "
@@ -296,6 +308,7 @@ def campaign(flags, folder):
             if time.monotonic() > end:
                 raise Failure("the two nodes did not link")
             time.sleep(0.2)
+        CONTEXTS["member"] = tls_context(beta.data / "link-tls.pem")
         ask(alpha, 5)
         failed = 0
         for number, attack in enumerate(flags.attacks):
@@ -325,7 +338,7 @@ def main():
     if not flags.ruvd.exists():
         parser.error(f"{flags.ruvd} is missing; build it with `cmake --build --preset release`")
     flags.attacks = [one for one in ATTACKS if not flags.attack or one.name in flags.attack]
-    CONTEXT.append(tls_context())
+    CONTEXTS["stranger"] = stranger_context()
     folder = Path(tempfile.mkdtemp(prefix="ruvd-hostile."))
     try:
         failed = campaign(flags, folder)

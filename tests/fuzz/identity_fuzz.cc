@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "base/status.h"
 #include "privacy/envelope/equivocation.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/identity/key_rotation.h"
+#include "privacy/identity/link_credential.h"
 #include "privacy/identity/revocation_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -42,6 +44,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       invitation.ok()) {
     // The text may differ: hexadecimal digits may be capitals.
     RUVD_CHECK(ruvd::privacy::JoinInvitation::Parse(invitation->Encode()).value() == *invitation);
+  }
+  if (const auto credential = ruvd::privacy::ParseLinkCredential(bytes); credential.ok()) {
+    RUVD_CHECK(ruvd::privacy::EncodeLinkCredential(*credential) == AsText(bytes));
+    const auto* member = std::get_if<ruvd::privacy::MemberCredential>(&*credential);
+    RUVD_CHECK(member == nullptr || !member->Verify(authority.cluster_id(), {}, 0).ok());
   }
   ruvd::privacy::JoinTokens tokens(authority, {},
                                    [](std::string_view) { return absl::OkStatus(); });

@@ -76,9 +76,11 @@ federation::SharedPattern HarmlessPattern(uint32_t dimension) {
 }  // namespace
 
 struct LinkProbe::State {
-  State(const std::string& address, transport::TlsCertificate own)
-      : certificate(std::move(own)),
-        channel(Connect(address, certificate)),
+  State(const std::string& address, const privacy::PublicKey& issuer, privacy::NodeKey own,
+        transport::TlsCertificate own_tls)
+      : key(std::move(own)),
+        certificate(std::move(own_tls)),
+        channel(Connect(address, issuer, certificate)),
         stub(channel),
         stream(stub.Link(&context)) {
     stream->WaitForInitialMetadata();  // returns on a failed connection too, which the reader then
@@ -91,12 +93,17 @@ struct LinkProbe::State {
   }
 
   static std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                                const privacy::PublicKey& issuer,
                                                 const transport::TlsCertificate& own) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection may have one link
     arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-    return grpc::CreateCustomChannel(address, admission::LinkCredentials(own), arguments);
+    return grpc::CreateCustomChannel(
+        address,
+        admission::LinkCredentials(own,
+                                   std::make_shared<admission::LinkGate>(issuer, SystemClock())),
+        arguments);
   }
 
   federation::LinkChannel Channel() const {
@@ -170,7 +177,7 @@ struct LinkProbe::State {
     return absl::OkStatus();
   }
 
-  privacy::NodeKey key = privacy::NodeKey::Generate();
+  const privacy::NodeKey key;
   std::unique_ptr<federation::GossipCore> core;
   LinkFrame own_push;
 
@@ -193,11 +200,13 @@ absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(
     const std::string& address, const privacy::ClusterAuthority& authority,
     const std::string& model) {
   RETURN_IF_ERROR(transport::RequireTls13());
-  ASSIGN_OR_RETURN(transport::TlsCertificate certificate, transport::MakeSelfSignedCertificate());
-  std::unique_ptr<LinkProbe> probe(
-      new LinkProbe(std::make_unique<State>(address, std::move(certificate))));
+  privacy::NodeKey key = privacy::NodeKey::Generate();
+  ASSIGN_OR_RETURN(federation::GossipConfig config, ConfigOfProbe(authority, key, model));
+  ASSIGN_OR_RETURN(transport::TlsCertificate tls,
+                   admission::MakeMemberTls(config.certificate, key));
+  std::unique_ptr<LinkProbe> probe(new LinkProbe(
+      std::make_unique<State>(address, authority.public_key(), std::move(key), std::move(tls))));
   State& state = *probe->state_;
-  ASSIGN_OR_RETURN(federation::GossipConfig config, ConfigOfProbe(authority, state.key, model));
   const federation::SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
   const federation::Instant now = federation::Instant::Of(SystemClock());
   ASSIGN_OR_RETURN(state.core, federation::GossipCore::Create(std::move(config), state.key,

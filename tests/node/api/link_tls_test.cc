@@ -26,6 +26,10 @@
 #include "node/api/server.h"
 #include "node/limits.h"
 #include "node/transport/tls.h"
+#include "privacy/identity/join_token.h"
+#include "privacy/identity/revocation_list.h"
+#include "privacy/reasons.h"
+#include "tests/node/link_party.h"
 
 namespace ruvd::api {
 namespace {
@@ -52,8 +56,8 @@ class LinkTlsTest : public ::testing::Test {
               ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    listener_ = admission::LinkTls::Create(folder_ / "listener.pem").value();
-    dialer_ = admission::LinkTls::Create(folder_ / "dialer.pem").value();
+    listener_ = one_.LinkTlsAt(folder_ / "listener.pem");
+    dialer_ = other_.LinkTlsAt(folder_ / "dialer.pem");
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", listener_->server_credentials(), &port);
@@ -87,6 +91,18 @@ class LinkTlsTest : public ::testing::Test {
     return seen;
   }
 
+  // Returns the reasons for which the listener refused somebody.
+  std::string Refusals() const {
+    std::string text;
+    for (const auto& [reason, count] : listener_->gate().refusals()) {
+      text += reason + " ";
+    }
+    return text;
+  }
+
+  const privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
+  const test::Member one_{authority_};
+  const test::Member other_{authority_};
   fs::path folder_;
   std::unique_ptr<admission::LinkTls> listener_;
   std::unique_ptr<admission::LinkTls> dialer_;
@@ -116,6 +132,74 @@ TEST_F(LinkTlsTest, WhoShowsNoCertificateOrSpeaksPlainTextGetsNoWordThrough) {
   const Seen seen = Call(grpc::SslCredentials(trusting));
   EXPECT_FALSE(seen.status.ok()) << "it knows the listener, but does not say who it is";
   EXPECT_FALSE(probe_.seen.has_value());
+}
+
+// Found by a hostile review: HTTP/2 of strangers was parsed, and one of them cost a core.
+TEST_F(LinkTlsTest, StrangersAreRefusedBeforeAnyByteOfHttp2IsRead) {
+  const auto dial = [&](const transport::TlsCertificate& own) {
+    return Call(admission::LinkCredentials(own, other_.Gate())).status.ok();
+  };
+  EXPECT_FALSE(dial(transport::MakeSelfSignedCertificate().value()));
+  EXPECT_EQ(Refusals(), "CERTIFICATE_INVALID ");
+  EXPECT_FALSE(dial(test::Member(privacy::ClusterAuthority::Generate()).Tls()));
+  EXPECT_FALSE(dial(test::Member(authority_, /*life_ms=*/-1000).Tls()));
+  const privacy::NodeKey thief = privacy::NodeKey::Generate();
+  EXPECT_FALSE(dial(admission::MakeMemberTls(other_.certificate(), thief).value()));
+  EXPECT_EQ(Refusals(),
+            "CERTIFICATE_EXPIRED CERTIFICATE_FOREIGN CERTIFICATE_INVALID SIGNATURE_INVALID ");
+  EXPECT_FALSE(probe_.seen.has_value());
+  EXPECT_TRUE(dial(other_.Tls()));
+}
+
+TEST_F(LinkTlsTest, ARevokedMemberIsAStranger) {
+  ASSERT_TRUE(Call(dialer_->channel_credentials()).status.ok());
+  const auto list =
+      privacy::RevokeNodes({}, {other_.key().id()}, SystemClock().WallMillis(), authority_.key());
+  ASSERT_TRUE(listener_->gate().Revoke(list.value()).ok());
+  EXPECT_FALSE(Call(dialer_->channel_credentials()).status.ok());
+  EXPECT_EQ(Refusals(), "NODE_REVOKED ");
+}
+
+TEST_F(LinkTlsTest, ADiallerAcceptsMembersOnly) {
+  // The listener is a member of a cluster, but not of the dialler's.
+  const test::Member elsewhere(privacy::ClusterAuthority::Generate());
+  listener_->gate().AdmitApplicants([](const auto&, const Digest&) { return true; });
+  absl::Status judged;
+  const auto call = Call(admission::LinkCredentials(
+      elsewhere.Tls(), elsewhere.Gate(), [&](const absl::Status& status) { judged = status; }));
+  EXPECT_FALSE(call.status.ok());
+  EXPECT_EQ(ReasonOf(judged), reasons::kCertificateForeign);
+}
+
+TEST_F(LinkTlsTest, ATokenOpensTheGateOnlyWhereTheAuthorityIs) {
+  privacy::JoinTokens tokens(authority_, {}, [](std::string_view) { return absl::OkStatus(); });
+  const int64_t now_ms = SystemClock().WallMillis();
+  const privacy::JoinInvitation invitation = {
+      .token = tokens.Issue(privacy::roles::kMember, now_ms, 60'000).value(),
+      .cluster = authority_.cluster_id()};
+  const auto credentials =
+      admission::LinkCredentials(admission::MakeApplicantTls(invitation).value(), other_.Gate());
+  EXPECT_FALSE(Call(credentials).status.ok());
+  EXPECT_EQ(Refusals(), "TOKEN_INVALID ");
+  listener_->gate().AdmitApplicants([&](const auto& credential, const Digest& key) {
+    return tokens.Recognizes(credential, key);
+  });
+  EXPECT_TRUE(Call(credentials).status.ok());
+}
+
+TEST_F(LinkTlsTest, ANewCertificateOfTheNodeIsShown) {
+  ASSERT_TRUE(dialer_->SetCertificate(other_.certificate()).ok());
+  EXPECT_TRUE(Call(dialer_->channel_credentials()).status.ok());
+  const test::Member expired(authority_, /*life_ms=*/-1000);
+  const auto late = expired.LinkTlsAt(folder_ / "late.pem");
+  EXPECT_FALSE(Call(late->channel_credentials()).status.ok());
+  const auto renewed = authority_.Issue({.node_key = expired.key().public_key(),
+                                         .name = "member",
+                                         .not_before_ms = SystemClock().WallMillis() - 1000,
+                                         .not_after_ms = SystemClock().WallMillis() + 60'000,
+                                         .serial = 2});
+  ASSERT_TRUE(late->SetCertificate(renewed.value()).ok());
+  EXPECT_TRUE(Call(late->channel_credentials()).status.ok());
 }
 
 TEST_F(LinkTlsTest, ANewKeyIsUsedByNewLinksWithoutARestart) {

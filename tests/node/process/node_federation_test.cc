@@ -29,9 +29,10 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/admission/identity.h"
-#include "node/admission/link_tls.h"
+#include "node/admission/limits.h"
 #include "node/api/rpc_status.h"
 #include "node/sharing/limits.h"
+#include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
@@ -39,6 +40,7 @@
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "tests/node/link_party.h"
 #include "tests/node/process/certified_node_fixture.h"
 
 namespace ruvd::node {
@@ -46,14 +48,14 @@ namespace {
 
 class NodeLinksTest : public CertifiedNodeTest {
  protected:
-  // Connects as a stranger with a TLS key, which everybody can make.
-  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-    return grpc::CreateCustomChannel(
-        address, admission::LinkCredentials(transport::MakeSelfSignedCertificate().value()),
-        arguments);
+  // Starts a federated node of the cluster of `authority_`.
+  void StartFederated() {
+    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+    Start();
   }
+
+  const privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
+  const test::Member member_{authority_};  // misbehaves once TLS has let it in
 };
 
 // Signals the first warning that contains a text.
@@ -98,16 +100,42 @@ class LineCounter final : public spdlog::sinks::base_sink<std::mutex> {
   std::atomic<size_t> lines_{0};
 };
 
+// Found by a hostile review: HTTP/2 of strangers was parsed, and answered.
+TEST_F(NodeLinksTest, StrangersAreRefusedInTheTlsHandshake) {
+  const auto refusals = std::make_shared<LineCounter>("port for peers refused a caller");
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", refusals));
+  StartFederated();
+  const transport::TlsCertificate stranger = transport::MakeSelfSignedCertificate().value();
+  constexpr uint64_t kTries = limits::kGateLogLines + 5;
+  for (uint64_t i = 0; i < kTries; ++i) {
+    const auto stub = federation::v1::FederationService::NewStub(
+        member_.ChannelWith(stranger, node_->federation_address()));
+    grpc::ClientContext context;
+    const auto stream = stub->Link(&context);
+    federation::v1::WireFrame answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  const admin::v1::PortStatus port = Status().ports(1);
+  EXPECT_EQ(port.name(), "federation");
+  const auto counted = port.ended().find("certificate_invalid");
+  ASSERT_NE(counted, port.ended().end());
+  EXPECT_GE(counted->second, kTries);
+  EXPECT_GT(refusals->lines(), 0U);
+  EXPECT_LE(refusals->lines(), 2 * limits::kGateLogLines) << "in at most two periods";
+  node_.reset();
+  spdlog::set_default_logger(before);
+}
+
 // Found by a hostile review: a stranger wrote one line of the log for each frame.
 TEST_F(NodeLinksTest, StrangersDoNotFillTheLog) {
   const auto closings = std::make_shared<LineCounter>("closes");
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", closings));
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-  Start();
+  StartFederated();
   const auto stub =
-      federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+      federation::v1::FederationService::NewStub(member_.ChannelTo(node_->federation_address()));
   for (uint64_t link = 0; link < 3 * limits::kLinkLogLines; ++link) {
     grpc::ClientContext context;
     const auto stream = stub->Link(&context);
@@ -129,10 +157,8 @@ TEST_F(NodeLinksTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   auto found = sink->found();
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   config_.federation.seeds = {"127.0.0.1:1"};
-  Start();
+  StartFederated();
   const bool told = found.wait_for(std::chrono::minutes(2)) == std::future_status::ready;
   node_.reset();
   spdlog::set_default_logger(before);
@@ -140,12 +166,11 @@ TEST_F(NodeLinksTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
   EXPECT_THAT(found.get(), ::testing::HasSubstr("federation.seeds"));
 }
 
-// A stranger without a certificate sends frames as fast as it can.
+// A member opens no link and sends frames as fast as it can.
 TEST_F(NodeLinksTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-  Start();
-  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+  StartFederated();
+  auto stub =
+      federation::v1::FederationService::NewStub(member_.ChannelTo(node_->federation_address()));
   federation::v1::WireFrame frame;
   frame.mutable_chunk()->set_data(std::string(100 << 10, 'x'));
   for (int link = 0; link < 3; ++link) {
@@ -163,12 +188,11 @@ TEST_F(NodeLinksTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
   EXPECT_TRUE(node_->Drain(kDrain).ok());
 }
 
-// A stranger opens a link and does nothing: neither reads, nor writes, nor ends the stream.
+// A member opens a stream and does nothing: neither reads, nor writes, nor ends the stream.
 TEST_F(NodeLinksTest, ASilentLinkDoesNotHoldUpTheStop) {
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-  Start();
-  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+  StartFederated();
+  auto stub =
+      federation::v1::FederationService::NewStub(member_.ChannelTo(node_->federation_address()));
   grpc::ClientContext context;
   auto stream = stub->Link(&context);
   stream->WaitForInitialMetadata();
@@ -223,9 +247,7 @@ TEST_F(NodeLinksTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   const auto server = builder.BuildAndStart();
   config_.federation.seeds = {"127.0.0.1:" + std::to_string(port)};
   config_.federation.tls = "off";
-  const auto authority = privacy::ClusterAuthority::Generate();
-  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-  Start();
+  StartFederated();
   EXPECT_EQ(peer.cancelled[0].get_future().wait_for(std::chrono::minutes(1)),
             std::future_status::ready);
   EXPECT_EQ(Status().state(), "serving");
@@ -233,8 +255,8 @@ TEST_F(NodeLinksTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   server->Shutdown();
 }
 
-// A relay between two nodes: it ends the TLS of a node that dials it with a key of its own, and
-// passes every frame on to the other node in both directions.
+// A member as a relay between two nodes: it ends the TLS of a node that dials it with a key of its
+// own, and passes every frame on to the other node in both directions.
 class Relay final : public federation::v1::FederationService::Service {
  public:
   using LinkFrame = federation::v1::WireFrame;
@@ -271,8 +293,7 @@ class Relay final : public federation::v1::FederationService::Service {
 class TwoNodesTest : public NodeLinksTest {
  protected:
   void StartBoth(const std::function<std::string(const std::string&)>& way_to) {
-    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
-    Start();
+    StartFederated();
     config_.node.data_dir = folder_ / "second";
     config_.federation.seeds = {way_to(node_->federation_address())};
     Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
@@ -300,7 +321,6 @@ class TwoNodesTest : public NodeLinksTest {
     return found == status.refused_envelopes().end() ? 0 : found->second;
   }
 
-  privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
   std::unique_ptr<Node> second_;
 };
 
@@ -323,13 +343,12 @@ TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
 TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
   std::unique_ptr<Relay> relay;
   std::unique_ptr<grpc::Server> server;
-  const auto tls = admission::LinkTls::Create(folder_ / "relay.pem");
-  ASSERT_TRUE(tls.ok());
+  const auto tls = member_.LinkTlsAt(folder_ / "relay.pem");
   StartBoth([&](const std::string& address) {
-    relay = std::make_unique<Relay>(ChannelTo(address));
+    relay = std::make_unique<Relay>(member_.ChannelTo(address));
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", (*tls)->server_credentials(), &port);
+    builder.AddListeningPort("127.0.0.1:0", tls->server_credentials(), &port);
     builder.RegisterService(relay.get());
     server = builder.BuildAndStart();
     return "127.0.0.1:" + std::to_string(port);

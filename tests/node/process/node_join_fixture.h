@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -120,8 +121,15 @@ class NodeJoinTest : public NodeTest {
       return member.node_id() == id && member.linked();
     });
   }
-  static bool AwaitRefused(const Node& node, const char* reason) {
-    return test::WaitUntil([&] { return StatusOf(node).refused_envelopes().contains(reason); });
+  // Waits until the port for peers of a node has refused a caller for this reason.
+  static bool AwaitRefusedAtTheGate(const Node& node, std::string reason) {
+    absl::AsciiStrToLower(&reason);
+    return test::WaitUntil([&] { return StatusOf(node).ports(1).ended().contains(reason); });
+  }
+  // The cluster's authority, whose key is in a file of the first node.
+  privacy::ClusterAuthority Authority() const {
+    return privacy::ClusterAuthority::Load(fs::path(DataOf("data")) / admission::kAuthorityKeyFile)
+        .value();
   }
 
   privacy::PublicKey authority_{};

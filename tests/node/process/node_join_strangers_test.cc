@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Strangers who begin to join, and keep no one else from it.
+// Nodes that begin to join, and keep no one else from it.
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -14,6 +14,8 @@
 #include "node/admission/link_tls.h"
 #include "node/transport/tls.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+#include "tests/node/link_party.h"
 #include "tests/node/process/node_join_fixture.h"
 
 namespace ruvd::node {
@@ -26,7 +28,7 @@ using ::testing::HasSubstr;
 TEST_F(NodeJoinTest, SilentJoinsKeepNobodyOut) {
   Start();
   const std::string token = Token();
-  const auto tls = transport::MakeSelfSignedCertificate().value();
+  const test::Member member(Authority());  // strangers get no call through
   struct SilentJoin {
     grpc::ClientContext context;
     std::unique_ptr<
@@ -37,11 +39,8 @@ TEST_F(NodeJoinTest, SilentJoinsKeepNobodyOut) {
   std::vector<std::unique_ptr<SilentJoin>> silent;
   for (int i = 0; i < 24; ++i) {  // over 4 connections
     if (i % 6 == 0) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-      stubs.push_back(admission::v1::AdmissionService::NewStub(grpc::CreateCustomChannel(
-          node_->federation_address(), admission::LinkCredentials(tls), arguments)));
+      stubs.push_back(
+          admission::v1::AdmissionService::NewStub(member.ChannelTo(node_->federation_address())));
     }
     auto join = std::make_unique<SilentJoin>();
     join->stream = stubs.back()->Join(&join->context);
@@ -53,6 +52,36 @@ TEST_F(NodeJoinTest, SilentJoinsKeepNobodyOut) {
     join->context.TryCancel();
     (void)join->stream->Finish();
   }
+}
+
+// A token opens the gate of the authority's node for joining, and for nothing else.
+TEST_F(NodeJoinTest, ATokenOpensNoLink) {
+  Start();
+  const privacy::JoinInvitation invitation = privacy::JoinInvitation::Parse(Token()).value();
+  const test::Member member(Authority());
+  const auto stub = federation::v1::FederationService::NewStub(member.ChannelWith(
+      admission::MakeApplicantTls(invitation).value(), node_->federation_address()));
+  grpc::ClientContext context;
+  const auto stream = stub->Link(&context);
+  federation::v1::WireFrame answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("a join token opens no links"));
+}
+
+// Strangers get nothing through, so that they cannot even begin to join.
+TEST_F(NodeJoinTest, AStrangerBeginsNoJoin) {
+  Start();
+  const test::Member member(Authority());
+  const auto stub = admission::v1::AdmissionService::NewStub(member.ChannelWith(
+      transport::MakeSelfSignedCertificate().value(), node_->federation_address()));
+  grpc::ClientContext context;
+  const auto stream = stub->Join(&context);
+  admission::v1::JoinResponse answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(AwaitRefusedAtTheGate(*node_, reasons::kCertificateInvalid));
 }
 
 }  // namespace

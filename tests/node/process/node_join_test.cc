@@ -31,6 +31,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "tests/node/link_party.h"
 #include "tests/node/process/node_join_fixture.h"
 
 namespace ruvd::node {
@@ -70,9 +71,7 @@ TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
     return privacy::AdmissionCert::Parse(AsBytes(ReadFile(path, 4096).value())).value();
   };
   const privacy::AdmissionCert joined = stored();
-  const privacy::ClusterAuthority authority =
-      privacy::ClusterAuthority::Load(fs::path(DataOf("data")) / admission::kAuthorityKeyFile)
-          .value();
+  const privacy::ClusterAuthority authority = Authority();
   const int64_t now_ms = SystemClock().WallMillis();
   const auto due = authority.Issue({.node_key = joined.node_key,
                                     .name = joined.name,
@@ -105,8 +104,10 @@ TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
   EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
               HasSubstr("[NOT_FOUND]"));
   Run({"revoke", other.id()}, 0);
+  EXPECT_TRUE(test::WaitUntil([&] { return ListOf("data").number == 2u; }));
   EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 4),
-              HasSubstr("[NODE_REVOKED]"));
+              HasSubstr("is revoked there or has expired"));
+  EXPECT_TRUE(AwaitRefusedAtTheGate(*node_, reasons::kNodeRevoked));
 }
 
 TEST_F(NodeJoinTest, ATokenAdmitsOneNodeAlsoAfterARestart) {
@@ -169,7 +170,8 @@ TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
       HasSubstr("does not hold the authority's key"));
 }
 
-// An attacker with a TLS key of its own that stands before the authority, or pretends to be it.
+// A member that stands before the authority, or pretends to be it. Strangers cannot even do that:
+// the TLS of a node that joins opens to members only.
 class FalseAuthority final : public admission::v1::AdmissionService::Service {
  public:
   using Stream = grpc::ServerReaderWriter<admission::v1::JoinResponse, admission::v1::JoinRequest>;
@@ -195,10 +197,12 @@ class FalseAuthority final : public admission::v1::AdmissionService::Service {
 
 class FalseAuthorityTest : public NodeJoinTest {
  protected:
-  // Returns what a node that joins at the false authority is told.
-  std::string Meet(FalseAuthority::Answer answer) {
+  // Returns what a node that joins at the false authority, a member of the cluster of `issuer`, is
+  // told.
+  std::string Meet(const privacy::ClusterAuthority& issuer, FalseAuthority::Answer answer) {
     FalseAuthority service(std::move(answer));
-    const auto tls = admission::LinkTls::Create(folder_ / "false.pem").value();
+    const auto tls = test::Member(issuer).LinkTlsAt(folder_ / "false.pem");
+    tls->gate().AdmitApplicants([](const auto&, const Digest&) { return true; });
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", tls->server_credentials(), &port);
@@ -220,28 +224,32 @@ TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
     response.mutable_welcome()->set_proof(std::string(AsText(welcome.proof)));
     return response;
   };
-  EXPECT_EQ(Meet([&](const admission::v1::Greeting&) {
-              return answer_of({.authority = authority_, .proof = {}});
-            }),
-            reasons::kSignatureInvalid);
-  EXPECT_EQ(Meet([&](const admission::v1::Greeting&) {
-              return answer_of(privacy::JoinWelcome::Sign(privacy::SigningKey::Generate(), {}, {}));
-            }),
-            reasons::kCertificateForeign);
-  EXPECT_EQ(Meet([](const admission::v1::Greeting&) { return admission::v1::JoinResponse(); }),
+  const auto unsigned_welcome = [&](const admission::v1::Greeting&) {
+    return answer_of({.authority = authority_, .proof = {}});
+  };
+  EXPECT_EQ(Meet(Authority(), unsigned_welcome), reasons::kSignatureInvalid);
+  EXPECT_EQ(
+      Meet(Authority(),
+           [&](const admission::v1::Greeting&) {
+             return answer_of(privacy::JoinWelcome::Sign(privacy::SigningKey::Generate(), {}, {}));
+           }),
+      reasons::kCertificateForeign);
+  EXPECT_EQ(Meet(Authority(),
+                 [](const admission::v1::Greeting&) { return admission::v1::JoinResponse(); }),
             reasons::kInvalidArgument);
+  EXPECT_EQ(Meet(privacy::ClusterAuthority::Generate(), unsigned_welcome),
+            reasons::kCertificateForeign)
+      << "TLS ends at once with a node that is no member of the cluster";
 }
 
 TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
   Start();
   std::atomic<int> refused = 0;
   // The greeting is passed on unchanged, with the certificate of the attacker in between.
-  Meet([&](const admission::v1::Greeting& greeting) {
-    grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride(transport::kSelfSignedName);
-    const auto stub = admission::v1::AdmissionService::NewStub(grpc::CreateCustomChannel(
-        node_->federation_address(),
-        admission::LinkCredentials(transport::MakeSelfSignedCertificate().value()), arguments));
+  const test::Member attacker(Authority());
+  Meet(Authority(), [&](const admission::v1::Greeting& greeting) {
+    const auto stub =
+        admission::v1::AdmissionService::NewStub(attacker.ChannelTo(node_->federation_address()));
     grpc::ClientContext context;
     const auto stream = stub->Join(&context);
     admission::v1::JoinRequest request;
@@ -275,7 +283,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   EXPECT_TRUE(test::WaitUntil([&] { return ListOf("c").Revokes(revoked); }));
   others_.front().reset();
   StartOther("b", other.federation_address());
-  EXPECT_TRUE(AwaitRefused(other, reasons::kNodeRevoked));
+  EXPECT_TRUE(AwaitRefusedAtTheGate(other, reasons::kNodeRevoked));
   Restart();
   EXPECT_THAT(Run({"revoke", others_.back()->id()}, 0), HasSubstr("list 2 names 1 node(s)"))
       << "it is still on the list, which needs no new one";
