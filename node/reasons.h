@@ -18,7 +18,8 @@ inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
 // A node answers, and a part of it does not work.
 inline constexpr char kNodeDegraded[] = "NODE_DEGRADED";
 
-// A node of the cluster does not accept this node's certificate: it has expired or is revoked there.
+// A node of the cluster does not accept this node's certificate: it has expired or is revoked
+// there.
 inline constexpr char kCertificateRefused[] = "CERTIFICATE_REFUSED";
 
 // What kept the node from federating at its start is mended; it federates after another start.

@@ -49,7 +49,7 @@ struct Statement {
   std::string text;
   Digest tls_key{};
 };
-// Reads the statement of the first certificate in a PEM text; nullopt if there is none.
+// Reads the statement of the first certificate in a PEM text; nullopt if it carries no statement.
 std::optional<Statement> StatementIn(std::string_view pem);
 
 // Returns the SHA-256 of the DER form of the first certificate in a PEM text; nullopt if there is
