@@ -58,6 +58,9 @@ inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
 // checks. Both are far below the default of federation.max_stale_hours.
 inline constexpr int64_t kRevocationsRefreshedMillis = 12LL * 3600 * 1000;
 inline constexpr std::chrono::hours kRevocationsLook{1};
+// The authority's node warns once a day from so many days before the end of its key: the lifetime
+// of a certificate.
+inline constexpr int64_t kIssuerWarningDays = 30;
 // Time between two checks whether the certificate must be renewed, and the time that an address may
 // take to answer.
 inline constexpr std::chrono::hours kCertificateLook{1};

@@ -27,8 +27,8 @@ inline constexpr int64_t kRevocationLifeMillis = kMaxCertificateMillis + 24LL * 
 // Nodes on a revocation list, 40 bytes each. All members that a node keeps records of
 // (federation's kMaxRecords) may be revoked within kRevocationLifeMillis.
 inline constexpr size_t kMaxRevokedNodes = 16'384;
-// Bytes of the largest revocation list: its fields, its nodes and its signature
-inline constexpr size_t kMaxRevocationListBytes = 18 + 32 + 3 * 8 + 4 + 40 * kMaxRevokedNodes + 64;
+// Bytes of the largest revocation list: its issuer and other fields, its nodes and its signature
+inline constexpr size_t kMaxRevocationListBytes = 18 + 170 + 3 * 8 + 4 + 40 * kMaxRevokedNodes + 64;
 // All nodes that an authority ever revoked, 32 bytes each
 inline constexpr size_t kMaxRevokedEver = 100'000;
 // A join token is typed or mailed, so it is valid for a day at most.
@@ -40,7 +40,7 @@ inline constexpr size_t kMaxJoinTokens = 10'000;
 inline constexpr size_t kMaxEquivocationEntries = 8192;
 
 // Header, body and signature together have at most this size. A manifest with its certificate takes
-// 600 bytes; larger content belongs in a payload, which is pulled and not pushed.
+// 740 bytes; larger content belongs in a payload, which is pulled and not pushed.
 inline constexpr size_t kMaxEnvelopeBytes = 4096;
 // How old a pushed envelope may be: more than the delay of a healthy mesh and the drift of a clock
 // together

@@ -28,6 +28,8 @@ inline constexpr char kPolicyRefuses[] = "POLICY_REFUSES";
 inline constexpr char kKeyEpochRefused[] = "KEY_EPOCH_REFUSED";
 inline constexpr char kRevocationInvalid[] = "REVOCATION_INVALID";
 inline constexpr char kRevocationStale[] = "REVOCATION_STALE";
+// The cluster's root ended the issuer that signed something, or the issuer's time is over.
+inline constexpr char kIssuerEnded[] = "ISSUER_ENDED";
 inline constexpr char kNodeRevoked[] = "NODE_REVOKED";
 inline constexpr char kTokenInvalid[] = "TOKEN_INVALID";
 inline constexpr char kTokenUsed[] = "TOKEN_USED";

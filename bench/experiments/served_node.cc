@@ -53,7 +53,7 @@ absl::Status Admit(config::NodeConfig* config) {
                                     .not_after_ms = now_ms + kDayMillis,
                                     .serial = 1}));
   RETURN_IF_ERROR(
-      admission::RevocationFile(data).Refresh(/*age_ms=*/0, now_ms, authority.key()).status());
+      admission::RevocationFile(data).Refresh(/*age_ms=*/0, now_ms, authority).status());
   config->federation.authority = ToHex(authority.public_key());
   config->federation.listen = "127.0.0.1:0";
   config->federation.tls = "off";

@@ -175,7 +175,7 @@ absl::Status GossipCore::State::TakeRevocations(LinkId link, const std::string& 
 absl::StatusOr<privacy::RevocationList> GossipCore::State::CheckRevocations(
     const std::string& bytes, uint64_t number) const {
   ASSIGN_OR_RETURN(privacy::RevocationList list, privacy::RevocationList::Parse(AsBytes(bytes)));
-  RETURN_IF_ERROR(list.Verify(certificates.issuer()));
+  RETURN_IF_ERROR(list.Verify(certificates.root()));
   if (list.number != number) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "revocation list {} was named as list {}; update the sending node", list.number,

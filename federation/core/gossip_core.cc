@@ -18,7 +18,7 @@ namespace {
 LocalNode MakeLocal(const GossipConfig& config, const privacy::NodeKey& key) {
   return {.key = &key,
           .certificate = config.certificate,
-          .cluster_id = privacy::ClusterIdOf(config.certificate.issuer),
+          .cluster_id = privacy::ClusterIdOf(config.certificate.issuer.root),
           .boot_counter = config.boot_counter,
           .model_hash = config.model_hash,
           .frame_id = config.frame_id,
@@ -57,7 +57,7 @@ GossipCore::State::State(GossipConfig config, const privacy::NodeKey& key, Entro
     : local(MakeLocal(config, key)),
       max_stale(config.max_stale),
       random(seed),
-      certificates(config.certificate.issuer),
+      certificates(config.certificate.issuer.root),
       evidence(local, certificates),
       sealer(local, std::move(entropy)),
       members(local, certificates, sealer, outbox,
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
                                                                const privacy::NodeKey& key,
                                                                Entropy entropy, uint64_t seed,
                                                                Instant now) {
-  RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer, now.wall_ms));
+  RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer.root, now.wall_ms));
   if (config.certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
                  "certificate of {} is for another key; issue one for this node's key",
@@ -321,7 +321,7 @@ Actions GossipCore::Drain(Duration deadline, Instant now) {
 absl::StatusOr<Actions> GossipCore::SetCertificate(const privacy::AdmissionCert& certificate,
                                                    Instant now) {
   privacy::AdmissionCert& present = state_->local.certificate;
-  RETURN_IF_ERROR(certificate.Verify(present.issuer, now.wall_ms));
+  RETURN_IF_ERROR(certificate.Verify(present.issuer.root, now.wall_ms));
   if (certificate.node_key != present.node_key || certificate.name != present.name) {
     return Error(
         absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
@@ -329,7 +329,7 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const privacy::AdmissionCert&
         "one for {}",
         certificate.name, present.name);
   }
-  if (certificate.not_after_ms <= present.not_after_ms) {
+  if (!certificate.Supersedes(present)) {
     return Actions();  // the certificate in use is as good
   }
   present = certificate;

@@ -24,7 +24,7 @@ absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
     return &found->second.cert;
   }
   ASSIGN_OR_RETURN(privacy::AdmissionCert cert, privacy::AdmissionCert::Parse(bytes));
-  RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
+  RETURN_IF_ERROR(cert.Verify(root_, now_ms));
   RETURN_IF_ERROR(revocations_.Require(cert));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     // this is only a cache: the certificate is verified again when it returns

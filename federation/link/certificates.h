@@ -21,8 +21,8 @@ namespace ruvd::federation {
 // once per certificate. The cache is bounded. Not thread-safe.
 class CertificateStore {
  public:
-  explicit CertificateStore(const privacy::PublicKey& issuer)
-      : issuer_(issuer), revocations_(issuer) {}
+  // `root` is the public key of the cluster's root.
+  explicit CertificateStore(const privacy::PublicKey& root) : root_(root), revocations_(root) {}
 
   // Returns the certificate in `bytes` if it is valid at `now_ms`. The pointer is valid until the
   // next call. Errors: those of AdmissionCert::Parse and Verify; NODE_REVOKED.
@@ -36,8 +36,8 @@ class CertificateStore {
   // Stops admitting the nodes that the list names. Returns the errors of Revocations::Take.
   absl::Status Revoke(const privacy::RevocationList& list) { return revocations_.Take(list); }
   const privacy::RevocationList& revocations() const { return revocations_.list(); }
-  // Returns whether the holder of a certificate that was admitted may stay: NODE_REVOKED, or
-  // CERTIFICATE_EXPIRED by the time of the list.
+  // Returns whether the holder of a certificate that was admitted may stay: NODE_REVOKED,
+  // ISSUER_ENDED, or CERTIFICATE_EXPIRED by the time of the list.
   absl::Status Require(const privacy::AdmissionCert& certificate) const {
     return revocations_.Require(certificate);
   }
@@ -45,14 +45,14 @@ class CertificateStore {
   absl::Status RequireFresh(std::chrono::milliseconds max_stale, int64_t now_ms) const {
     return revocations_.RequireFresh(now_ms, max_stale.count());
   }
-  const privacy::PublicKey& issuer() const { return issuer_; }
+  const privacy::PublicKey& root() const { return root_; }
 
  private:
   struct Known {
     std::string bytes;
     privacy::AdmissionCert cert;
   };
-  privacy::PublicKey issuer_;
+  privacy::PublicKey root_;
   privacy::Revocations revocations_;
   std::map<privacy::NodeId, Known> known_;
   SignatureBudget budget_;

@@ -189,7 +189,7 @@ class GossipActor final : public runtime::Actor<Message> {
     if (rounds_) {
       view.rounds = rounds_->View();
     }
-    view.certificate_expires_ms = core_->certificate().not_after_ms;
+    view.certificate = core_->certificate();
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }

@@ -37,7 +37,7 @@ RoundLearning::RoundLearning(const FederationActorOptions& options, sharing::Own
 sharing::NodeRoundsOptions RoundLearning::OptionsOfRounds() {
   sharing::NodeRoundsOptions rounds{
       .plan = learner_.plan,
-      .cluster = privacy::ClusterIdOf(options_.gossip.certificate.issuer),
+      .cluster = privacy::ClusterIdOf(options_.gossip.certificate.issuer.root),
       .self = options_.key->id(),
       .random = privacy::SecureRandomBytes,
       .save = [this](std::string state) { Save(std::move(state)); },

@@ -12,8 +12,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "node/admission/identity.h"
+#include "node/admission/authority_files.h"
 #include "node/limits.h"
+#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
 namespace ruvd::admission {
@@ -74,12 +75,11 @@ absl::StatusOr<Invitation> AdmissionController::Invite(uint32_t roles, int64_t l
 
 privacy::JoinWelcome AdmissionController::Welcome(const privacy::JoinWelcome::Nonce& nonce,
                                                   const Digest& certificate) const {
-  return privacy::JoinWelcome::Sign(authority_.key(), nonce, certificate);
+  return privacy::JoinWelcome::Sign(authority_, nonce, certificate);
 }
 
 absl::StatusOr<Membership> AdmissionController::Admit(const privacy::JoinRequest& request) {
-  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
-                   revocations_.EverRevoked(authority_.public_key()));
+  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked, revocations_.EverRevoked(authority_));
   ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
   ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
                    tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked));
@@ -88,30 +88,37 @@ absl::StatusOr<Membership> AdmissionController::Admit(const privacy::JoinRequest
 
 absl::StatusOr<Membership> AdmissionController::Renew(const privacy::CertificateRenewal& renewal,
                                                       const privacy::JoinWelcome::Nonce& nonce) {
-  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
-                   revocations_.EverRevoked(authority_.public_key()));
+  const privacy::AdmissionCert& present = renewal.certificate;
+  if (present.issuer.number < authority_.issuer().least) {
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
+        "the certificate of {} is of issuer {}, which the cluster's root ended; join again "
+        "with a token",
+        present.name, present.issuer.number);
+  }
   ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
-  ASSIGN_OR_RETURN(
-      privacy::AdmissionCert certificate,
-      RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial()));
+  ASSIGN_OR_RETURN(privacy::AdmissionCert certificate, Reissue(renewal, nonce));
   return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
 }
 
 absl::StatusOr<privacy::AdmissionCert> AdmissionController::RenewOwn(
     const privacy::AdmissionCert& certificate, const privacy::NodeKey& key) {
   const privacy::JoinWelcome::Nonce nonce{};
-  ASSIGN_OR_RETURN(Membership renewed,
-                   Renew(privacy::CertificateRenewal::Sign(certificate, nonce, key), nonce));
-  return std::move(renewed.certificate);
+  return Reissue(privacy::CertificateRenewal::Sign(certificate, nonce, key), nonce);
+}
+
+absl::StatusOr<privacy::AdmissionCert> AdmissionController::Reissue(
+    const privacy::CertificateRenewal& renewal, const privacy::JoinWelcome::Nonce& nonce) {
+  ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked, revocations_.EverRevoked(authority_));
+  return RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial());
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::Revoke(const privacy::NodeId& node) {
-  return revocations_.Add(node, clock_.WallMillis(), authority_.key());
+  return revocations_.Add(node, clock_.WallMillis(), authority_);
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::RefreshRevocations() {
-  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(),
-                              authority_.key());
+  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(), authority_);
 }
 
 }  // namespace ruvd::admission

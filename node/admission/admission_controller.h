@@ -33,8 +33,9 @@ struct Invitation {
 // fsynced before a call returns. Methods wait for the disk. Thread-safe.
 class AdmissionController {
  public:
-  // Opens the office for the key DATA_DIR/authority.key. Returns FILE_NOT_FOUND, KEY_FILE_MODE,
-  // KEY_INVALID, or TOKEN_INVALID for a damaged list of tokens. `revocations` and `clock` are
+  // Opens the office for the key DATA_DIR/authority.key and the root's statement about it,
+  // DATA_DIR/authority.cert. Returns the errors of ClusterAuthority::Load, or TOKEN_INVALID for a
+  // damaged list of tokens. `revocations` and `clock` are
   // borrowed.
   static absl::StatusOr<std::unique_ptr<AdmissionController>> Open(const std::string& data_dir,
                                                                    RevocationFile& revocations,
@@ -55,11 +56,12 @@ class AdmissionController {
   // Admits a node and uses up its token. Returns NODE_REVOKED for a node that was ever revoked, and
   // the errors of JoinTokens::Redeem, of RevocationFile::EverRevoked and of Refresh.
   absl::StatusOr<Membership> Admit(const privacy::JoinRequest& request);
-  // Issues a new certificate to replace one that is still valid. Returns the errors of
-  // RenewCertificate, of RevocationFile::EverRevoked and of Refresh.
+  // Issues a new certificate to replace one that is still valid. Returns ISSUER_ENDED if the root
+  // ended the issuer of that one, and the errors of RenewCertificate, of
+  // RevocationFile::EverRevoked and of Refresh.
   absl::StatusOr<Membership> Renew(const privacy::CertificateRenewal& renewal,
                                    const privacy::JoinWelcome::Nonce& nonce);
-  // Renews the certificate of the authority's own node.
+  // Renews the certificate of the authority's own node, whatever issuer the present one is of.
   absl::StatusOr<privacy::AdmissionCert> RenewOwn(const privacy::AdmissionCert& certificate,
                                                   const privacy::NodeKey& key);
   // Revokes a node and returns the new revocation list. Returns the errors of RevocationFile::Add.
@@ -68,10 +70,13 @@ class AdmissionController {
   // kRevocationsRefreshedMillis.
   // Returns the errors of RevocationFile::Refresh.
   absl::StatusOr<privacy::RevocationList> RefreshRevocations();
+  const privacy::IssuerCert& issuer() const { return authority_.issuer(); }
 
  private:
   AdmissionController(privacy::ClusterAuthority authority, privacy::JoinGrants grants,
                       const std::string& data_dir, RevocationFile& revocations, const Clock& clock);
+  absl::StatusOr<privacy::AdmissionCert> Reissue(const privacy::CertificateRenewal& renewal,
+                                                 const privacy::JoinWelcome::Nonce& nonce);
 
   const Clock& clock_;
   const privacy::ClusterAuthority authority_;

@@ -58,7 +58,7 @@ absl::StatusOr<privacy::AdmissionCert> CertificateRenewer::RequestRenewal() cons
 absl::Status CertificateRenewer::CheckSameMember(const privacy::AdmissionCert& certificate,
                                                  const std::string& where) const {
   if (certificate.node_key == present_.node_key && certificate.name == present_.name &&
-      certificate.issuer == present_.issuer) {
+      certificate.issuer.root == present_.issuer.root) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
@@ -69,8 +69,7 @@ absl::Status CertificateRenewer::CheckSameMember(const privacy::AdmissionCert& c
 
 absl::Status CertificateRenewer::CheckCertificate() {
   absl::Status placed;  // the error of the file
-  if (const auto stored = options_.load();
-      stored.ok() && stored->not_after_ms > present_.not_after_ms) {
+  if (const auto stored = options_.load(); stored.ok() && stored->Supersedes(present_)) {
     placed = CheckSameMember(*stored, options_.path);
     if (placed.ok()) {
       present_ = *stored;
@@ -78,7 +77,10 @@ absl::Status CertificateRenewer::CheckCertificate() {
     }
   }
   const int64_t now_ms = options_.clock->WallMillis();
-  if (!privacy::RenewalDue(present_, now_ms) || !placed.ok()) {
+  // The authority's own node shows the root's latest statement to the others by its certificate.
+  const bool former_issuer =
+      options_.office != nullptr && options_.office->issuer().number > present_.issuer.number;
+  if ((!privacy::RenewalDue(present_, now_ms) && !former_issuer) || !placed.ok()) {
     return placed;  // the operator's file is not overwritten
   }
   const absl::StatusOr<privacy::AdmissionCert> renewed = RequestRenewal();

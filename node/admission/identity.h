@@ -18,7 +18,6 @@ namespace ruvd::admission {
 // Names of the files in a data folder.
 inline constexpr char kNodeKeyFile[] = "node.key";
 inline constexpr char kNodeCertificateFile[] = "node.cert";
-inline constexpr char kAuthorityKeyFile[] = "authority.key";
 inline constexpr char kConfigFile[] = "ruvd.toml";
 
 // Returns the certificate in a data folder; nullopt if it is missing or damaged.

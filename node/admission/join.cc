@@ -50,6 +50,7 @@ struct Caller {
   transport::TlsCertificate own;
   std::shared_ptr<const LinkGate> gate;
   privacy::ClusterId cluster{};
+  const Clock& clock;
   std::string_view reason;
   std::string_view meaning;
 };
@@ -90,7 +91,7 @@ class JoinAttempt {
   JoinAttempt(const JoinAttempt&) = delete;
   JoinAttempt& operator=(const JoinAttempt&) = delete;
 
-  // Returns the authority's key, after the authority proved that the channel ends at it.
+  // Returns the key of the cluster's root, after the authority proved that the channel ends at it.
   absl::StatusOr<privacy::PublicKey> Greet() {
     stream_->WaitForInitialMetadata();
     const Digest seen = transport::PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
@@ -100,13 +101,14 @@ class JoinAttempt {
     request.mutable_greeting()->set_seen_certificate(std::string(AsText(seen)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
     privacy::JoinWelcome welcome;
-    if (!Copy(response.welcome().authority(), &welcome.authority) ||
-        !Copy(response.welcome().proof(), &welcome.proof)) {
+    const auto issuer = privacy::IssuerCert::Parse(AsBytes(response.welcome().issuer()));
+    if (!issuer.ok() || !Copy(response.welcome().proof(), &welcome.proof)) {
       return Strange();
     }
-    RETURN_IF_ERROR(welcome.Verify(caller_.cluster, nonce_, seen));
+    welcome.issuer = *issuer;
+    RETURN_IF_ERROR(welcome.Verify(caller_.cluster, nonce_, seen, caller_.clock.WallMillis()));
     greeted_ = true;
-    return welcome.authority;
+    return welcome.issuer.root;
   }
 
   absl::StatusOr<Membership> Apply(const privacy::JoinRequest& join) {
@@ -211,35 +213,35 @@ class JoinAttempt {
   bool greeted_ = false;
 };
 
-// A connection after its greeting, and the authority at its other end.
+// A connection after its greeting, and the root of the cluster whose authority is at its other end.
 struct Greeted {
   std::unique_ptr<JoinAttempt> attempt;
-  privacy::PublicKey authority{};
+  privacy::PublicKey root{};
 };
 
 absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const Caller& caller,
                                        std::chrono::milliseconds patience) {
   std::unique_ptr<JoinAttempt> attempt;
-  absl::StatusOr<privacy::PublicKey> authority;
+  absl::StatusOr<privacy::PublicKey> root;
   // One deadline for all tries together, because a node that stops meanwhile waits for them.
   const auto deadline = std::chrono::system_clock::now() + patience;
   for (int tries = 0; tries < kGreetings; ++tries) {
     attempt = std::make_unique<JoinAttempt>(address, caller, deadline);
-    authority = attempt->Greet();
-    const std::string reason = ReasonOf(authority.status());
+    root = attempt->Greet();
+    const std::string reason = ReasonOf(root.status());
     if (reason != reasons::kNodeUnreachable && reason != caller.reason) {
       break;
     }
   }
-  RETURN_IF_ERROR(authority.status());
-  return Greeted{.attempt = std::move(attempt), .authority = *authority};
+  RETURN_IF_ERROR(root.status());
+  return Greeted{.attempt = std::move(attempt), .root = *root};
 }
 
-absl::Status CheckMembership(const Membership& membership, const privacy::PublicKey& authority,
+absl::Status CheckMembership(const Membership& membership, const privacy::PublicKey& root,
                              const privacy::NodeKey& key, const std::string& address,
                              const Clock& clock) {
-  RETURN_IF_ERROR(membership.certificate.Verify(authority, clock.WallMillis()));
-  RETURN_IF_ERROR(membership.revocations.Verify(authority));
+  RETURN_IF_ERROR(membership.certificate.Verify(root, clock.WallMillis()));
+  RETURN_IF_ERROR(membership.revocations.Verify(root));
   if (membership.certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
                  "the authority at {} certified another key; ask its operator", address);
@@ -259,6 +261,7 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
       .own = std::move(own),
       .gate = std::make_shared<LinkGate>(invitation.cluster, clock, std::nullopt),
       .cluster = invitation.cluster,
+      .clock = clock,
       .reason = reasons::kTokenInvalid,
       .meaning =
           "the join token is unknown there, or that node does not hold the authority's key; "
@@ -267,7 +270,7 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
   ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, limits::kJoinPatience));
   ASSIGN_OR_RETURN(Membership membership, greeted.attempt->Apply(privacy::JoinRequest::Sign(
                                               invitation.token, name, invitation.cluster, key)));
-  RETURN_IF_ERROR(CheckMembership(membership, greeted.authority, key, address, clock));
+  RETURN_IF_ERROR(CheckMembership(membership, greeted.root, key, address, clock));
   return membership;
 }
 
@@ -279,15 +282,16 @@ absl::StatusOr<Membership> RenewAt(const std::string& address,
   ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeMemberTls(certificate, key));
   const Caller caller{
       .own = std::move(own),
-      .gate = std::make_shared<LinkGate>(certificate.issuer, clock),
-      .cluster = privacy::ClusterIdOf(certificate.issuer),
+      .gate = std::make_shared<LinkGate>(certificate.issuer.root, clock),
+      .cluster = privacy::ClusterIdOf(certificate.issuer.root),
+      .clock = clock,
       .reason = reasons::kCertificateRefused,
       .meaning =
           "it refuses this node's certificate, which is revoked there or has expired; its "
           "log says why. Join again with a token, a revoked node with an empty data folder"};
   ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, patience));
   ASSIGN_OR_RETURN(Membership renewed, greeted.attempt->Renew(certificate, key));
-  RETURN_IF_ERROR(CheckMembership(renewed, greeted.authority, key, address, clock));
+  RETURN_IF_ERROR(CheckMembership(renewed, greeted.root, key, address, clock));
   return renewed;
 }
 

@@ -23,10 +23,10 @@ absl::Status Refused(std::string_view reason, std::string_view what) {
 
 }  // namespace
 
-LinkGate::LinkGate(const privacy::PublicKey& issuer, const Clock& clock)
-    : cluster_(privacy::ClusterIdOf(issuer)),
+LinkGate::LinkGate(const privacy::PublicKey& root, const Clock& clock)
+    : cluster_(privacy::ClusterIdOf(root)),
       clock_(clock),
-      revocations_(privacy::Revocations(issuer)),
+      revocations_(privacy::Revocations(root)),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
 LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t)

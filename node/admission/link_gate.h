@@ -38,15 +38,15 @@ class LinkGate {
   // Of connections that were refused, how many for each reason
   using Refusals = std::map<std::string, uint64_t>;
 
-  // The gate of a member, which knows the cluster's issuer. `clock` is borrowed.
-  LinkGate(const privacy::PublicKey& issuer, const Clock& clock);
+  // The gate of a member, which knows the cluster's root. `clock` is borrowed.
+  LinkGate(const privacy::PublicKey& root, const Clock& clock);
   // The gate of a node that wants to become one, and knows the cluster's id only.
-  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t issuer);
+  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t root);
 
   // Lets applicants in from now on. `knows` is called under no lock, and must be thread-safe.
   void AdmitApplicants(KnowsToken knows);
-  // Refuses the nodes of a newer list. Returns the errors of Revocations::Take; a gate without an
-  // issuer must not be asked.
+  // Refuses the nodes of a newer list. Returns the errors of Revocations::Take; a gate without a
+  // root must not be asked.
   absl::Status Revoke(const privacy::RevocationList& list);
 
   // Judges who shows this certificate (PEM), whose key TLS has checked. CERTIFICATE_INVALID for a

@@ -28,57 +28,58 @@ RevocationFile::RevocationFile(const std::string& data_dir)
     : path_(std::filesystem::path(data_dir) / "revocations"),
       ever_path_(std::filesystem::path(data_dir) / "revoked-nodes") {}
 
-absl::StatusOr<privacy::RevocationList> RevocationFile::Read(
-    const privacy::PublicKey& issuer) const {
+absl::StatusOr<privacy::RevocationList> RevocationFile::Read(const privacy::PublicKey& root) const {
   if (IsMissing(path_)) {
     return privacy::RevocationList();
   }
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path_, limits::kMaxAuthorityFileBytes));
   ASSIGN_OR_RETURN(privacy::RevocationList list, privacy::RevocationList::Parse(AsBytes(bytes)));
-  RETURN_IF_ERROR(list.Verify(issuer));
+  RETURN_IF_ERROR(list.Verify(root));
   return list;
 }
 
-absl::StatusOr<privacy::RevocationList> RevocationFile::Load(
-    const privacy::PublicKey& issuer) const {
+absl::StatusOr<privacy::RevocationList> RevocationFile::Load(const privacy::PublicKey& root) const {
   const MutexLock lock(mutex_);
-  return Read(issuer);
+  return Read(root);
 }
 
 absl::Status RevocationFile::Store(const privacy::RevocationList& list,
-                                   const privacy::PublicKey& issuer) {
+                                   const privacy::PublicKey& root) {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(const privacy::RevocationList present, Read(issuer));
+  ASSIGN_OR_RETURN(const privacy::RevocationList present, Read(root));
   return list.number <= present.number ? absl::OkStatus()
                                        : WriteFileAtomically(path_, list.Encode());
 }
 
 absl::StatusOr<privacy::RevokedNodes> RevocationFile::ReadEverRevoked(
-    const privacy::RevocationList& list) const {
+    const privacy::RevocationList& list, const privacy::ClusterAuthority& authority) const {
   privacy::RevokedNodes nodes;
   if (!IsMissing(ever_path_)) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(ever_path_, limits::kMaxAuthorityFileBytes));
     ASSIGN_OR_RETURN(nodes, privacy::DecodeRevokedNodes(AsBytes(bytes)));
   }
-  for (const privacy::RevokedNode& node : list.nodes) {
-    nodes.insert(node.id);
+  // An issuer that was ended may have been a thief. What it signed before is in the file.
+  if (list.issuer.number >= authority.issuer().least) {
+    for (const privacy::RevokedNode& node : list.nodes) {
+      nodes.insert(node.id);
+    }
   }
   return nodes;
 }
 
 absl::StatusOr<privacy::RevokedNodes> RevocationFile::EverRevoked(
-    const privacy::PublicKey& issuer) const {
+    const privacy::ClusterAuthority& authority) const {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(const privacy::RevocationList present, Read(issuer));
-  return ReadEverRevoked(present);
+  ASSIGN_OR_RETURN(const privacy::RevocationList present, Read(authority.public_key()));
+  return ReadEverRevoked(present, authority);
 }
 
 absl::StatusOr<privacy::RevocationList> RevocationFile::Follow(
     const privacy::RevocationList& present, const std::vector<privacy::NodeId>& nodes,
-    int64_t now_ms, const privacy::SigningKey& issuer) {
+    int64_t now_ms, const privacy::ClusterAuthority& authority) {
   ASSIGN_OR_RETURN(const privacy::RevocationList next,
-                   privacy::RevokeNodes(present, nodes, now_ms, issuer));
-  ASSIGN_OR_RETURN(privacy::RevokedNodes ever, ReadEverRevoked(present));
+                   privacy::RevokeNodes(present, nodes, now_ms, authority));
+  ASSIGN_OR_RETURN(privacy::RevokedNodes ever, ReadEverRevoked(present, authority));
   ever.insert(nodes.begin(), nodes.end());
   if (ever.size() > limits::kMaxRevokedEver) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -92,20 +93,22 @@ absl::StatusOr<privacy::RevocationList> RevocationFile::Follow(
   return next;
 }
 
-absl::StatusOr<privacy::RevocationList> RevocationFile::Add(const privacy::NodeId& node,
-                                                            int64_t now_ms,
-                                                            const privacy::SigningKey& issuer) {
+absl::StatusOr<privacy::RevocationList> RevocationFile::Add(
+    const privacy::NodeId& node, int64_t now_ms, const privacy::ClusterAuthority& authority) {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(privacy::RevocationList present, Read(issuer.public_key()));
-  return present.Revokes(node) ? present : Follow(present, {node}, now_ms, issuer);
+  ASSIGN_OR_RETURN(privacy::RevocationList present, Read(authority.public_key()));
+  return present.Revokes(node) && present.issuer == authority.issuer()
+             ? present
+             : Follow(present, {node}, now_ms, authority);
 }
 
-absl::StatusOr<privacy::RevocationList> RevocationFile::Refresh(int64_t age_ms, int64_t now_ms,
-                                                                const privacy::SigningKey& issuer) {
+absl::StatusOr<privacy::RevocationList> RevocationFile::Refresh(
+    int64_t age_ms, int64_t now_ms, const privacy::ClusterAuthority& authority) {
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(privacy::RevocationList present, Read(issuer.public_key()));
-  const bool fresh = present.number > 0 && now_ms - present.issued_ms <= age_ms;
-  return fresh ? present : Follow(present, {}, now_ms, issuer);
+  ASSIGN_OR_RETURN(privacy::RevocationList present, Read(authority.public_key()));
+  const bool fresh = present.number > 0 && now_ms - present.issued_ms <= age_ms &&
+                     present.issuer == authority.issuer();
+  return fresh ? present : Follow(present, {}, now_ms, authority);
 }
 
 }  // namespace ruvd::admission

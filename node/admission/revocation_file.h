@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "privacy/identity/revocation_list.h"
-#include "privacy/identity/signing_key.h"
 
 namespace ruvd::admission {
 
@@ -27,34 +26,38 @@ class RevocationFile {
 
   // Returns the verified list; without a file, an empty list with number 0. Errors are
   // REVOCATION_INVALID, SIGNATURE_INVALID and CERTIFICATE_FOREIGN.
-  absl::StatusOr<privacy::RevocationList> Load(const privacy::PublicKey& issuer) const;
+  absl::StatusOr<privacy::RevocationList> Load(const privacy::PublicKey& root) const;
   // Replaces the stored list and fsyncs it, unless the stored list is as new or newer.
-  absl::Status Store(const privacy::RevocationList& list, const privacy::PublicKey& issuer);
+  absl::Status Store(const privacy::RevocationList& list, const privacy::PublicKey& root);
 
   // The rest is for the node with the authority's key.
 
   // Returns all nodes that were ever revoked. Returns the errors of Load, and REVOCATION_INVALID
   // for a damaged file of these nodes.
-  absl::StatusOr<privacy::RevokedNodes> EverRevoked(const privacy::PublicKey& issuer) const;
+  absl::StatusOr<privacy::RevokedNodes> EverRevoked(
+      const privacy::ClusterAuthority& authority) const;
   // Adds a node to the list, fsyncs it and returns it; the list is unchanged if the node is on it.
   // Returns the errors of EverRevoked, of RevokeNodes and of writing, and LIMIT_EXCEEDED for more
   // than kMaxRevokedEver nodes.
   absl::StatusOr<privacy::RevocationList> Add(const privacy::NodeId& node, int64_t now_ms,
-                                              const privacy::SigningKey& issuer);
-  // Signs list 1 if the file is missing, and signs the list again if it is older than `age_ms`, so
-  // that nodes see that it is current. Returns the list, or the same errors as Add.
+                                              const privacy::ClusterAuthority& authority);
+  // Signs list 1 if the file is missing, and signs the list again if it is older than `age_ms` or
+  // of a former issuer, so that nodes see that it is current. Returns the list, or the same errors
+  // as Add.
   absl::StatusOr<privacy::RevocationList> Refresh(int64_t age_ms, int64_t now_ms,
-                                                  const privacy::SigningKey& issuer);
+                                                  const privacy::ClusterAuthority& authority);
 
  private:
-  absl::StatusOr<privacy::RevocationList> Read(const privacy::PublicKey& issuer) const
+  absl::StatusOr<privacy::RevocationList> Read(const privacy::PublicKey& root) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<privacy::RevokedNodes> ReadEverRevoked(const privacy::RevocationList& list) const
+  absl::StatusOr<privacy::RevokedNodes> ReadEverRevoked(
+      const privacy::RevocationList& list, const privacy::ClusterAuthority& authority) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Signs and writes the list after `present`, once what it leaves out is remembered.
   absl::StatusOr<privacy::RevocationList> Follow(const privacy::RevocationList& present,
                                                  const std::vector<privacy::NodeId>& nodes,
-                                                 int64_t now_ms, const privacy::SigningKey& issuer)
+                                                 int64_t now_ms,
+                                                 const privacy::ClusterAuthority& authority)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;

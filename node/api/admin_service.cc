@@ -93,7 +93,9 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
     *message->mutable_rounds() = *view.rounds;
     CountAgreement(view.members, message->mutable_rounds());
   }
-  message->set_certificate_expires_ms(view.certificate_expires_ms);
+  message->set_certificate_expires_ms(view.certificate.not_after_ms);
+  message->set_issuer_expires_ms(view.certificate.issuer.not_after_ms);
+  message->set_issuer_number(view.certificate.issuer.number);
   uint32_t alive = 0;
   for (const federation::Member& member : view.members) {
     alive += member.counts() ? 1 : 0;

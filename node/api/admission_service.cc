@@ -167,7 +167,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
       nonce_ = nonce;
       const privacy::JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
       auto* message = response_.mutable_welcome();
-      message->set_authority(std::string(AsText(welcome.authority)));
+      message->set_issuer(welcome.issuer.Encode());
       message->set_proof(std::string(AsText(welcome.proof)));
       return absl::OkStatus();
     }();
@@ -304,7 +304,7 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
       }
       ASSIGN_OR_RETURN(const privacy::RevocationList list, dependencies_.office->Revoke(node));
       dependencies_.on_revoked(list);
-      response->set_number(list.number);
+      response->set_number(list.edition());
       response->set_revoked(static_cast<uint32_t>(list.nodes.size()));
       return absl::OkStatus();
     });

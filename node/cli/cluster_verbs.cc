@@ -113,6 +113,8 @@ absl::Status Status(CommandContext& context) {
   }
   if (status.certificate_expires_ms() != 0) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
+    fields.emplace_back("issuer", fmt::format("{}, until {} UTC", status.issuer_number(),
+                                              FormatTime(status.issuer_expires_ms())));
   }
   if (status.has_rounds()) {
     fields.emplace_back("rounds", Rounds(status.rounds()));

@@ -110,7 +110,7 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
                    privacy::JoinInvitation::Parse(flags.token));
   RETURN_IF_ERROR(privacy::CheckNodeName(flags.name));
   if (const auto present = admission::LoadStoredCertificate(flags.data_dir);
-      present && privacy::ClusterIdOf(present->issuer) != invitation.cluster) {
+      present && privacy::ClusterIdOf(present->issuer.root) != invitation.cluster) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
                  "{} belongs to another cluster than the token; join with an empty folder, or ask "
                  "the operator of that cluster for a token",
@@ -124,15 +124,15 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
       admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
   const privacy::AdmissionCert& certificate = membership.certificate;
   // The list is written first, so that the node never runs as a member without it.
-  RETURN_IF_ERROR(
-      admission::RevocationFile(flags.data_dir).Store(membership.revocations, certificate.issuer));
+  RETURN_IF_ERROR(admission::RevocationFile(flags.data_dir)
+                      .Store(membership.revocations, certificate.issuer.root));
   RETURN_IF_ERROR(WriteFileAtomically(PathIn(flags.data_dir, admission::kNodeCertificateFile),
                                       certificate.Encode()));
   config::NodeConfig config;
   config.node.name = flags.name;
   config.node.data_dir = AbsolutePath(flags.data_dir);
   config.federation.enabled = true;
-  config.federation.authority = ToHex(certificate.issuer);
+  config.federation.authority = ToHex(certificate.issuer.root);
   config.federation.seeds = {flags.address};
   const std::string path = PathIn(flags.data_dir, admission::kConfigFile);
   const bool kept = std::filesystem::exists(path);
@@ -181,7 +181,7 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
       admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
   const privacy::AdmissionCert& renewed = membership.certificate;
   RETURN_IF_ERROR(
-      admission::RevocationFile(flags.data_dir).Store(membership.revocations, renewed.issuer));
+      admission::RevocationFile(flags.data_dir).Store(membership.revocations, renewed.issuer.root));
   RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
   if (context.json) {
     report::v1::RenewReport report;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
 #include "node/admission/revocation_file.h"
 #include "node/config/config.h"
@@ -20,6 +21,7 @@
 #include "node/local/verbs.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "privacy/identity/admission.h"
 #include "privacy/reasons.h"
@@ -30,6 +32,7 @@ namespace ruvd::cli {
 namespace {
 
 constexpr char kInitGroup[] = "Run a node";
+constexpr int kIssuerDays = 365;  // the first issuer's life, and the default of later ones
 
 struct InitFlags {
   std::string data_dir;
@@ -60,14 +63,9 @@ absl::Status MemberAlready(const std::string& folder, std::string_view why) {
 // Founding a cluster must not remove a node from the cluster that it belongs to.
 absl::Status CheckMayFound(const InitFlags& flags) {
   const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
-  const std::string authority = InFolder(flags.data_dir, admission::kAuthorityKeyFile);
-  std::string own;        // hexadecimal; empty: the key is still to be made
   std::error_code error;  // a path that cannot be examined is reported when it is read
-  if (std::filesystem::exists(authority, error) || error) {
-    ASSIGN_OR_RETURN(const privacy::ClusterAuthority present,
-                     privacy::ClusterAuthority::Load(authority));
-    own = ToHex(present.public_key());
-  }
+  ASSIGN_OR_RETURN(const auto root, admission::RootIn(flags.data_dir));
+  const std::string own = root ? ToHex(*root) : "";  // empty: the key is still to be made
   if (std::filesystem::exists(config, error) || error) {
     ASSIGN_OR_RETURN(const config::NodeConfig present, config::LoadConfig(config, {}, {}, nullptr));
     if (!present.federation.authority.empty() &&
@@ -81,7 +79,7 @@ absl::Status CheckMayFound(const InitFlags& flags) {
   if (!present) {
     return absl::OkStatus();
   }
-  if (ToHex(present->issuer) != own) {
+  if (ToHex(present->issuer.root) != own) {
     return MemberAlready(flags.data_dir, fmt::format("holds a certificate of another authority, {}",
                                                      admission::kNodeCertificateFile));
   }
@@ -94,22 +92,21 @@ absl::Status CheckMayFound(const InitFlags& flags) {
   return absl::OkStatus();
 }
 
-// Makes the authority and the certificate of its first node. Returns the authority's public key in
-// hexadecimal.
-absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const privacy::NodeKey& key) {
+// Makes the authority and the certificate of its first node. Returns the issuer.
+absl::StatusOr<privacy::IssuerCert> FoundCluster(const InitFlags& flags,
+                                                 const privacy::NodeKey& key) {
   ASSIGN_OR_RETURN(const privacy::ClusterAuthority authority,
-                   privacy::ClusterAuthority::LoadOrCreate(
-                       InFolder(flags.data_dir, admission::kAuthorityKeyFile)));
+                   admission::FoundAuthority(flags.data_dir, kIssuerDays, SystemClock()));
   // A cluster has a revocation list from its first moment, so that a node which is shown none knows
   // that it is kept from it.
   RETURN_IF_ERROR(
       admission::RevocationFile(flags.data_dir)
-          .Refresh(limits::kRevocationsRefreshedMillis, SystemClock().WallMillis(), authority.key())
+          .Refresh(limits::kRevocationsRefreshedMillis, SystemClock().WallMillis(), authority)
           .status());
   RETURN_IF_ERROR(admission::IssueCertificate(
       authority, {.node_key = key.public_key(), .name = flags.name, .days = flags.days},
       SystemClock(), InFolder(flags.data_dir, admission::kNodeCertificateFile)));
-  return ToHex(authority.public_key());
+  return authority.issuer();
 }
 
 // Writes the configuration of the new node unless the file exists.
@@ -135,10 +132,13 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   }
   ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(InFolder(
                                                    flags.data_dir, admission::kNodeKeyFile)));
+  privacy::IssuerCert issuer;
   std::string authority;
   if (flags.authority) {
-    ASSIGN_OR_RETURN(authority, FoundCluster(flags, key));
+    ASSIGN_OR_RETURN(issuer, FoundCluster(flags, key));
+    authority = ToHex(issuer.root);
   }
+  const std::string root = InFolder(flags.data_dir, admission::kRootKeyFile);
   const std::string config = InFolder(flags.data_dir, admission::kConfigFile);
   RETURN_IF_ERROR(WriteConfig(flags, authority, config));
   if (context.json) {
@@ -147,6 +147,10 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
     report.set_public_key(ToHex(key.public_key()));
     report.set_authority(authority);
     report.set_config(config);
+    if (flags.authority) {
+      report.set_root_key(root);
+      report.set_issuer_expires_ms(issuer.not_after_ms);
+    }
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
@@ -154,12 +158,16 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
       {"id", ToHex(key.id())}, {"public key", ToHex(key.public_key())}, {"config", config}};
   if (!authority.empty()) {
     fields.emplace_back("authority", authority);
+    fields.emplace_back("issuer until", FormatTime(issuer.not_after_ms) + " UTC");
+    fields.emplace_back("root key", root);
   }
   context.out << FormatFields(fields);
   context.out << (authority.empty()
                       ? "next: join a cluster with `ruvd join`, or ask its operator to run `ruvd "
                         "cert issue --key` with this public key\n"
-                      : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n",
+                      : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n"
+                                    "then move the root key to a safe place away from this "
+                                    "machine: nodes do not need it, `ruvd cert issuer` does\n",
                                     config));
   return absl::OkStatus();
 }
@@ -171,7 +179,7 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::PublicKey key, admission::ParsePublicKey(flags.key));
   ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
                    admission::RevocationFile(std::filesystem::path(flags.authority).parent_path())
-                       .EverRevoked(authority.public_key()));
+                       .EverRevoked(authority));
   if (revoked.contains(privacy::NodeIdOf(key))) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "the node with this key was revoked for ever; give it an empty data folder, which "
@@ -192,6 +200,51 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   context.out << fmt::format(
       "wrote {}, a certificate for {} that is valid for {} days; authority {}\n", flags.out,
       flags.name, flags.days, ToHex(authority.public_key()));
+  return absl::OkStatus();
+}
+
+struct IssuerFlags {
+  std::string root;
+  std::string former;
+  std::string out;
+  int days = kIssuerDays;
+  bool end_former = false;
+};
+
+absl::Status MakeIssuer(CommandContext& context, const IssuerFlags& flags) {
+  privacy::InitSodium();
+  ASSIGN_OR_RETURN(const privacy::IssuerCert issuer,
+                   admission::MakeNextIssuer({.root_key = flags.root,
+                                              .former = flags.former,
+                                              .folder = flags.out,
+                                              .days = flags.days,
+                                              .ends_former = flags.end_former},
+                                             SystemClock()));
+  const std::string key = InFolder(flags.out, admission::kAuthorityKeyFile);
+  const std::string statement = InFolder(flags.out, admission::kIssuerFile);
+  if (context.json) {
+    report::v1::IssuerReport report;
+    report.set_key(key);
+    report.set_certificate(statement);
+    report.set_authority(ToHex(issuer.root));
+    report.set_number(issuer.number);
+    report.set_least(issuer.least);
+    report.set_expires_ms(issuer.not_after_ms);
+    context.out << ToJsonLine(report);
+    return absl::OkStatus();
+  }
+  context.out << FormatFields(
+      {{"issuer", fmt::format("{} of {}", issuer.number, ToHex(issuer.root))},
+       {"until", FormatTime(issuer.not_after_ms) + " UTC"},
+       {"key", key},
+       {"certificate", statement}});
+  context.out << fmt::format(
+      "next: stop the authority's node, move both files into its data folder in place of the "
+      "former ones, and start it; {}\n",
+      flags.end_former
+          ? "it tells the others that issuers before this one are ended, and every other node "
+            "joins again with a token"
+          : "members get certificates of the new issuer when they renew theirs");
   return absl::OkStatus();
 }
 
@@ -220,6 +273,23 @@ void AddIdentityVerbs(VerbTable& verbs) {
   issue_verb.Option("--days", issue->days, "Days for which the certificate is valid")
       .InRange(1, 30)
       .ShowDefault();
+
+  auto issuer = std::make_shared<IssuerFlags>();
+  Verb issuer_verb = verbs.Add(
+      "cert issuer", kInitGroup, "Make the next key of the cluster's authority with the root's key",
+      [issuer](CommandContext& context) { return MakeIssuer(context, *issuer); });
+  issuer_verb.Option("--root", issuer->root, "Key file of the root, which `ruvd init` made")
+      .Required();
+  issuer_verb.Option("--former", issuer->former, "The authority's present authority.cert")
+      .Required();
+  issuer_verb.Option("--out", issuer->out, "Folder for the new authority.key and authority.cert")
+      .Required();
+  issuer_verb.Option("--days", issuer->days, "Days for which the authority may use its key")
+      .InRange(1, 3650)
+      .ShowDefault();
+  issuer_verb.Switch("--end-former", issuer->end_former,
+                     "The present key was stolen: what it signed counts no more, and every other "
+                     "node joins again");
 }
 
 }  // namespace ruvd::cli

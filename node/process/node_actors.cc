@@ -318,14 +318,14 @@ absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() const {
   return gossip;
 }
 
-sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& issuer) {
-  return {.load_revocations = [this, issuer] { return revocations_.Load(issuer); },
+sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& root) {
+  return {.load_revocations = [this, root] { return revocations_.Load(root); },
           .store_revocations =
-              [this, issuer](const privacy::RevocationList& list) {
+              [this, root](const privacy::RevocationList& list) {
                 // A full disk must not let a revoked node in.
                 const absl::Status refused =
                     link_tls_ == nullptr ? absl::OkStatus() : link_tls_->gate().Revoke(list);
-                RETURN_IF_ERROR(revocations_.Store(list, issuer));
+                RETURN_IF_ERROR(revocations_.Store(list, root));
                 return refused;
               },
           .load_evidence = [state = state_.get()] { return sharing::LoadEvidence(*state); },
@@ -402,7 +402,7 @@ absl::Status NodeImpl::StartFederation() {
         {.path = LinkTlsPathOf(config_),
          .certificate = gossip->certificate,
          .key = &files_->key,
-         .gate = std::make_shared<admission::LinkGate>(gossip->certificate.issuer, clock_)});
+         .gate = std::make_shared<admission::LinkGate>(gossip->certificate.issuer.root, clock_)});
     if (!tls.ok()) {
       Isolate(tls.status());
       return absl::OkStatus();
@@ -451,7 +451,7 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
       .withdrawal = withdrawal_.get(),
       .pool = &pattern_pool_,
       .dial = [this](const std::string& address) { dialer_.Dial(address); },
-      .trust = TrustStoreOf(gossip.certificate.issuer),
+      .trust = TrustStoreOf(gossip.certificate.issuer.root),
       .state = state_.get()};
   ASSIGN_OR_RETURN(const privacy::RevocationList revoked, options.trust.load_revocations());
   if (link_tls_ != nullptr && revoked.number > 0) {

@@ -178,7 +178,7 @@ absl::StatusOr<privacy::AdmissionCert> LoadCertificate(const config::NodeConfig&
   if (!certificate.ok()) {
     return Annotate(certificate.status(), path);
   }
-  privacy::PublicKey authority = certificate->issuer;
+  privacy::PublicKey authority = certificate->issuer.root;
   if (!config.federation.authority.empty()) {
     ASSIGN_OR_RETURN(authority, admission::ParsePublicKey(config.federation.authority));
   }

@@ -134,7 +134,7 @@ class NodeImpl final : public Node {
   // Returns what the configuration, the model package and the certificate say of gossip.
   absl::StatusOr<federation::GossipConfig> GossipConfigOf() const;
   // Returns where revocations by the issuer and proofs against members are kept.
-  sharing::TrustStore TrustStoreOf(const privacy::PublicKey& issuer);
+  sharing::TrustStore TrustStoreOf(const privacy::PublicKey& root);
   // Returns the services that all learning loops share.
   learning::LearningServices ServicesOfLearning();
   // Prepares releases. An error of the ledger or the policy prevents releases but not serving.
@@ -157,6 +157,7 @@ class NodeImpl final : public Node {
   void CheckCertificate();
   // Shows a new certificate of this node to the other ends of links.
   void ShowCertificate(const privacy::AdmissionCert& certificate);
+  void WarnIfIssuerEnds();
   void CheckCertificateOnce();
   void ScheduleCertificateCheck();
   // Returns plain credentials, or TLS with tokens, according to the configuration.
@@ -241,7 +242,8 @@ class NodeImpl final : public Node {
   admission::RevocationFile revocations_{config_.node.data_dir};
   std::unique_ptr<admission::LinkTls> link_tls_;  // null: links are plain
   std::unique_ptr<admission::AdmissionController>
-      office_;  // null: another node holds the authority's key
+      office_;                // null: another node holds the authority's key
+  int64_t issuer_days_ = -1;  // that its key is good for, when it last looked
   std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked

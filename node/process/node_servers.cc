@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/host_port.h"
 #include "base/status.h"
+#include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
 #include "node/api/admission_service.h"
@@ -75,6 +76,14 @@ absl::Status NodeImpl::OpenAdmissionController() {
   }
   ASSIGN_OR_RETURN(
       office_, admission::AdmissionController::Open(config_.node.data_dir, revocations_, clock_));
+  if (const std::string root =
+          (std::filesystem::path(config_.node.data_dir) / admission::kRootKeyFile);
+      std::filesystem::exists(root)) {
+    LogWarning(
+        "the key of the cluster's root, {}, is on this machine, where a thief could found the "
+        "cluster anew with it; move it to a safe place, because no node needs it",
+        root);
+  }
   pattern_pool_.Post([this] { RefreshRevocations(); });
   if (LinksArePlain()) {
     LogWarning("nodes cannot join here with a token while federation.tls is off");
@@ -105,7 +114,20 @@ void NodeImpl::RefreshRevocations() {
   } else {
     LogError("the revocation list could not be signed again: {}", MessageOf(list.status()));
   }
+  WarnIfIssuerEnds();
   pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
+}
+
+void NodeImpl::WarnIfIssuerEnds() {
+  constexpr int64_t kMillisPerDay = 24LL * 3600 * 1000;
+  const int64_t days = (office_->issuer().not_after_ms - clock_.WallMillis()) / kMillisPerDay;
+  if (days < limits::kIssuerWarningDays && days != issuer_days_) {
+    LogWarning(
+        "the authority's key is good for {} more days, and the cluster's certificates end with it; "
+        "make the next one with `ruvd cert issuer` and the root's key",
+        days);
+  }
+  issuer_days_ = days;
 }
 
 absl::Status NodeImpl::OpenCertificateRenewer() {

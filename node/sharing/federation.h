@@ -52,7 +52,7 @@ struct FederationView {
   // nullopt: the node takes part in no rounds
   std::optional<admin::v1::RoundsStatus> rounds;
   std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
-  int64_t certificate_expires_ms = 0;               // 0: the node does not federate
+  privacy::AdmissionCert certificate;               // in use; the default: it does not federate
 };
 
 // What was withdrawn because consents of users or sessions changed.

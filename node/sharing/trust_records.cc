@@ -75,7 +75,8 @@ absl::StatusOr<federation::Actions> TrustRecords::Restore(federation::GossipCore
 void TrustRecords::StoreRevocations(const privacy::RevocationList& list) const {
   // The authority signs the list again every few hours, mostly without a change.
   Log(list.nodes.empty() ? LogLevel::kInfo : LogLevel::kWarning,
-      "list {} of the cluster's authority revokes {} node(s)", list.number, list.nodes.size());
+      "list {} of the cluster's issuer {} revokes {} node(s)", list.edition(), list.issuer.number,
+      list.nodes.size());
   LogTrustFailure("the revocation list could not be stored", store_.store_revocations(list));
 }
 

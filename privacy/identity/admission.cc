@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <limits>
 
+#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/limits.h"
+#include "privacy/reasons.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -34,6 +38,10 @@ absl::Status CheckFields(const AdmissionCert& cert) {
       cert.not_after_ms - cert.not_before_ms > limits::kMaxCertificateMillis) {
     return Invalid("has a lifetime that is not above 0 and at most 30 days");
   }
+  if (cert.not_before_ms < cert.issuer.not_before_ms ||
+      cert.not_after_ms > cert.issuer.not_after_ms) {
+    return Invalid("is valid at a time at which its issuer is not");
+  }
   if (cert.node_id != NodeIdOf(cert.node_key)) {
     return Invalid("has an id that does not belong to its key");
   }
@@ -47,7 +55,7 @@ std::string EncodeSigned(const AdmissionCert& cert) {
   writer.WriteText(kMagic).Write(kVersion).WriteBytes(cert.node_key).WriteBytes(cert.node_id);
   writer.Write(static_cast<uint8_t>(cert.name.size())).WriteBytes(name).Write(cert.roles);
   writer.Write(cert.not_before_ms).Write(cert.not_after_ms);
-  writer.WriteBytes(cert.issuer).Write(cert.serial);
+  writer.WriteText(cert.issuer.Encode()).Write(cert.serial);
   return writer.Take();
 }
 
@@ -62,11 +70,6 @@ absl::Status CheckNodeName(std::string_view name) {
                "a node's name must be 1 to {} printable characters without spaces; give another "
                "one with --name",
                limits::kMaxNodeNameBytes);
-}
-
-ClusterId ClusterIdOf(const PublicKey& issuer) {
-  constexpr std::string_view kDomain("RUVDLLM-CLUSTER-v1\0", 19);
-  return Sha256({AsBytes(kDomain), issuer});
 }
 
 std::string AdmissionCert::Encode() const {
@@ -92,7 +95,7 @@ absl::StatusOr<AdmissionCert> AdmissionCert::Parse(std::span<const uint8_t> byte
   cert.roles = *reader.Read<uint32_t>();
   cert.not_before_ms = *reader.Read<int64_t>();
   cert.not_after_ms = *reader.Read<int64_t>();
-  cert.issuer = *reader.ReadArray<32>();
+  ASSIGN_OR_RETURN(cert.issuer, IssuerCert::Parse(*reader.ReadBytes(IssuerCert::kBytes)));
   cert.serial = *reader.Read<uint64_t>();
   cert.signature = *reader.ReadArray<64>();
   RETURN_IF_ERROR(CheckFields(cert));
@@ -126,30 +129,57 @@ absl::Status AdmissionCert::CheckTime(int64_t now_ms) const {
   return absl::OkStatus();
 }
 
-absl::Status AdmissionCert::Verify(const PublicKey& trusted_issuer, int64_t now_ms) const {
-  if (issuer != trusted_issuer) {
+bool AdmissionCert::Supersedes(const AdmissionCert& former) const {
+  return issuer.number != former.issuer.number ? issuer.number > former.issuer.number
+                                               : not_after_ms > former.not_after_ms;
+}
+
+absl::Status AdmissionCert::Verify(const PublicKey& trusted_root, int64_t now_ms) const {
+  if (issuer.root != trusted_root) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
                  "admission certificate of {} was issued by another cluster; "
                  "join this cluster with a certificate of its own issuer",
                  name);
   }
-  RETURN_IF_ERROR(CheckPublicKey(trusted_issuer));
+  RETURN_IF_ERROR(issuer.Verify(trusted_root));
   RETURN_IF_ERROR(CheckPublicKey(node_key));
-  if (!VerifySignature(trusted_issuer, AsBytes(EncodeSigned(*this)), signature)) {
+  if (!VerifySignature(issuer.key, AsBytes(EncodeSigned(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "admission certificate of {} is not signed by its issuer; it was altered", name);
   }
   return CheckTime(now_ms);
 }
 
-absl::StatusOr<ClusterAuthority> ClusterAuthority::LoadOrCreate(const std::string& path) {
-  ASSIGN_OR_RETURN(SigningKey key, SigningKey::LoadOrCreate(path, KeyUse::kIssuer));
-  return ClusterAuthority(std::move(key));
+ClusterAuthority ClusterAuthority::OwnRoot(SigningKey key) {
+  IssuerCert issuer{.key = key.public_key(), .not_after_ms = std::numeric_limits<int64_t>::max()};
+  issuer = IssuerCert::Sign(std::move(issuer), key).value();
+  return {std::move(issuer), std::move(key)};
+}
+
+absl::StatusOr<ClusterAuthority> ClusterAuthority::Create(const IssuerCert& issuer,
+                                                          SigningKey key) {
+  RETURN_IF_ERROR(issuer.Verify(issuer.root));
+  if (issuer.key != key.public_key()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+                 "the authority's key and the root's statement about it do not belong together; "
+                 "put both files in place that `ruvd cert issuer` wrote");
+  }
+  return ClusterAuthority(issuer, std::move(key));
 }
 
 absl::StatusOr<ClusterAuthority> ClusterAuthority::Load(const std::string& path) {
   ASSIGN_OR_RETURN(SigningKey key, SigningKey::Load(path, KeyUse::kIssuer));
-  return ClusterAuthority(std::move(key));
+  const std::string beside = std::filesystem::path(path).replace_extension(".cert");
+  const absl::StatusOr<std::string> bytes = ReadFile(beside, IssuerCert::kBytes);
+  if (!bytes.ok()) {
+    return Annotate(bytes.status(),
+                    "the authority's key needs the root's statement about it beside it");
+  }
+  const absl::StatusOr<IssuerCert> issuer = IssuerCert::Parse(AsBytes(*bytes));
+  if (!issuer.ok()) {
+    return Annotate(issuer.status(), beside);
+  }
+  return Create(*issuer, std::move(key));
 }
 
 absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) const {
@@ -159,8 +189,14 @@ absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) co
   cert.name = request.name;
   cert.roles = request.roles;
   cert.not_before_ms = request.not_before_ms;
-  cert.not_after_ms = request.not_after_ms;
-  cert.issuer = public_key();
+  if (!issuer_.IsValidAt(request.not_before_ms)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kIssuerEnded,
+                 "issuer {} of this cluster may sign no certificate that begins now; make the next "
+                 "issuer with `ruvd cert issuer` and the root's key, or check the clock",
+                 issuer_.number);
+  }
+  cert.not_after_ms = std::min(request.not_after_ms, issuer_.not_after_ms);
+  cert.issuer = issuer_;
   cert.serial = request.serial;
   RETURN_IF_ERROR(CheckFields(cert));
   RETURN_IF_ERROR(CheckPublicKey(cert.node_key));

@@ -30,7 +30,8 @@ struct CertificateRenewal {
 // Renews a certificate on the issuer's side: the new one has the same name, key and roles and is
 // valid from `now_ms` for kMaxCertificateMillis. Fails with CERTIFICATE_FOREIGN,
 // CERTIFICATE_EXPIRED (such a member must join again with a token), SIGNATURE_INVALID, KEY_INVALID,
-// or NODE_REVOKED if the node is on `revoked`.
+// or NODE_REVOKED if the node is on `revoked`. Whether the present issuer was ended is the caller's
+// to check.
 absl::StatusOr<AdmissionCert> RenewCertificate(const ClusterAuthority& authority,
                                                const RevokedNodes& revoked,
                                                const CertificateRenewal& renewal,

@@ -17,11 +17,11 @@ namespace {
 constexpr size_t kTokenChars = 10 + 64;
 constexpr size_t kClusterChars = 2 * sizeof(ClusterId);
 
-std::string WelcomeBytes(const PublicKey& authority, const JoinWelcome::Nonce& nonce,
+std::string WelcomeBytes(const PublicKey& root, const JoinWelcome::Nonce& nonce,
                          const Digest& certificate) {
   constexpr std::string_view kDomain("RUVDLLM-WELCOME-v1\0", 19);
   ByteWriter writer;
-  writer.WriteText(kDomain).WriteBytes(ClusterIdOf(authority)).WriteBytes(nonce);
+  writer.WriteText(kDomain).WriteBytes(ClusterIdOf(root)).WriteBytes(nonce);
   return writer.WriteBytes(certificate).Take();
 }
 
@@ -46,26 +46,33 @@ absl::StatusOr<JoinInvitation> JoinInvitation::Parse(std::string_view text) {
   return invitation;
 }
 
-JoinWelcome JoinWelcome::Sign(const SigningKey& authority, const Nonce& nonce,
+JoinWelcome JoinWelcome::Sign(const ClusterAuthority& authority, const Nonce& nonce,
                               const Digest& certificate) {
-  const PublicKey& key = authority.public_key();
-  return {.authority = key,
-          .proof = authority.Sign(AsBytes(WelcomeBytes(key, nonce, certificate)))};
+  return {
+      .issuer = authority.issuer(),
+      .proof = authority.Sign(AsBytes(WelcomeBytes(authority.public_key(), nonce, certificate)))};
 }
 
 absl::Status JoinWelcome::Verify(const ClusterId& cluster, const Nonce& nonce,
-                                 const Digest& certificate) const {
-  if (ClusterIdOf(authority) != cluster) {
+                                 const Digest& certificate, int64_t now_ms) const {
+  if (ClusterIdOf(issuer.root) != cluster) {
     return Error(
         absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
         "the node that answers belongs to another cluster than the join token; check the address");
   }
-  RETURN_IF_ERROR(CheckPublicKey(authority));
-  if (!VerifySignature(authority, AsBytes(WelcomeBytes(authority, nonce, certificate)), proof)) {
+  RETURN_IF_ERROR(issuer.Verify(issuer.root));
+  if (!VerifySignature(issuer.key, AsBytes(WelcomeBytes(issuer.root, nonce, certificate)), proof)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "the node that answers is not the cluster's authority, or a machine in between "
                  "ends the TLS connection; the join token was not shown to it. Check the address, "
                  "and dial it directly");
+  }
+  if (!issuer.IsValidAt(now_ms)) {
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
+        "the time of the cluster's issuer {} is over or has not begun; ask the operator to "
+        "make the next one with `ruvd cert issuer`, or check the clock",
+        issuer.number);
   }
   return absl::OkStatus();
 }

@@ -34,17 +34,18 @@ struct JoinInvitation {
 struct JoinWelcome {
   using Nonce = std::array<uint8_t, 32>;
 
-  PublicKey authority{};
+  IssuerCert issuer;  // the authority
   Signature proof{};
 
   // `nonce` is fresh and chosen by the caller. `certificate` is the SHA-256 of the certificate
   // (DER) that the caller sees; the authority must have checked that it is its own.
-  static JoinWelcome Sign(const SigningKey& authority, const Nonce& nonce,
+  static JoinWelcome Sign(const ClusterAuthority& authority, const Nonce& nonce,
                           const Digest& certificate);
   // Returns CERTIFICATE_FOREIGN for the authority of another cluster, SIGNATURE_INVALID if the
-  // authority did not sign this channel and nonce, or KEY_INVALID.
-  absl::Status Verify(const ClusterId& cluster, const Nonce& nonce,
-                      const Digest& certificate) const;
+  // authority did not sign this channel and nonce, ISSUER_ENDED if its time is over at `now_ms`, or
+  // KEY_INVALID.
+  absl::Status Verify(const ClusterId& cluster, const Nonce& nonce, const Digest& certificate,
+                      int64_t now_ms) const;
 };
 
 }  // namespace ruvd::privacy

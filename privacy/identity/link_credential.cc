@@ -37,11 +37,11 @@ MemberCredential MemberCredential::Sign(const AdmissionCert& certificate, const 
 
 absl::Status MemberCredential::Verify(const ClusterId& cluster, const Digest& tls_key,
                                       int64_t now_ms) const {
-  if (ClusterIdOf(certificate.issuer) != cluster) {
+  if (ClusterIdOf(certificate.issuer.root) != cluster) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
                  "the node {} belongs to another cluster; check the address", certificate.name);
   }
-  RETURN_IF_ERROR(certificate.Verify(certificate.issuer, now_ms));
+  RETURN_IF_ERROR(certificate.Verify(certificate.issuer.root, now_ms));
   if (!VerifySignature(certificate.node_key, AsBytes(SignedBytes(certificate, tls_key)), proof)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "a TLS key shows the admission certificate of {}, which did not sign it; another "

@@ -50,7 +50,7 @@ struct ApplicantCredential {
   static ApplicantCredential Of(const Digest& token_hash, const Digest& tls_key);
   // Returns the name of a token, by which the issuer finds it.
   static Digest NameOf(const Digest& token_hash);
-  // Returns whether whoever made this for the TLS key knows the token with this hash.
+  // Returns whether the maker of this credential for the TLS key knows the token with this hash.
   bool Proves(const Digest& token_hash, const Digest& tls_key) const;
   bool operator==(const ApplicantCredential&) const = default;
 };

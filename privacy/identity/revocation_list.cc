@@ -18,11 +18,13 @@ namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-REVOKE-v1\0", 18);
 constexpr std::string_view kRevokedNodesMagic = "RUVDREV1";
+constexpr int kEditionBits = 32;  // of a list's number
 constexpr size_t kRevokedNodeBytes = sizeof(NodeId) + sizeof(int64_t);
 
 std::string EncodeFields(const RevocationList& list) {
   ByteWriter writer;
-  writer.WriteText(kMagic).WriteBytes(list.cluster).Write(list.number).Write(list.issued_ms);
+  writer.WriteText(kMagic).WriteText(list.issuer.Encode());
+  writer.Write(list.number).Write(list.issued_ms);
   writer.Write(list.covers_from_ms).Write(static_cast<uint32_t>(list.nodes.size()));
   for (const RevokedNode& node : list.nodes) {
     writer.WriteBytes(node.id).Write(node.ends_ms);
@@ -41,6 +43,14 @@ absl::Status TooMany(size_t nodes) {
                "certificates of the first have ended, 31 days after their revocation, or found a "
                "new cluster",
                nodes, limits::kMaxRevokedNodes);
+}
+
+absl::Status NotInItsTime(const IssuerCert& issuer) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kIssuerEnded,
+      "a revocation list is dated outside the time of issuer {}; make the next issuer with "
+      "`ruvd cert issuer` and the root's key, or check the clock",
+      issuer.number);
 }
 
 // Returns whether the nodes are in order, and covered: others are left out.
@@ -67,7 +77,7 @@ std::string RevocationList::Encode() const {
 absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes);
   const auto magic = reader.ReadBytes(kMagic.size());
-  const auto cluster = reader.ReadArray<32>();
+  const auto issuer_bytes = reader.ReadBytes(IssuerCert::kBytes);
   const auto number = reader.Read<uint64_t>();
   const auto issued = reader.Read<int64_t>();
   const auto covers_from = reader.Read<int64_t>();
@@ -81,7 +91,11 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
   if (reader.remaining() != *count * kRevokedNodeBytes + sizeof(Signature)) {
     return Invalid("does not decode");
   }
-  RevocationList list{.cluster = *cluster,
+  const absl::StatusOr<IssuerCert> issuer = IssuerCert::Parse(*issuer_bytes);
+  if (!issuer.ok() || *number >> kEditionBits != issuer->number) {
+    return Invalid("does not name its issuer");
+  }
+  RevocationList list{.issuer = *issuer,
                       .number = *number,
                       .issued_ms = *issued,
                       .covers_from_ms = *covers_from,
@@ -96,16 +110,17 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
                           : Invalid("names nodes twice, out of order or outside its time");
 }
 
-absl::Status RevocationList::Verify(const PublicKey& issuer) const {
-  if (cluster != ClusterIdOf(issuer)) {
+absl::Status RevocationList::Verify(const PublicKey& trusted_root) const {
+  if (issuer.root != trusted_root) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
                  "a revocation list belongs to another cluster; it has no effect here");
   }
-  if (!WellFormed(*this) || !VerifySignature(issuer, AsBytes(EncodeFields(*this)), signature)) {
+  RETURN_IF_ERROR(issuer.Verify(trusted_root));
+  if (!WellFormed(*this) || !VerifySignature(issuer.key, AsBytes(EncodeFields(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "a revocation list is not signed by the cluster's issuer; it has no effect");
   }
-  return absl::OkStatus();
+  return issuer.IsValidAt(issued_ms) ? absl::OkStatus() : NotInItsTime(issuer);
 }
 
 bool RevocationList::Revokes(const NodeId& node) const {
@@ -114,18 +129,33 @@ bool RevocationList::Revokes(const NodeId& node) const {
 
 absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
                                            const std::vector<NodeId>& nodes, int64_t now_ms,
-                                           const SigningKey& issuer) {
-  RevocationList list{.cluster = ClusterIdOf(issuer.public_key()),
-                      .number = former.number + 1,
-                      .issued_ms = std::max(now_ms, former.issued_ms),
+                                           const ClusterAuthority& authority) {
+  const IssuerCert& issuer = authority.issuer();
+  const uint64_t number = std::max(former.number, uint64_t{issuer.number} << kEditionBits) + 1;
+  if (number >> kEditionBits != issuer.number) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kIssuerEnded,
+                 "issuer {} of this cluster has signed revocation lists already, so issuer {} may "
+                 "sign no other one; put the files of the later issuer in place",
+                 former.issuer.number, issuer.number);
+  }
+  // What an issuer signed that was ended is void, and so are the certificates of those that it
+  // names.
+  const RevocationList none;
+  const RevocationList& kept = former.issuer.number >= issuer.least ? former : none;
+  RevocationList list{.issuer = issuer,
+                      .number = number,
+                      .issued_ms = std::max(now_ms, kept.issued_ms),
                       .nodes = {}};
+  if (!issuer.IsValidAt(list.issued_ms)) {
+    return NotInItsTime(issuer);
+  }
   list.covers_from_ms =
-      std::max(former.covers_from_ms, list.issued_ms - limits::kCertificateClockSkewMillis);
+      std::max(kept.covers_from_ms, list.issued_ms - limits::kCertificateClockSkewMillis);
   std::ranges::copy_if(
-      former.nodes, std::back_inserter(list.nodes),
+      kept.nodes, std::back_inserter(list.nodes),
       [&list](const RevokedNode& node) { return node.ends_ms > list.covers_from_ms; });
   for (const NodeId& id : nodes) {
-    if (!former.Revokes(id)) {
+    if (!kept.Revokes(id)) {
       list.nodes.push_back({.id = id, .ends_ms = list.issued_ms + limits::kRevocationLifeMillis});
     }
   }
@@ -135,7 +165,7 @@ absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
   if (list.nodes.size() > limits::kMaxRevokedNodes) {
     return TooMany(list.nodes.size());
   }
-  list.signature = issuer.Sign(AsBytes(EncodeFields(list)));
+  list.signature = authority.Sign(AsBytes(EncodeFields(list)));
   return list;
 }
 
@@ -143,20 +173,22 @@ absl::Status Revocations::Take(const RevocationList& list) {
   if (list == list_) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(list.Verify(issuer_));
+  RETURN_IF_ERROR(list.Verify(root_));
   // An authority that lost its list begins again with an empty list 1 of a later date, and then
   // hears from its members what it had signed before.
   const bool founding = list_.number <= 1 && list_.nodes.empty();
+  const bool ends_former = list.issuer.least > list_.issuer.number;
   const bool earlier =
       list.issued_ms < list_.issued_ms || list.covers_from_ms < list_.covers_from_ms;
-  if (list.number <= list_.number || (earlier && !founding)) {
+  if (list.number <= list_.number || list.issuer.least < list_.issuer.least ||
+      (earlier && !founding && !ends_former)) {
     return Invalid("is not newer than the known one");
   }
   const bool complete = std::ranges::all_of(list_.nodes, [&list](const RevokedNode& node) {
     const RevokedNode* kept = Find(list, node.id);
     return kept != nullptr ? kept->ends_ms >= node.ends_ms : node.ends_ms <= list.covers_from_ms;
   });
-  if (!complete) {
+  if (!complete && !ends_former) {
     return Invalid("leaves out a revoked node");
   }
   list_ = list;
@@ -169,11 +201,17 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
                  "node {} was revoked; it needs a new identity and a new certificate",
                  ToHex(certificate.node_id).substr(0, 16));
   }
+  if (certificate.issuer.number < list_.issuer.least) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
+                 "the cluster's root ended issuer {}, which issued the certificate of {}; join "
+                 "again with a token, which keeps the node's data",
+                 certificate.issuer.number, certificate.name);
+  }
   if (list_.IsUncovered(certificate)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
                  "the certificate of {} had ended when the cluster's authority signed revocation "
                  "list {}; renew it, and check the clock of this node if it says otherwise",
-                 certificate.name, list_.number);
+                 certificate.name, list_.edition());
   }
   return absl::OkStatus();
 }

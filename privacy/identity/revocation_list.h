@@ -23,14 +23,15 @@ struct RevokedNode {
   bool operator==(const RevokedNode&) const = default;
 };
 
-// The nodes that a cluster no longer accepts, signed by its issuer. It names each revoked node as
-// long as a certificate of it may be valid. A certificate that ended by `covers_from_ms` is not
-// covered: it must be refused whatever the receiver's clock says, because its node may have been
-// revoked and left out since. So a revoked node never returns under its id. It is a plain value;
-// docs/wire-format.md has the bytes.
+// What a cluster no longer accepts: nodes, and issuers that its root ended. An issuer of the
+// cluster signs it. It names each revoked node as long as a certificate of it may be valid. A
+// certificate that ended by `covers_from_ms` is not covered: it must be refused whatever the
+// receiver's clock says, because its node may have been revoked and left out since. So a revoked
+// node never returns under its id. Certificates of an issuer below `issuer.least` are refused as
+// well. It is a plain value; docs/wire-format.md has the bytes.
 struct RevocationList {
-  ClusterId cluster{};
-  uint64_t number = 0;  // 0 is no list; the founder of a cluster signs number 1
+  IssuerCert issuer;    // who signed it
+  uint64_t number = 0;  // 0 is no list; the issuer's number is in its upper 32 bits
   int64_t issued_ms = 0;
   int64_t covers_from_ms = 0;      // kCertificateClockSkewMillis before issued_ms, or later
   std::vector<RevokedNode> nodes;  // ascending by id, at most kMaxRevokedNodes
@@ -40,9 +41,11 @@ struct RevocationList {
   // Decodes a list. Fails with REVOCATION_INVALID unless the bytes are exactly one list, and with
   // LIMIT_EXCEEDED.
   static absl::StatusOr<RevocationList> Parse(std::span<const uint8_t> bytes);
-  // Returns OK if `issuer` signed the list for its own cluster, otherwise SIGNATURE_INVALID or
-  // CERTIFICATE_FOREIGN.
-  absl::Status Verify(const PublicKey& issuer) const;
+  // Returns OK if an issuer of `trusted_root` signed the list in its time, otherwise
+  // CERTIFICATE_FOREIGN, KEY_INVALID, SIGNATURE_INVALID or ISSUER_ENDED.
+  absl::Status Verify(const PublicKey& trusted_root) const;
+  // Returns how often the issuer signed before, plus 1; the number without that of the issuer.
+  uint32_t edition() const { return static_cast<uint32_t>(number); }
   bool Revokes(const NodeId& node) const;
   // Returns whether a certificate that ends then must be refused because it is not covered.
   bool IsUncovered(const AdmissionCert& certificate) const {
@@ -52,23 +55,26 @@ struct RevocationList {
 };
 
 // Returns the list that follows `former` (number 0: the first one), adds `nodes` and leaves out
-// those whose certificates have ended. Fails with LIMIT_EXCEEDED for more than kMaxRevokedNodes.
+// those whose certificates have ended. Fails with LIMIT_EXCEEDED for more than kMaxRevokedNodes,
+// and with ISSUER_ENDED if the authority's time is over or a later issuer signed `former`.
 absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
                                            const std::vector<NodeId>& nodes, int64_t now_ms,
-                                           const SigningKey& issuer);
+                                           const ClusterAuthority& authority);
 
 // The newest revocation list that a node knows. Not thread-safe.
 class Revocations {
  public:
-  explicit Revocations(const PublicKey& issuer) : issuer_(issuer) {}
+  explicit Revocations(const PublicKey& root) : root_(root) {}
 
   // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, leaves out a node
   // whose certificate it covers, or differs from the known list of the same number, and as Verify
-  // does. Taking the known list again changes nothing.
+  // does. Taking the known list again changes nothing. What an issuer signed that the list ends
+  // counts no more: a thief of its key may have revoked everybody.
   absl::Status Take(const RevocationList& list);
 
-  // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED, or
-  // CERTIFICATE_EXPIRED for a certificate that the list does not cover.
+  // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED,
+  // ISSUER_ENDED for a certificate of an issuer that was ended, or CERTIFICATE_EXPIRED for one that
+  // the list does not cover.
   absl::Status Require(const AdmissionCert& certificate) const;
 
   // Returns REVOCATION_STALE if no list is known or the known one is older than `max_stale_ms` (0
@@ -79,7 +85,7 @@ class Revocations {
   const RevocationList& list() const { return list_; }
 
  private:
-  PublicKey issuer_;
+  PublicKey root_;
   RevocationList list_;
 };
 

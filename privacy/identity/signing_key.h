@@ -30,7 +30,7 @@ bool VerifySignature(const PublicKey& key, std::span<const uint8_t> message,
                      const Signature& signature);
 
 // The purpose of a key file. A node key must never be taken for an issuer key.
-enum class KeyUse : uint8_t { kNode = 1, kIssuer = 2 };
+enum class KeyUse : uint8_t { kNode = 1, kIssuer = 2, kRoot = 3 };
 
 // An Ed25519 key pair (RFC 8032, deterministic signatures). The secret is wiped on destruction. It
 // can be moved and is thread-safe for concurrent const use.

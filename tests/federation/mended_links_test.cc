@@ -89,9 +89,9 @@ TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
     asked = holder.Send(
         TestPeer::ChunkOf(asked.Find(WireFrame::kChunkRequest)->chunk_request(), payload));
     if (revoked) {
-      const auto list =
-          privacy::RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
-                               privacy::SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
+      const auto list = privacy::RevokeNodes(
+          {}, {author.key().id()}, target.now().wall_ms,
+          privacy::ClusterAuthority::FromSeed(SeedOf(1000)));  // of Authority()
       ASSERT_TRUE(list.ok()) << list.status();
       ASSERT_TRUE(target.core().SetRevocations(*list, target.now()).ok());
     }

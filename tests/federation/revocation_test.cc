@@ -73,7 +73,7 @@ class RevocationTest : public ::testing::Test {
   std::vector<std::vector<std::string>> closed_;  // reasons, by core
   std::vector<uint64_t> learned_;                 // number of the newest list, by core
   // The issuer is that of Authority().
-  const privacy::SigningKey issuer_ = privacy::SigningKey::FromSeed(SeedOf(1000));
+  const privacy::ClusterAuthority issuer_ = privacy::ClusterAuthority::FromSeed(SeedOf(1000));
 
  private:
   void Take(size_t core, federation::Actions actions) {
@@ -380,7 +380,7 @@ TEST_F(RevocationTest, AnOlderListChangesNothing) {
 }
 
 TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
-  const privacy::SigningKey other = privacy::SigningKey::FromSeed(SeedOf(77));
+  const privacy::ClusterAuthority other = privacy::ClusterAuthority::FromSeed(SeedOf(77));
   const privacy::RevocationList forged =
       RevokeNodes({}, {At(1).key().id()}, kWallStart, other).value();
   EXPECT_EQ(ReasonOf(At(0).core().SetRevocations(forged, At(0).now()).status()),

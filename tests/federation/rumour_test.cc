@@ -65,7 +65,7 @@ class Rumour {
   void RevokeAccuser() {
     const auto list =
         privacy::RevokeNodes({}, {peer_.key().id()}, target_.now().wall_ms,
-                             privacy::SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
+                             privacy::ClusterAuthority::FromSeed(SeedOf(1000)));  // of Authority()
     ASSERT_TRUE(target_.core().SetRevocations(*list, target_.now()).ok());
   }
   uint64_t Refused(const std::string& reason) { return target_.Refused(reason); }

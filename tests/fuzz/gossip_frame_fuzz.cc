@@ -28,15 +28,16 @@ using WireFrame = federation::v1::WireFrame;
 void Open(federation::GossipCore& core, const privacy::NodeKey& key, federation::LinkId link,
           federation::Instant now) {
   const federation::GossipConfig config = ConfigFor(key, link);
-  const federation::LocalNode local{.key = &key,
-                                    .certificate = config.certificate,
-                                    .cluster_id = privacy::ClusterIdOf(config.certificate.issuer),
-                                    .boot_counter = 1,
-                                    .model_hash = config.model_hash,
-                                    .frame_id = config.frame_id,
-                                    .listen_address = config.listen_address,
-                                    .relays = true};
-  federation::CertificateStore certificates(config.certificate.issuer);
+  const federation::LocalNode local{
+      .key = &key,
+      .certificate = config.certificate,
+      .cluster_id = privacy::ClusterIdOf(config.certificate.issuer.root),
+      .boot_counter = 1,
+      .model_hash = config.model_hash,
+      .frame_id = config.frame_id,
+      .listen_address = config.listen_address,
+      .relays = true};
+  federation::CertificateStore certificates(config.certificate.issuer.root);
   federation::Handshake handshake(local, /*dialed=*/true, federation::Handshake::Nonce{});
   core.OnLinkOpened(link, "", now);
   const federation::Actions actions = core.OnFrame(link, handshake.Hello(), now);

@@ -41,13 +41,13 @@ class Member {
         .value();
   }
   std::shared_ptr<admission::LinkGate> Gate() const {
-    return std::make_shared<admission::LinkGate>(certificate_.issuer, SystemClock());
+    return std::make_shared<admission::LinkGate>(certificate_.issuer.root, SystemClock());
   }
   // Returns a channel over a connection of its own to a node of the member's cluster.
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) const {
     return ChannelWith(Tls(), address);
   }
-  // As above, with another TLS key.
+  // Does that with another TLS key.
   std::shared_ptr<grpc::Channel> ChannelWith(const transport::TlsCertificate& tls,
                                              const std::string& address) const {
     grpc::ChannelArguments arguments;

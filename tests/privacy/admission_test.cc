@@ -49,7 +49,7 @@ TEST_F(Admission, ForeignIssuerIsNamed) {
   const ClusterAuthority other = ClusterAuthority::FromSeed(KeySeed{3});
   EXPECT_EQ(ReasonOf(cert_.Verify(other.public_key(), kNow)), reasons::kCertificateForeign);
   AdmissionCert claimed = *other.Issue(RequestFor(key_));
-  claimed.issuer = authority_.public_key();  // claims our authority, signed by another
+  claimed.issuer = authority_.issuer();  // claims our authority, signed by another
   EXPECT_EQ(ReasonOf(claimed.Verify(authority_.public_key(), kNow)), reasons::kSignatureInvalid);
   EXPECT_NE(other.cluster_id(), authority_.cluster_id());
 }

@@ -41,10 +41,10 @@ class JoinWelcomeTest : public ::testing::Test {
     nonce_.fill(3);
   }
   std::string Verified(const JoinWelcome& welcome) const {
-    return ReasonOf(welcome.Verify(cluster_, nonce_, certificate_));
+    return ReasonOf(welcome.Verify(cluster_, nonce_, certificate_, /*now_ms=*/1));
   }
 
-  const SigningKey authority_ = SigningKey::FromSeed(KeySeed{1});
+  const ClusterAuthority authority_ = ClusterAuthority::FromSeed(KeySeed{1});
   const ClusterId cluster_ = ClusterIdOf(authority_.public_key());
   Digest certificate_{};
   JoinWelcome::Nonce nonce_{};
@@ -64,10 +64,10 @@ TEST_F(JoinWelcomeTest, AnotherChannelOrAnOldWelcomeIsNot) {
 }
 
 TEST_F(JoinWelcomeTest, AnotherAuthorityIsNot) {
-  const SigningKey other = SigningKey::FromSeed(KeySeed{9});
+  const ClusterAuthority other = ClusterAuthority::FromSeed(KeySeed{9});
   JoinWelcome welcome = JoinWelcome::Sign(other, nonce_, certificate_);
   EXPECT_EQ(Verified(welcome), reasons::kCertificateForeign);
-  welcome.authority = authority_.public_key();
+  welcome.issuer = authority_.issuer();
   EXPECT_EQ(Verified(welcome), reasons::kSignatureInvalid);
 }
 
@@ -75,8 +75,7 @@ TEST_F(JoinWelcomeTest, AnotherAuthorityIsNot) {
 TEST_F(JoinWelcomeTest, TheSignedBytesAreThoseOfTheDocument) {
   std::string bytes("RUVDLLM-WELCOME-v1\0", 19);
   bytes.append(AsText(cluster_)).append(AsText(nonce_)).append(AsText(certificate_));
-  JoinWelcome welcome{.authority = authority_.public_key(),
-                      .proof = authority_.Sign(AsBytes(bytes))};
+  JoinWelcome welcome{.issuer = authority_.issuer(), .proof = authority_.Sign(AsBytes(bytes))};
   EXPECT_EQ(Verified(welcome), "");
 }
 

@@ -50,7 +50,7 @@ class RevocationsTest : public testing::Test {
   std::string RefusalOf(const AdmissionCert& certificate) const {
     return ReasonOf(revocations_.Require(certificate));
   }
-  const SigningKey issuer_ = SigningKey::FromSeed(KeySeed{1});
+  const ClusterAuthority issuer_ = ClusterAuthority::FromSeed(KeySeed{1});
   Revocations revocations_{issuer_.public_key()};
 };
 
@@ -133,7 +133,7 @@ TEST_F(RevocationsTest, AListThatForgetsTooEarlyIsRefused) {
 // Whatever lists a node saw, and in whatever order of revocations and refreshes they were signed:
 // from the list that revokes a node on, no certificate that it had then is taken.
 RC_GTEST_PROP(RevocationListProperty, ARevokedCertificateIsNeverTakenAgain, ()) {
-  const SigningKey issuer = SigningKey::FromSeed(KeySeed{1});
+  const ClusterAuthority issuer = ClusterAuthority::FromSeed(KeySeed{1});
   const NodeId node{5};
   int64_t now_ms = kStart;
   RevocationList list;
@@ -159,11 +159,11 @@ RC_GTEST_PROP(RevocationListProperty, ARevokedCertificateIsNeverTakenAgain, ()) 
 }
 
 TEST_F(RevocationsTest, OnlyTheIssuersListCounts) {
-  const SigningKey other = SigningKey::FromSeed(KeySeed{2});
+  const ClusterAuthority other = ClusterAuthority::FromSeed(KeySeed{2});
   EXPECT_EQ(ReasonOf(revocations_.Take(RevokeNodes({}, {NodeId{5}}, 1, other).value())),
             reasons::kCertificateForeign);
   RevocationList forged = RevokeNodes({}, {NodeId{5}}, 1, other).value();
-  forged.cluster = ClusterIdOf(issuer_.public_key());
+  forged.issuer = issuer_.issuer();
   EXPECT_EQ(ReasonOf(revocations_.Take(forged)), reasons::kSignatureInvalid);
 }
 
@@ -238,19 +238,24 @@ TEST_F(RevocationsTest, HasTheBytesOfTheDocument) {
   NodeId two{};
   one.fill(0x11);
   two.fill(0x22);
-  RevocationList list{.cluster = {},
+  RevocationList list{.issuer = {},
                       .number = 6,
                       .issued_ms = 0,
                       .nodes = {{.id = one, .ends_ms = 1'801'000'000'000}}};
   list = After(list, {two});
   EXPECT_EQ(ToHex(AsBytes(list.Encode())),
-            "525556444c4c4d2d5245564f4b452d7631005ddf322ed9b1d54e1cb7b6daee1f"
-            "bb91ce9fff389e0ae62a8211213c68a63f85070000000000000000505c18a301"
-            "0000407b5a18a301000002000000111111111111111111111111111111111111"
-            "1111111111111111111111111111001af753a301000022222222222222222222"
-            "22222222222222222222222222222222222222222222007401b8a30100000208"
-            "35b6b7a03998257fa69fa2e5000849566db14c1f832b4b10c7629c4804e86e17"
-            "cbcef7331ed35a167c755100ef6d4a810c845d8f130cad0300e037497200");
+            "525556444c4c4d2d5245564f4b452d763100525556444c4c4d2d495353554552"
+            "2d763100cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d"
+            "683bd4fccecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d"
+            "683bd4fc00000000000000000000000000000000ffffffffffffff7ffbcd6360"
+            "e09add4c7e15347b0fd6d6b4507fcf453e7472e03b7f3925392367cd96e36cce"
+            "87510fae1a10340d65e251d5390144475245397afda4715c11e8840d07000000"
+            "0000000000505c18a3010000407b5a18a3010000020000001111111111111111"
+            "111111111111111111111111111111111111111111111111001af753a3010000"
+            "2222222222222222222222222222222222222222222222222222222222222222"
+            "007401b8a3010000eccd4984d6a2e55996407168ac83e7017fc4381383d0b16f"
+            "908a3220500d1b6054cd526fada94d25faa023862a6c02559a1382a14d1b1c19"
+            "4f5c5dbbc08d7208");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using privacy::masking::Clique;
 constexpr size_t kMaxKnown = 2000;
 
 privacy::ClusterId Cluster() {
-  return privacy::ClusterIdOf(IdentityOf(0).config.certificate.issuer);
+  return privacy::ClusterIdOf(IdentityOf(0).config.certificate.issuer.root);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose
                                  uint16_t body_type, uint64_t seq) {
   privacy::EnvelopeHeader header;
   header.purpose = purpose;
-  header.cluster_id = privacy::ClusterIdOf(node.identity().config.certificate.issuer);
+  header.cluster_id = privacy::ClusterIdOf(node.identity().config.certificate.issuer.root);
   header.boot_id = privacy::BootIdOf(node.identity().key.id(), node.boot_counter());
   header.seq = seq;
   header.created_ms = node.now().wall_ms;

@@ -151,7 +151,7 @@ void SimNode::OfferFalseShare() {
       return false;
     }
     const auto set = federation::DecodeMaskSet(
-        AsBytes(*item.payload), privacy::ClusterIdOf(identity().config.certificate.issuer));
+        AsBytes(*item.payload), privacy::ClusterIdOf(identity().config.certificate.issuer.root));
     return set.ok() && set->clique.SetHash() == lie.set;
   });
   if (own == items.end()) {

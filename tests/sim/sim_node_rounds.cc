@@ -193,7 +193,7 @@ std::vector<std::string> SimNode::Lessons() {
 sharing::NodeRoundsOptions SimNode::RoundsOptions() {
   sharing::NodeRoundsOptions options;
   options.plan = setup_.plan;
-  options.cluster = privacy::ClusterIdOf(identity().config.certificate.issuer);
+  options.cluster = privacy::ClusterIdOf(identity().config.certificate.issuer.root);
   options.self = identity().key.id();
   options.random = EntropyOf(random_.Next());
   options.save = [this](std::string saved) { SaveRounds(std::move(saved)); };

@@ -75,7 +75,7 @@ void World::Revoke() {
   if (list_.number == 0) {
     auto list = privacy::RevokeNodes({}, {IdentityOf(*revoked_).key.id()},
                                      At(queue_.now().time_since_epoch()).wall_ms,
-                                     privacy::SigningKey::FromSeed(SeedOf(1000)));
+                                     privacy::ClusterAuthority::FromSeed(SeedOf(1000)));
     RUVD_CHECK(list.ok());
     list_ = *std::move(list);
   }

@@ -125,7 +125,7 @@ absl::Status DemoCluster::AddNode(int index) {
                                   SystemClock(), data / admission::kNodeCertificateFile));
   // No node of a demo holds the authority's key, so each gets its revocation list now.
   RETURN_IF_ERROR(admission::RevocationFile(node.data_dir)
-                      .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_.key())
+                      .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_)
                       .status());
   const auto step = static_cast<uint16_t>(index * kPortStep);
   const auto wanted = [&](uint16_t usual) -> uint16_t {

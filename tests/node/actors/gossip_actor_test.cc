@@ -127,8 +127,8 @@ class GossipActorTest : public JudgingTest {
   }
 
   SimExecutor executor_{1};
-  const privacy::SigningKey issuer_ =
-      privacy::SigningKey::FromSeed(test::SeedOf(1000));  // of test::Authority()
+  const privacy::ClusterAuthority issuer_ =
+      privacy::ClusterAuthority::FromSeed(test::SeedOf(1000));  // of test::Authority()
   const privacy::NodeKey node_key_ = privacy::NodeKey::FromSeed(test::SeedOf(0));
   std::unique_ptr<storage::ConsentStore> consent_;
   std::unique_ptr<sharing::OperatorWithdrawal> withdrawal_;
@@ -175,7 +175,7 @@ TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
   };
   Start();
   EXPECT_EQ(lives_, 2u);
-  EXPECT_EQ(View().certificate_expires_ms, newest_ms);
+  EXPECT_EQ(View().certificate.not_after_ms, newest_ms);
 }
 
 // Found by review: after a change of privacy.unit a user who withdrew was told that nothing had

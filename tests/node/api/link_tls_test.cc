@@ -154,7 +154,7 @@ TEST_F(LinkTlsTest, StrangersAreRefusedBeforeAnyByteOfHttp2IsRead) {
 TEST_F(LinkTlsTest, ARevokedMemberIsAStranger) {
   ASSERT_TRUE(Call(dialer_->channel_credentials()).status.ok());
   const auto list =
-      privacy::RevokeNodes({}, {other_.key().id()}, SystemClock().WallMillis(), authority_.key());
+      privacy::RevokeNodes({}, {other_.key().id()}, SystemClock().WallMillis(), authority_);
   ASSERT_TRUE(listener_->gate().Revoke(list.value()).ok());
   EXPECT_FALSE(Call(dialer_->channel_credentials()).status.ok());
   EXPECT_EQ(Refusals(), "NODE_REVOKED ");

@@ -33,7 +33,7 @@ class CertifiedNodeTest : public NodeTest {
         privacy::NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / admission::kNodeKeyFile);
     EXPECT_TRUE(key.ok());
     EXPECT_TRUE(admission::RevocationFile(config_.node.data_dir)
-                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), trusted.key())
+                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), trusted)
                     .ok());
     privacy::ClusterAuthority::Request request;
     request.node_key = key->public_key();

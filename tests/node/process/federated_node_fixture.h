@@ -49,7 +49,7 @@ class FederatedNodeTest : public NodeTest {
     const auto key = privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile);
     ASSERT_TRUE(key.ok()) << key.status();
     ASSERT_TRUE(admission::RevocationFile(data)
-                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_.key())
+                    .Refresh(/*age_ms=*/0, SystemClock().WallMillis(), authority_)
                     .ok());
     ASSERT_TRUE(WriteFileAtomically(data / admission::kNodeCertificateFile,
                                     CertificateFor(*key, config.node.name).Encode())

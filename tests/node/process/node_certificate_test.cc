@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/authority_files.h"
 #include "node/api/rpc_status.h"
 #include "node/process/node_files.h"
 #include "privacy/consent/consent.h"

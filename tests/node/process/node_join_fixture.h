@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/admission/admission_controller.h"
+#include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
 #include "node/admission/link_tls.h"

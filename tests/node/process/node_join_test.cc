@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/admission/admission_controller.h"
+#include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
 #include "node/admission/link_tls.h"
@@ -220,20 +221,20 @@ TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
   Start();
   const auto answer_of = [](const privacy::JoinWelcome& welcome) {
     admission::v1::JoinResponse response;
-    response.mutable_welcome()->set_authority(std::string(AsText(welcome.authority)));
+    response.mutable_welcome()->set_issuer(welcome.issuer.Encode());
     response.mutable_welcome()->set_proof(std::string(AsText(welcome.proof)));
     return response;
   };
   const auto unsigned_welcome = [&](const admission::v1::Greeting&) {
-    return answer_of({.authority = authority_, .proof = {}});
+    return answer_of({.issuer = Authority().issuer(), .proof = {}});
   };
   EXPECT_EQ(Meet(Authority(), unsigned_welcome), reasons::kSignatureInvalid);
-  EXPECT_EQ(
-      Meet(Authority(),
-           [&](const admission::v1::Greeting&) {
-             return answer_of(privacy::JoinWelcome::Sign(privacy::SigningKey::Generate(), {}, {}));
-           }),
-      reasons::kCertificateForeign);
+  EXPECT_EQ(Meet(Authority(),
+                 [&](const admission::v1::Greeting&) {
+                   return answer_of(
+                       privacy::JoinWelcome::Sign(privacy::ClusterAuthority::Generate(), {}, {}));
+                 }),
+            reasons::kCertificateForeign);
   EXPECT_EQ(Meet(Authority(),
                  [](const admission::v1::Greeting&) { return admission::v1::JoinResponse(); }),
             reasons::kInvalidArgument);
@@ -316,14 +317,12 @@ TEST_F(NodeJoinTest, ANodeWithoutARevocationListTakesItFromItsFirstLink) {
 
 // Found by a security review: a list above 64 KiB went nowhere. This one is ten times as long.
 TEST_F(NodeJoinTest, ALongRevocationListComesWithTheCertificateAndOverLinks) {
-  const auto authority =
-      privacy::ClusterAuthority::Load(fs::path(DataOf("data")) / admission::kAuthorityKeyFile);
   std::vector<privacy::NodeId> many(limits::kMaxRevokedNodes - 1);
   for (size_t i = 0; i < many.size(); ++i) {
     many[i] = {static_cast<uint8_t>(i), static_cast<uint8_t>(i >> 8)};
   }
   const privacy::RevocationList list =
-      RevokeNodes(ListOf("data"), many, SystemClock().WallMillis(), authority->key()).value();
+      RevokeNodes(ListOf("data"), many, SystemClock().WallMillis(), Authority()).value();
   ASSERT_TRUE(admission::RevocationFile(DataOf("data")).Store(list, authority_).ok());
   Start();
   Join("b", Token());
@@ -340,8 +339,7 @@ class AdmissionControllerTest : public ::testing::Test {
   void SetUp() override {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    const auto authority =
-        privacy::ClusterAuthority::LoadOrCreate(folder_ / admission::kAuthorityKeyFile);
+    const auto authority = admission::FoundAuthority(folder_, /*days=*/100, clock_);
     ASSERT_TRUE(authority.ok());
     cluster_ = authority->cluster_id();
     issuer_ = authority->public_key();

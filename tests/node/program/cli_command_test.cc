@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
+#include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
 #include "node/admission/revocation_file.h"
 #include "node/local/demo/ports.h"
@@ -254,7 +255,7 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
   const auto issuer =
       privacy::ClusterAuthority::Load(data + "/" + admission::kAuthorityKeyFile).value();
   const privacy::NodeId id = privacy::NodeIdOf(admission::ParsePublicKey(key).value());
-  ASSERT_TRUE(revocations.Add(id, SystemClock().WallMillis(), issuer.key()).ok());
+  ASSERT_TRUE(revocations.Add(id, SystemClock().WallMillis(), issuer).ok());
   EXPECT_NE(Run({"cert", "issue", "--authority", data + "/" + admission::kAuthorityKeyFile, "--key",
                  key, "--name", "beta", "--out", other + "/x"}),
             0);
@@ -272,9 +273,12 @@ TEST_F(CliCommandTest, FoundingAgainTookANodeOutOfItsCluster) {
   EXPECT_EQ(init("beta"), 1);
   EXPECT_THAT(ErrorText(), HasSubstr("give --name alpha"));
 
-  // Its operator keeps the authority's key elsewhere.
+  // Its operator keeps the authority elsewhere.
   const std::string before = ReadFile(certificate, 4096).value();
-  std::filesystem::rename(data + "/" + admission::kAuthorityKeyFile, folder_ / "offline");
+  for (const char* file :
+       {admission::kAuthorityKeyFile, admission::kIssuerFile, admission::kRootKeyFile}) {
+    std::filesystem::rename(data + "/" + file, folder_ / file);
+  }
   EXPECT_EQ(init("alpha"), 4);
   EXPECT_THAT(ErrorText(), HasSubstr("[CERTIFICATE_FOREIGN]"));
   EXPECT_FALSE(std::filesystem::exists(data + "/" + admission::kAuthorityKeyFile));

@@ -156,7 +156,7 @@ TEST_F(SharingRoundsTest, AJudgementOverAnExclusionIsVoid) {
   const auto work = RunUntilWork<JudgementWork>(2 * RoundLength());
   ASSERT_TRUE(work.has_value());
   const auto list = privacy::RevokeNodes({}, {other_}, Now().wall_ms,
-                                         privacy::SigningKey::FromSeed(test::SeedOf(1000)));
+                                         privacy::ClusterAuthority::FromSeed(test::SeedOf(1000)));
   ASSERT_TRUE(list.ok()) << list.status();
   auto revoked = node_.core().SetRevocations(*list, Now());
   ASSERT_TRUE(revoked.ok()) << revoked.status();
