@@ -48,6 +48,17 @@ inline constexpr size_t kMaxLinks = 64;
 inline constexpr size_t kMaxHalfOpenLinks = 16;
 // A dial that has neither succeeded nor failed by then counts as failed.
 inline constexpr Duration kDialTimeout = seconds(10);
+// How far a node's clock may be beside those of most neighbours before it goes by theirs: what is
+// signed further ahead, others refuse (kMaxEnvelopeAheadMillis).
+inline constexpr int64_t kMaxClockBesideMillis = 2 * 60 * 1000;
+// Neighbours whose clocks have to be known for that: with three, one liar changes nothing.
+inline constexpr size_t kLeastClockSamples = 3;
+inline constexpr size_t kMaxClockSamples = 256;
+// How long a node that starts waits for so many neighbours before it drops what has expired
+inline constexpr Duration kClockSettles = seconds(60);
+// How long the clock of a neighbour counts after its last ping
+inline constexpr Duration kClockSampleLife = std::chrono::minutes(10);
+
 inline constexpr Duration kHandshakeTimeout = seconds(5);
 inline constexpr Duration kPingPeriod = seconds(5);
 // Silence that ends a link, whatever its cause; the peer was suspected long before.

@@ -30,6 +30,9 @@ inline constexpr char kWithdrawn[] = "WITHDRAWN";
 // of them speaks plain text.
 inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
 
+// This node's clock disagrees with those of most neighbours, and it federates by theirs.
+inline constexpr char kClockWrong[] = "CLOCK_WRONG";
+
 // The neighbour does not relay, or has no link to the wanted member.
 inline constexpr char kNoRelay[] = "NO_RELAY";
 

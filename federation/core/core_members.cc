@@ -328,6 +328,9 @@ void GossipCore::State::RetryAccusations(Instant now) {
 
 absl::Status GossipCore::State::OnPing(const Link& link, const v1::Ping& ping) {
   ASSIGN_OR_RETURN(const std::optional<StateDigest> state, StateOf(ping));
+  if (clock != nullptr) {
+    clock->Heard(link.peer, ping.wall_ms());
+  }
   WireFrame answer;
   answer.mutable_ack()->set_seq(ping.seq());
   outbox.Send(link.id, std::move(answer));

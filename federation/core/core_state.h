@@ -134,6 +134,8 @@ struct GossipCore::State {
 
   LocalNode local;
   const std::chrono::milliseconds max_stale;
+  ClusterClock* const clock;  // may be null
+  bool ClockIsSettled() const { return clock == nullptr || clock->IsSettled(); }
   Random random;
   Outbox outbox;
   CertificateStore certificates;

@@ -56,13 +56,14 @@ GossipCore::State::State(GossipConfig config, const privacy::NodeKey& key, Entro
                          uint64_t seed, TimePoint now)
     : local(MakeLocal(config, key)),
       max_stale(config.max_stale),
+      clock(config.clock),
       random(seed),
       certificates(config.certificate.issuer.root),
       evidence(local, certificates),
       sealer(local, std::move(entropy)),
       members(local, certificates, sealer, outbox,
               {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
-      detector(config.lifeguard, outbox, random.Fork()),
+      detector(config.lifeguard, outbox, random.Fork(), config.clock),
       dialer(std::move(config.seeds), config.listen_address),
       circuits(outbox, now),
       mesh(random.Fork()),
@@ -142,7 +143,7 @@ Actions GossipCore::OnTick(Instant now) {
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);
-  state_->exchange.Tick(now);
+  state_->exchange.Tick(now, state_->ClockIsSettled());
   return state_->TakeActions();
 }
 
@@ -176,7 +177,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
       allowed.push_back(std::move(item));
     }
   }
-  state.exchange.Restore(std::move(allowed), now);
+  state.exchange.Restore(std::move(allowed), now, state_->ClockIsSettled());
   return state.TakeActions();
 }
 

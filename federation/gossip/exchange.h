@@ -73,8 +73,8 @@ class ItemExchange {
   // The peer answered a frame that was sent at `sent`: promises before it that were not kept count
   // against the peer.
   void OnAnswer(LinkId link, TimePoint sent);
-  // Handles expiry and timeouts.
-  void Tick(Instant now);
+  // Handles timeouts, and expiry if `expires`: whether the clock can be trusted.
+  void Tick(Instant now, bool expires);
   // Sends the requests that have become possible.
   void SendRequests(TimePoint now);
 
@@ -83,7 +83,8 @@ class ItemExchange {
   // Returns the items whose payloads are being transferred.
   std::vector<IncomingItem> Incoming() const { return fetcher_.Incoming(); }
 
-  void Restore(std::vector<Item> items, Instant now);
+  // Takes items of an earlier process. Expired ones stay unless `expires`, as for Tick.
+  void Restore(std::vector<Item> items, Instant now, bool expires);
   // Signs and spreads a checked payload.
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
   // Drops this node's own items of a kind, or only those for which `which` returns true.

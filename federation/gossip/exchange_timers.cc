@@ -114,10 +114,12 @@ void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
   }
 }
 
-void ItemExchange::Tick(Instant now) {
+void ItemExchange::Tick(Instant now, bool expires) {
   wall_ms_ = now.wall_ms;
-  for (const Item& item : table_.Expire(now.wall_ms)) {
-    DropItem(item);
+  if (expires) {
+    for (const Item& item : table_.Expire(now.wall_ms)) {
+      DropItem(item);
+    }
   }
   for (auto& [link, ids] : std::exchange(to_announce_, {})) {
     std::erase_if(ids, [this](const Digest& id) { return table_.Find(id) == nullptr; });
@@ -129,7 +131,7 @@ void ItemExchange::Tick(Instant now) {
   SendRequests(now.now);
 }
 
-void ItemExchange::Restore(std::vector<Item> items, Instant now) {
+void ItemExchange::Restore(std::vector<Item> items, Instant now, bool expires) {
   wall_ms_ = now.wall_ms;
   // Withdrawals come first, so that the items that they cover are not restored.
   std::ranges::stable_partition(
@@ -147,7 +149,8 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
     if (!needed && IsOfOtherRounds(item, rules_.plan.get(), now.wall_ms)) {
       table_.AddTombstone(item.id, item.expires_ms);  // so that it is not fetched again
     }
-    if (withdrawn || !header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
+    const bool expired = expires && item.expires_ms <= now.wall_ms;
+    if (withdrawn || !header.ok() || expired || Known(item.id)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }

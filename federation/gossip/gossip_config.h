@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "federation/learner/plan.h"
+#include "federation/link/cluster_clock.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/identity/admission.h"
@@ -33,6 +34,9 @@ struct GossipConfig {
   // A node that has no revocation list, or whose newest one is older than this, takes no new links,
   // except one that brings a newer list; 0: any age, and no list
   std::chrono::milliseconds max_stale{0};
+  // The clock whose times the core is given, which learns from pings how other clocks go; borrowed.
+  // Null: it is not corrected
+  ClusterClock* clock = nullptr;
   // Whether this node carries circuits between neighbours that cannot dial each other
   bool relay = true;
   // False selects plain SWIM, for comparison. Its timeouts consider neither this node's own

@@ -188,6 +188,9 @@ void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
   }
   WireFrame frame;
   frame.mutable_ping()->set_seq(seq);
+  if (clock_ != nullptr) {
+    frame.mutable_ping()->set_wall_ms(clock_->OwnWallMillis());
+  }
   if (state_) {
     frame.mutable_ping()->set_state_round(state_->round);
     frame.mutable_ping()->set_state_digest(std::string(AsText(state_->digest)));

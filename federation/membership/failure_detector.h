@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "federation/events/outbox.h"
 #include "federation/events/state_digest.h"
+#include "federation/link/cluster_clock.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -24,9 +25,11 @@ namespace ruvd::federation {
 // arXiv 1707.00788). Any frame counts as an answer. Not thread-safe.
 class FailureDetector {
  public:
-  // `outbox` must outlive the detector.
-  FailureDetector(bool lifeguard, Outbox& outbox, Random random)
-      : lifeguard_(lifeguard), outbox_(&outbox), random_(random) {}
+  // `outbox` must outlive the detector, and so must `clock`, whose own time pings name; null: they
+  // name no time.
+  FailureDetector(bool lifeguard, Outbox& outbox, Random random,
+                  const ClusterClock* clock = nullptr)
+      : lifeguard_(lifeguard), outbox_(&outbox), random_(random), clock_(clock) {}
 
   void LinkUp(LinkId link, const privacy::NodeId& peer, TimePoint now);
   // `lost`: the link broke without a goodbye, so the peer is checked in other ways.
@@ -109,6 +112,7 @@ class FailureDetector {
   bool lifeguard_;
   Outbox* outbox_;
   Random random_;
+  const ClusterClock* clock_;
   std::map<LinkId, Watch> watches_;
   std::map<privacy::NodeId, LinkId> link_of_;
   std::map<privacy::NodeId, Open> checks_;

@@ -19,9 +19,9 @@ inline constexpr char kAuthorityKeyFile[] = "authority.key";
 inline constexpr char kIssuerFile[] = "authority.cert";  // the root's statement about that key
 inline constexpr char kRootKeyFile[] = "root.key";
 
-// Returns the root of the cluster whose authority's files are in a folder; nullopt if there are
-// none. Errors: those of reading the files, and KEY_INVALID if the root's statement is missing and
-// cannot be made.
+// Returns the root of the cluster whose authority's files are in a folder; nullopt if it has
+// no such file. Errors: those of reading the files, and KEY_INVALID if the root's statement is
+// missing and cannot be made.
 absl::StatusOr<std::optional<privacy::PublicKey>> RootIn(const std::string& folder);
 
 // Founds a cluster: makes the root's key, the first issuer's and the statement about it, where they

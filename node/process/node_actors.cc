@@ -300,7 +300,7 @@ absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() const {
+absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() {
   federation::GossipConfig gossip;
   ASSIGN_OR_RETURN(gossip.certificate, LoadCertificate(config_, clock_));
   gossip.model_hash = package_.id;
@@ -308,6 +308,7 @@ absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() const {
   gossip.listen_address = config_.federation.advertise.empty() ? config_.federation.listen
                                                                : config_.federation.advertise;
   gossip.seeds = config_.federation.seeds;
+  gossip.clock = &cluster_clock_;
   gossip.relay = config_.federation.relay;
   gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
   federation::UpdateRules rules;
@@ -398,11 +399,11 @@ absl::Status NodeImpl::StartFederation() {
   }
   RETURN_IF_ERROR(gossip.status());
   if (!LinksArePlain()) {
-    auto tls = admission::LinkTls::Create(
-        {.path = LinkTlsPathOf(config_),
-         .certificate = gossip->certificate,
-         .key = &files_->key,
-         .gate = std::make_shared<admission::LinkGate>(gossip->certificate.issuer.root, clock_)});
+    auto tls = admission::LinkTls::Create({.path = LinkTlsPathOf(config_),
+                                           .certificate = gossip->certificate,
+                                           .key = &files_->key,
+                                           .gate = std::make_shared<admission::LinkGate>(
+                                               gossip->certificate.issuer.root, cluster_clock_)});
     if (!tls.ok()) {
       Isolate(tls.status());
       return absl::OkStatus();
@@ -430,7 +431,7 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
             return LoadCertificate(config_, clock_).value_or(first);
           },
       .key = &files_->key,
-      .clock = &clock_,
+      .clock = &cluster_clock_,
       .items = items_.get(),
       .patterns = patterns_.get(),
       .consent = consent_.get(),

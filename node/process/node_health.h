@@ -25,11 +25,14 @@ struct PartHealth {
 
 inline constexpr char kStorePart[] = "store";
 inline constexpr char kFederationPart[] = "federation";
+inline constexpr char kClockPart[] = "clock";
 
-// Returns the health of the actors, of the store, and, unless `isolation` is OK, of the federation
-// of a node that should federate and does not.
+// Returns the health of the actors, of the store, unless `isolation` is OK, of the federation of a
+// node that should federate and does not, and unless `clock` is OK, of its clock
+// (ClusterClock::Check).
 std::vector<PartHealth> PartsOf(const std::vector<runtime::ActorStats>& actors,
-                                storage::StoreHealth store, const absl::Status& isolation);
+                                storage::StoreHealth store, const absl::Status& isolation,
+                                const absl::Status& clock);
 
 // Reports the health of a node's parts through grpc.health.v1 and the log. Every service is healthy
 // if the parts that it needs work; the whole node, whose name is "", needs all of them.

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "base/thread_pool.h"
+#include "federation/link/cluster_clock.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/adapter/projection_frame.h"
 #include "inference/model/model.h"
@@ -132,7 +133,7 @@ class NodeImpl final : public Node {
   // Returns whether the data folder holds the key of the cluster's authority.
   bool HoldsAuthority() const;
   // Returns what the configuration, the model package and the certificate say of gossip.
-  absl::StatusOr<federation::GossipConfig> GossipConfigOf() const;
+  absl::StatusOr<federation::GossipConfig> GossipConfigOf();
   // Returns where revocations by the issuer and proofs against members are kept.
   sharing::TrustStore TrustStoreOf(const privacy::PublicKey& root);
   // Returns the services that all learning loops share.
@@ -172,6 +173,7 @@ class NodeImpl final : public Node {
   const config::NodeConfig config_;
   const NodeTuning tuning_;
   const Clock& clock_ = SystemClock();
+  federation::ClusterClock cluster_clock_{clock_};  // by which the node federates
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;
 

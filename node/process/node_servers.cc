@@ -333,7 +333,7 @@ absl::Status NodeImpl::StartServers() {
 }
 
 std::vector<PartHealth> NodeImpl::Parts() const {
-  return PartsOf(actors_->Stats(), database_->Health(), isolation());
+  return PartsOf(actors_->Stats(), database_->Health(), isolation(), cluster_clock_.Check());
 }
 
 void NodeImpl::LookAtHealth() {

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array<std::pair<Fault, std::string_view>, 14> kNames = {
+constexpr std::array<std::pair<Fault, std::string_view>, 16> kNames = {
     {{Fault::kKill, "kill"},
      {Fault::kPowerCut, "power-cut"},
      {Fault::kPause, "pause"},
@@ -25,13 +25,15 @@ constexpr std::array<std::pair<Fault, std::string_view>, 14> kNames = {
      {Fault::kLinkBreak, "link-break"},
      {Fault::kClockStep, "clock-step"},
      {Fault::kClockLeap, "clock-leap"},
+     {Fault::kClockLost, "clock-lost"},
+     {Fault::kSlowDisk, "slow-disk"},
      {Fault::kClockDrift, "clock-drift"},
      {Fault::kDuplication, "duplication"},
      {Fault::kWithdrawal, "withdrawal"},
      {Fault::kRevocation, "revocation"},
      {Fault::kNewcomer, "newcomer"}}};
 
-constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
+constexpr std::array<Fault, 16> kFaults = {Fault::kKill,
                                            Fault::kPowerCut,
                                            Fault::kPause,
                                            Fault::kPartition,
@@ -40,6 +42,8 @@ constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
                                            Fault::kLinkBreak,
                                            Fault::kClockStep,
                                            Fault::kClockLeap,
+                                           Fault::kClockLost,
+                                           Fault::kSlowDisk,
                                            Fault::kClockDrift,
                                            Fault::kDuplication,
                                            Fault::kWithdrawal,
@@ -48,7 +52,8 @@ constexpr std::array<Fault, 14> kFaults = {Fault::kKill,
 
 constexpr double kMaxDownShare = 0.3;
 constexpr int64_t kMaxBesideMillis = 5000;  // of a clock that jumps
-constexpr double kLeapOfAll = 0.2;          // because their time server was wrong
+constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
+constexpr double kLeapOfAll = 0.2;  // because their time server was wrong
 
 // Whether this file makes a fault happen again and again.
 bool Recurs(Fault fault) {
@@ -74,6 +79,8 @@ double MeanSeconds(Fault fault, size_t nodes) {
       return 60 / std::clamp(0.05 * n, 2.0, 20.0);
     case Fault::kClockStep:
     case Fault::kClockLeap:
+    case Fault::kClockLost:
+    case Fault::kSlowDisk:
       return 60 / std::clamp(0.02 * n, 2.0, 10.0);
     case Fault::kLinkBreak:
       return std::clamp(20 / n, 0.2, 5.0);
@@ -143,6 +150,10 @@ void FaultInjector::Happen(Fault fault) {
       return StepOneClock();
     case Fault::kClockLeap:
       return LeapClocks();
+    case Fault::kClockLost:
+      return LoseOneClock();
+    case Fault::kSlowDisk:
+      return SlowOneDisk();
     default:
       return;
   }
@@ -303,6 +314,35 @@ void FaultInjector::LeapClocks() {
   });
 }
 
+void FaultInjector::LoseOneClock() {
+  SimNode* const node = Victim();
+  if (node == nullptr || !lost_clocks_.insert(node->number()).second) {
+    return;
+  }
+  ++counts_["clock-lost"];
+  target_.audit->Disturbed(node->number());
+  const int64_t wall_ms = node->OwnTime().wall_ms;
+  const std::array<int64_t, 3> beside_ms = {-wall_ms, -kDayMillis, kDayMillis};
+  StepClock(*node, beside_ms.at(random_.Below(beside_ms.size())));
+  target_.queue->After(Between(seconds(5), seconds(40)), [this, node] {
+    lost_clocks_.erase(node->number());
+    if (!ended_) {
+      target_.audit->Disturbed(node->number());
+      StepClock(*node, 0);
+    }
+  });
+}
+
+void FaultInjector::SlowOneDisk() {
+  SimNode* const node = Victim();
+  if (node == nullptr) {
+    return;
+  }
+  ++counts_["slow-disk"];
+  node->SlowDisk(seconds(2));
+  target_.queue->After(Between(seconds(5), seconds(30)), [node] { node->SlowDisk({}); });
+}
+
 void FaultInjector::StepClock(SimNode& node, int64_t beside_ms) {
   int64_t& before = beside_ms_[node.number()];
   node.StepClock(beside_ms - before);
@@ -320,6 +360,7 @@ void FaultInjector::EndAll() {
   }
   for (const auto& node : *target_.nodes) {
     StepClock(*node, 0);
+    node->SlowDisk({});
     node->LiveOn();
     if (!node->up()) {
       node->Start();

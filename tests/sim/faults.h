@@ -34,6 +34,9 @@ enum class Fault : uint8_t {
   kLinkBreak,    // one link ends
   kClockStep,    // a wall clock jumps to up to 5 s beside its course
   kClockLeap,    // a wall clock, or all of them, leap ahead by up to a minute for at most 20 s
+  kClockLost,    // a wall clock shows 1970, or a day more or less, for 5 to 40 s: a board without a
+                 // battery, or a wrong time server
+  kSlowDisk,     // for 5 to 30 s each fsync of a node takes two seconds, and the node with it
   kClockDrift,   // wall clocks differ by up to 50 s, or 2.5 s where nodes learn, and run up to 200
                  // ppm apart
   kDuplication,  // one frame in 2000 arrives twice
@@ -84,6 +87,8 @@ class FaultInjector {
   void ClogSome();
   void StepOneClock();
   void LeapClocks();
+  void LoseOneClock();
+  void SlowOneDisk();
   void StepClock(SimNode& node, int64_t beside_ms);
   Duration Between(Duration least, Duration most);
   void DisturbAll();
@@ -99,6 +104,7 @@ class FaultInjector {
   uint64_t cuts_ = 0;
   std::set<size_t> clogged_;
   std::map<size_t, int64_t> beside_ms_;  // wall clocks that jumped
+  std::set<size_t> lost_clocks_;
   std::optional<TimePoint> healed_at_;
 };
 

@@ -81,6 +81,7 @@ void SimDisk::Replay(size_t count) {
 }
 
 void SimDisk::Sync() {
+  ++syncs_;
   Replay(unsynced_.size());
 }
 

@@ -59,6 +59,7 @@ class SimDisk {
 
   bool dirty() const { return !unsynced_.empty(); }
   void Sync();
+  uint64_t syncs() const { return syncs_; }  // so far
   // Returns what a process that reads now would see.
   const State& Read();
   // Returns what no power cut can take.
@@ -98,6 +99,7 @@ class SimDisk {
 
   State state_;  // of the records before `unsynced_`
   std::vector<Record> unsynced_;
+  uint64_t syncs_ = 0;
 };
 
 }  // namespace ruvd::test

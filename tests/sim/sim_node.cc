@@ -55,6 +55,10 @@ SimNode::SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit&
 }
 
 federation::Instant SimNode::now() const {
+  return clock_ ? federation::Instant::Of(*clock_) : OwnTime();
+}
+
+federation::Instant SimNode::OwnTime() const {
   const auto real = queue_->now().time_since_epoch();
   const auto seen =
       real + Duration(static_cast<int64_t>(static_cast<double>(real.count()) * setup_.clock_drift));
@@ -66,6 +70,16 @@ federation::Instant SimNode::now() const {
 void SimNode::Start() {
   RUVD_CHECK(core_ == nullptr);
   network_->MachineBack(setup_.number);
+  if (!identity().config.certificate.CheckTime(OwnTime().wall_ms).ok()) {
+    // Its clock is wrong, so that it serves alone until it is started again.
+    queue_->After(std::chrono::seconds(1), [this] {
+      if (core_ == nullptr) {
+        Start();
+      }
+    });
+    return;
+  }
+  clock_.emplace(own_clock_);
   boot_counter_ = disk_.Read().boot_counter + 1;
   disk_.PutBootCounter(boot_counter_);
   if (!disk_.Read().consent) {
@@ -85,6 +99,7 @@ void SimNode::Start() {
   config.seeds = setup_.contacts;
   config.record_pool = setup_.record_pool;
   config.plan = setup_.plan;
+  config.clock = &*clock_;
   if (adversary_) {
     adversary_->Configure(config);
   }
@@ -150,6 +165,7 @@ void SimNode::Establish(std::shared_ptr<const federation::RecordBase> members) {
 void SimNode::EndProcess() {
   earlier_payload_bytes_ += core_->counters().payload_bytes_received;
   core_.reset();
+  clock_.reset();
   rounds_.reset();
   made_from_.clear();
   put_in_.reset();
@@ -209,9 +225,7 @@ void SimNode::Resume() {
   paused_ = false;
   std::vector<Input> waiting = std::exchange(inbox_, {});
   for (Input& input : waiting) {
-    if (core_) {
-      input();
-    }
+    Take(std::move(input));  // a slow disk may stop it again
   }
 }
 
@@ -221,9 +235,24 @@ void SimNode::Take(Input input) {
   }
   if (paused_) {
     inbox_.push_back(std::move(input));
-  } else {
-    input();
+    return;
   }
+  const uint64_t syncs = disk_.syncs();
+  input();
+  WaitForDisk(syncs);
+}
+
+void SimNode::WaitForDisk(uint64_t syncs_before) {
+  if (core_ == nullptr || slow_sync_ == Duration{} || disk_.syncs() == syncs_before) {
+    return;
+  }
+  Pause();
+  const Duration wait = slow_sync_ * static_cast<int64_t>(disk_.syncs() - syncs_before);
+  queue_->After(wait, [this, boot = boot_counter_] {
+    if (core_ && boot_counter_ == boot && paused_) {
+      Resume();
+    }
+  });
 }
 
 void SimNode::ScheduleTick() {

@@ -12,8 +12,10 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "federation/core/gossip_core.h"
+#include "federation/link/cluster_clock.h"
 #include "federation/membership/record_set.h"
 #include "node/sharing/node_rounds.h"
 #include "node/sharing/round_release.h"
@@ -95,6 +97,8 @@ class SimNode final : public NetworkEndpoint {
   // Stops the process as SIGSTOP does: what arrives waits.
   void Pause();
   void Resume();
+  // From now on each fsync takes this long, during which the node does nothing.
+  void SlowDisk(Duration sync) { slow_sync_ = sync; }
   void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
 
   // These are inputs of the node's owner. Every contribution is charged in the ledger.
@@ -141,7 +145,9 @@ class SimNode final : public NetworkEndpoint {
   const Identity& identity() const { return IdentityOf(setup_.number); }
   const federation::LearnerPlan& plan() const { return *setup_.plan; }
   uint64_t boot_counter() const { return boot_counter_; }
+  // The time by which the node federates, and what its own clocks show
   federation::Instant now() const;
+  federation::Instant OwnTime() const;
   Random& random() { return random_; }
   Audit& audit() { return *audit_; }
   // Links whose handshake is done, in the order of their ids; filled for Byzantine nodes only.
@@ -246,10 +252,22 @@ class SimNode final : public NetworkEndpoint {
   Random random_;
   SimDisk disk_;
   std::optional<SimLedger> ledger_;
-  std::unique_ptr<federation::GossipCore> core_;  // null while there is no process
-  std::optional<RoundsCheck> rounds_check_;       // of all processes
-  std::optional<SimRounds> rounds_;               // of this process
-  std::vector<std::string> made_from_;            // lessons of what is being offered
+  // The clocks of the node's machine
+  class OwnClock final : public Clock {
+   public:
+    explicit OwnClock(const SimNode& node) : node_(node) {}
+    TimePoint Now() const override { return node_.OwnTime().now; }
+    int64_t WallMillis() const override { return node_.OwnTime().wall_ms; }
+
+   private:
+    const SimNode& node_;
+  };
+  const OwnClock own_clock_{*this};
+  std::optional<federation::ClusterClock> clock_;  // of the process
+  std::unique_ptr<federation::GossipCore> core_;   // null while there is no process
+  std::optional<RoundsCheck> rounds_check_;        // of all processes
+  std::optional<SimRounds> rounds_;                // of this process
+  std::vector<std::string> made_from_;             // lessons of what is being offered
   privacy::ConsentRecord consent_;
   std::optional<PutIn> put_in_;
   std::optional<FalseShare> false_share_;
@@ -263,6 +281,8 @@ class SimNode final : public NetworkEndpoint {
   uint64_t boot_counter_ = 0;
   bool paused_ = false;
   std::vector<Input> inbox_;  // while paused
+  void WaitForDisk(uint64_t syncs_before);
+  Duration slow_sync_{};
   std::set<Digest> held_;
   uint64_t heads_ = 0;
   std::set<federation::LinkId> open_links_;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/reasons.h"
 #include "node/reasons.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/wait_until.h"
@@ -38,7 +39,7 @@ std::vector<PartHealth> WorkingParts() {
   for (const char* name : {"inference", "background", "deep", "memory", "witness", "federation"}) {
     actors.push_back({.name = name});
   }
-  return PartsOf(actors, storage::StoreHealth::kOk, absl::OkStatus());
+  return PartsOf(actors, storage::StoreHealth::kOk, absl::OkStatus(), absl::OkStatus());
 }
 
 TEST(NodeHealth, APartIsAnActorTheStoreOrAFederationThatDidNotStart) {
@@ -48,8 +49,10 @@ TEST(NodeHealth, APartIsAnActorTheStoreOrAFederationThatDidNotStart) {
   restarted.last_failure = absl::UnavailableError("no disk");
   const auto parts = PartsOf({failing, restarted}, storage::StoreHealth::kReadOnly,
                              Error(absl::StatusCode::kFailedPrecondition,
-                                   reasons::kCertificateExpired, "the certificate has ended"));
-  ASSERT_EQ(parts.size(), 4u);
+                                   reasons::kCertificateExpired, "the certificate has ended"),
+                             Error(absl::StatusCode::kFailedPrecondition, reasons::kClockWrong,
+                                   "the clock is a day ahead"));
+  ASSERT_EQ(parts.size(), 5u);
   EXPECT_EQ(parts[0].name, "deep");
   EXPECT_THAT(parts[0].problem, HasSubstr("no disk"));
   EXPECT_EQ(parts[1].problem, "") << "it works again";
@@ -57,6 +60,8 @@ TEST(NodeHealth, APartIsAnActorTheStoreOrAFederationThatDidNotStart) {
   EXPECT_THAT(parts[2].problem, HasSubstr("free disk space"));
   EXPECT_EQ(parts[3].name, kFederationPart);
   EXPECT_THAT(parts[3].problem, HasSubstr("has ended [CERTIFICATE_EXPIRED]"));
+  EXPECT_EQ(parts[4].name, kClockPart);
+  EXPECT_THAT(parts[4].problem, HasSubstr("a day ahead [CLOCK_WRONG]"));
 }
 
 TEST(NodeHealth, OnlyChangesAreReportedAndTheWholeNodeNeedsEveryPart) {

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd::federation {
+
+// The clock by which a node federates: its own, unless most of its neighbours agree that its wall
+// clock is wrong. A board without a battery begins in 1970, and a time server may be a day off;
+// without a correction such a node would drop what it holds as expired, and sign what no other
+// accepts. Neighbours say in pings what their own clocks show. At least three have to be heard, so
+// that one liar changes nothing. Thread-safe.
+class ClusterClock final : public Clock {
+ public:
+  // `own` is borrowed. The node starts now.
+  explicit ClusterClock(const Clock& own) : own_(own), started_(own.Now()) {}
+
+  TimePoint Now() const override { return own_.Now(); }
+  // Returns the corrected wall clock.
+  int64_t WallMillis() const override;
+  // Returns what the node's own wall clock shows, for its pings.
+  int64_t OwnWallMillis() const { return own_.WallMillis(); }
+
+  // Notes what the wall clock of a neighbour shows now.
+  void Heard(const privacy::NodeId& neighbour, int64_t wall_ms);
+  // Returns whether the clock is as good as it gets: enough neighbours were heard, or
+  // kClockSettles has passed since the start. Until then nothing should be dropped as expired.
+  bool IsSettled() const;
+  // Returns CLOCK_WRONG if the node's own clock is corrected now.
+  absl::Status Check() const;
+
+ private:
+  struct Sample {
+    int64_t ahead_ms = 0;  // of the own monotonic clock
+    TimePoint heard;
+  };
+  // Returns what has to be added to the own wall clock.
+  int64_t Correction() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& own_;
+  const TimePoint started_;
+  mutable Mutex mutex_;
+  std::map<privacy::NodeId, Sample> samples_ ABSL_GUARDED_BY(mutex_);
+  // The last correction, and what it was computed from
+  mutable int64_t correction_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable int64_t own_ahead_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable std::optional<TimePoint> computed_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ruvd::federation
