@@ -33,6 +33,8 @@ inline constexpr size_t kMaxRevocationListBytes = 18 + 170 + 3 * 8 + 4 + 40 * kM
 inline constexpr size_t kMaxRevokedEver = 100'000;
 // A join token is typed or mailed, so it is valid for a day at most.
 inline constexpr int64_t kMaxTokenMillis = 24LL * 3600 * 1000;
+// How long after its end a token still lets its holder be told that it has ended
+inline constexpr int64_t kTokenGraceMillis = 3600LL * 1000;
 // Tokens that were issued and have not expired
 inline constexpr size_t kMaxJoinTokens = 10'000;
 // Messages whose number is remembered, in order to detect a second message with that number; 300

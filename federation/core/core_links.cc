@@ -23,7 +23,7 @@ double OffenceOf(const std::string& reason) {
                         reason == reasons::kPlanMismatch || reason == reasons::kUpdateInvalid ||
                         reason == reasons::kWrongDimension || reason == reasons::kEnvelopeExpired ||
                         reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked ||
-                        reason == reasons::kOverBudget;
+                        reason == reasons::kIssuerEnded || reason == reasons::kOverBudget;
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
@@ -203,7 +203,8 @@ void GossipCore::State::OnGoaway(Link& link, const v1::Goaway& goaway, Instant n
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
   // The peer refused the earlier certificate, and this node has a new one by now.
   const bool renewed =
-      reason == reasons::kCertificateExpired && local.certificate.CheckTime(now.wall_ms).ok();
+      (reason == reasons::kCertificateExpired && local.certificate.CheckTime(now.wall_ms).ok()) ||
+      (reason == reasons::kIssuerEnded && certificates.Require(local.certificate).ok());
   const bool passing = renewed || reason == reasons::kNodeDraining ||
                        reason == reasons::kDuplicateLink || reason == reasons::kDeadlineExceeded ||
                        reason == reasons::kLinkIdle || reason == reasons::kLimitExceeded ||
@@ -477,7 +478,8 @@ void GossipCore::State::TickLinks(Instant now) {
                           Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                 "peer sends frames but answers no ping; check it and the network"));
     } else if (link.active) {
-      const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
+      absl::Status valid = link.certificate.CheckTime(now.wall_ms);
+      valid.Update(certificates.Require(link.certificate));
       if (!valid.ok()) {
         ending.emplace_back(id, valid);
       }

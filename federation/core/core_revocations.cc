@@ -25,6 +25,9 @@ absl::Status GossipCore::State::ApplyRevocationList(const privacy::RevocationLis
   }
   const privacy::RevocationList former = certificates.revocations();
   RETURN_IF_ERROR(certificates.Revoke(list));
+  if (list.issuer.least > former.issuer.least) {
+    ExpelOfEndedIssuers();
+  }
   encoded_revocations = list.Encode();
   own_revocations = NoticeOf(list.number, encoded_revocations);
   outbox.Emit(RevocationsChanged{list});
@@ -70,6 +73,31 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
       exchange.Expel(id);
     }
   }
+}
+
+// What nodes sent with certificates of issuers that are ended now counts no more.
+void GossipCore::State::ExpelOfEndedIssuers() {
+  std::set<privacy::NodeId> ended;
+  for (const auto& [id, item] : exchange.items()) {
+    const auto certificate = privacy::AdmissionCert::Parse(
+        AsBytes(item.envelope->body).first(privacy::AdmissionCert::kBytes));
+    if (certificate.ok() && certificate->issuer.number < certificates.least_issuer()) {
+      ended.insert(item.origin);
+    }
+  }
+  ended.erase(local.key->id());
+  for (const privacy::NodeId& id : ended) {
+    exchange.Expel(id);
+  }
+}
+
+absl::Status GossipCore::State::LearnIssuer(const privacy::IssuerCert& issuer, Instant now) {
+  ASSIGN_OR_RETURN(const bool news, certificates.Learn(issuer));
+  if (news) {
+    ExpelOfEndedIssuers();
+    CloseExcluded(now);
+  }
+  return absl::OkStatus();
 }
 
 v1::WireFrame GossipCore::State::RevocationNoticeFrame() const {

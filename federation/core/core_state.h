@@ -107,6 +107,7 @@ struct GossipCore::State {
   // Takes a newer list of the issuer: closes links to the nodes that it names, and passes it on
   // over all other links except `from`.
   absl::Status ApplyRevocationList(const privacy::RevocationList& list, LinkId from, Instant now);
+  absl::Status LearnIssuer(const privacy::IssuerCert& issuer, Instant now);
   // Fetches lists again that did not come, and ends links that waited for one in vain.
   void TickRevocations(Instant now);
 
@@ -234,6 +235,7 @@ struct GossipCore::State {
   void SettleWaiting(Instant now);
   // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
+  void ExpelOfEndedIssuers();
 
   // ---- core_members.cc
   void GreetMember(const Link& link);

@@ -216,6 +216,11 @@ absl::StatusOr<Actions> GossipCore::SetRevocations(const privacy::RevocationList
   return state_->TakeActions();
 }
 
+absl::StatusOr<Actions> GossipCore::LearnIssuer(const privacy::IssuerCert& issuer, Instant now) {
+  RETURN_IF_ERROR(state_->LearnIssuer(issuer, now));
+  return state_->TakeActions();
+}
+
 absl::StatusOr<Actions> GossipCore::OfferContribution(uint64_t round, std::string payload,
                                                       Instant now, privacy::ShareableKind kind) {
   RETURN_IF_ERROR(privacy::RequireConsent(state_->consent, kind));

@@ -89,6 +89,9 @@ class GossipCore {
   // The list is sent to peers over all links, and over every link that opens. If the list is new,
   // RevocationsChanged is among the actions. Returns the errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const privacy::RevocationList& list, Instant now);
+  // Takes the root's statement about an issuer, which a caller met outside of the core: it may end
+  // earlier issuers, whose members then lose their links. Returns the errors of IssuerCert::Verify.
+  absl::StatusOr<Actions> LearnIssuer(const privacy::IssuerCert& issuer, Instant now);
   // Signs, keeps and spreads an encoded contribution of a round. `kind` classifies it for the
   // consent tiers: plain, or noised and charged. Errors: CONSENT_MISSING, ROLE_MISSING,
   // PLAN_MISMATCH, UPDATE_INVALID, LIMIT_EXCEEDED. ItemAccepted with own = true is among the

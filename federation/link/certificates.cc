@@ -25,6 +25,7 @@ absl::StatusOr<const privacy::AdmissionCert*> CertificateStore::Admit(
   }
   ASSIGN_OR_RETURN(privacy::AdmissionCert cert, privacy::AdmissionCert::Parse(bytes));
   RETURN_IF_ERROR(cert.Verify(root_, now_ms));
+  revocations_.Learn(cert.issuer);
   RETURN_IF_ERROR(revocations_.Require(cert));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     // this is only a cache: the certificate is verified again when it returns

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/status.h"
 #include "federation/link/signature_budget.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
@@ -25,7 +26,7 @@ class CertificateStore {
   explicit CertificateStore(const privacy::PublicKey& root) : root_(root), revocations_(root) {}
 
   // Returns the certificate in `bytes` if it is valid at `now_ms`. The pointer is valid until the
-  // next call. Errors: those of AdmissionCert::Parse and Verify; NODE_REVOKED.
+  // next call. Errors: those of AdmissionCert::Parse and Verify, and of Require.
   absl::StatusOr<const privacy::AdmissionCert*> Admit(std::span<const uint8_t> bytes,
                                                       int64_t now_ms);
   // The budget that peers' checks are charged to
@@ -36,6 +37,13 @@ class CertificateStore {
   // Stops admitting the nodes that the list names. Returns the errors of Revocations::Take.
   absl::Status Revoke(const privacy::RevocationList& list) { return revocations_.Take(list); }
   const privacy::RevocationList& revocations() const { return revocations_.list(); }
+  // Stops admitting nodes of earlier issuers, if the root says so in this statement. Returns
+  // whether that is news, or the errors of IssuerCert::Verify.
+  absl::StatusOr<bool> Learn(const privacy::IssuerCert& issuer) {
+    RETURN_IF_ERROR(issuer.Verify(root_));
+    return revocations_.Learn(issuer);
+  }
+  uint32_t least_issuer() const { return revocations_.least_issuer(); }
   // Returns whether the holder of a certificate that was admitted may stay: NODE_REVOKED,
   // ISSUER_ENDED, or CERTIFICATE_EXPIRED by the time of the list.
   absl::Status Require(const privacy::AdmissionCert& certificate) const {

@@ -20,11 +20,6 @@ constexpr std::chrono::seconds kRecompute(1);
 constexpr int64_t kStepMillis = 500;
 constexpr int64_t kLastMillis = 253'402'300'800'000;  // the year 10000
 
-int64_t MonotonicMillis(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.Now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 int64_t ClusterClock::WallMillis() const {
@@ -45,13 +40,18 @@ void ClusterClock::Heard(const privacy::NodeId& neighbour, int64_t wall_ms) {
     samples_.erase(std::ranges::min_element(
         samples_, {}, [](const auto& sample) { return sample.second.heard; }));
   }
-  samples_[neighbour] = {.ahead_ms = wall_ms - MonotonicMillis(own_), .heard = now};
+  samples_[neighbour] = {.ahead_ms = wall_ms - SinceBootMillis(), .heard = now};
 }
 
 bool ClusterClock::IsSettled() const {
   const MutexLock lock(mutex_);
-  return samples_.size() >= limits::kLeastClockSamples ||
-         own_.Now() - started_ >= limits::kClockSettles;
+  Correction();
+  return own_.Now() - changed_ >= limits::kClockSettles;
+}
+
+int64_t ClusterClock::SinceBootMillis() const {
+  const TimePoint time = since_boot_ ? since_boot_() : own_.Now();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 absl::Status ClusterClock::Check() const {
@@ -67,25 +67,30 @@ absl::Status ClusterClock::Check() const {
 }
 
 int64_t ClusterClock::Correction() const {
-  if (samples_.size() < limits::kLeastClockSamples) {
-    return 0;
-  }
   const TimePoint now = own_.Now();
-  const int64_t own_ahead_ms = own_.WallMillis() - MonotonicMillis(own_);
+  const int64_t own_ahead_ms = own_.WallMillis() - SinceBootMillis();
   if (computed_ && now - *computed_ < kRecompute &&
       std::abs(own_ahead_ms - own_ahead_ms_) < kStepMillis) {
     return correction_ms_;
   }
   computed_ = now;
   own_ahead_ms_ = own_ahead_ms;
+  const int64_t correction_ms = Compute(own_ahead_ms);
+  if (std::abs(correction_ms - correction_ms_) > limits::kMaxClockBesideMillis / 2) {
+    changed_ = now;
+  }
+  correction_ms_ = correction_ms;
+  return correction_ms_;
+}
+
+int64_t ClusterClock::Compute(int64_t own_ahead_ms) const {
   std::vector<int64_t> beside;  // how far the neighbours' clocks are ahead of the own one
   beside.reserve(samples_.size());
   for (const auto& [neighbour, sample] : samples_) {
-    if (now - sample.heard <= limits::kClockSampleLife) {
+    if (own_.Now() - sample.heard <= limits::kClockSampleLife) {
       beside.push_back(sample.ahead_ms - own_ahead_ms);
     }
   }
-  correction_ms_ = 0;
   if (beside.size() < limits::kLeastClockSamples) {
     return 0;
   }
@@ -93,10 +98,10 @@ int64_t ClusterClock::Correction() const {
   std::ranges::sort(beside);
   const int64_t low = beside[(beside.size() - 1) / 2];
   const int64_t high = beside[beside.size() / 2];
-  if (low > limits::kMaxClockBesideMillis || high < -limits::kMaxClockBesideMillis) {
-    correction_ms_ = low > 0 ? low : high;
-  }
-  return correction_ms_;
+  // A clock at the limit must not jump to and fro.
+  const int64_t limit_ms =
+      correction_ms_ == 0 ? limits::kMaxClockBesideMillis : limits::kMaxClockBesideMillis / 2;
+  return low > limit_ms ? low : high < -limit_ms ? high : 0;
 }
 
 }  // namespace ruvd::federation

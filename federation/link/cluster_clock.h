@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
@@ -21,8 +23,11 @@ namespace ruvd::federation {
 // that one liar changes nothing. Thread-safe.
 class ClusterClock final : public Clock {
  public:
-  // `own` is borrowed. The node starts now.
-  explicit ClusterClock(const Clock& own) : own_(own), started_(own.Now()) {}
+  // Returns a time that goes on while the machine sleeps, as its wall clock does.
+  using SinceBoot = std::function<TimePoint()>;
+  // `own` is borrowed; its monotonic time is used where `since_boot` is null. The node starts now.
+  explicit ClusterClock(const Clock& own, SinceBoot since_boot = nullptr)
+      : own_(own), since_boot_(std::move(since_boot)), changed_(own.Now()) {}
 
   TimePoint Now() const override { return own_.Now(); }
   // Returns the corrected wall clock.
@@ -32,22 +37,25 @@ class ClusterClock final : public Clock {
 
   // Notes what the wall clock of a neighbour shows now.
   void Heard(const privacy::NodeId& neighbour, int64_t wall_ms);
-  // Returns whether the clock is as good as it gets: enough neighbours were heard, or
-  // kClockSettles has passed since the start. Until then nothing should be dropped as expired.
+  // Returns whether the clock was neither corrected nor left alone anew for kClockSettles, since
+  // the start at the earliest. Until then nothing should be dropped as expired.
   bool IsSettled() const;
   // Returns CLOCK_WRONG if the node's own clock is corrected now.
   absl::Status Check() const;
 
  private:
   struct Sample {
-    int64_t ahead_ms = 0;  // of the own monotonic clock
+    int64_t ahead_ms = 0;  // of the time since boot
     TimePoint heard;
   };
   // Returns what has to be added to the own wall clock.
   int64_t Correction() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t Compute(int64_t own_ahead_ms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t SinceBootMillis() const;
 
   const Clock& own_;
-  const TimePoint started_;
+  const SinceBoot since_boot_;
+  mutable TimePoint changed_ ABSL_GUARDED_BY(mutex_);  // the correction, or the start
   mutable Mutex mutex_;
   std::map<privacy::NodeId, Sample> samples_ ABSL_GUARDED_BY(mutex_);
   // The last correction, and what it was computed from

@@ -372,7 +372,8 @@ void MemberTable::Sweep(Instant now) {
       continue;
     }
     if (record->expires_ms <= now.wall_ms ||
-        !record->record.certificate.CheckTime(now.wall_ms).ok()) {
+        !record->record.certificate.CheckTime(now.wall_ms).ok() ||
+        record->record.certificate.issuer.number < certificates_->least_issuer()) {
       Forget(id);
     } else if (StateOf(*record) == MemberState::kAlive && Overdue(*record, now.wall_ms)) {
       overdue_.insert(id);

@@ -77,6 +77,9 @@ class FederationActorImpl final : public sharing::FederationActor {
   void SetRevocations(privacy::RevocationList list) override {
     Control(NodesRevoked{std::move(list)});
   }
+  void LearnIssuer(privacy::IssuerCert issuer) override {
+    Control(NodesRevoked{.list = {}, .issuer = std::move(issuer)});
+  }
   void SetCertificate(privacy::AdmissionCert certificate) override {
     Control(CertificateRenewed{std::move(certificate)});
   }

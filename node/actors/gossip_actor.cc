@@ -144,8 +144,8 @@ class GossipActor final : public runtime::Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(NodesRevoked& message, Context& context) override {
-    Perform("the revocation list could not be taken", core_->SetRevocations(message.list, Now()),
-            context);
+    Perform("what the cluster's authority signed could not be taken",
+            trust_.Take(*core_, message.list, message.issuer, Now()), context);
     return absl::OkStatus();
   }
   absl::Status On(CertificateRenewed& message, Context& context) override {

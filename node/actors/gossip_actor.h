@@ -44,6 +44,7 @@ struct LeaveRequest {
 };
 struct NodesRevoked {
   privacy::RevocationList list;
+  std::optional<privacy::IssuerCert> issuer;  // a statement of the root, in place of a list
 };
 struct CertificateRenewed {
   privacy::AdmissionCert certificate;

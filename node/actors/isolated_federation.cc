@@ -27,6 +27,7 @@ class IsolatedFederation final : public sharing::FederationActor {
   void OnClosed(federation::LinkId) override {}
   void Leave(Duration) override {}
   void SetRevocations(privacy::RevocationList) override {}
+  void LearnIssuer(privacy::IssuerCert) override {}
   void SetCertificate(privacy::AdmissionCert) override {}
   void OnPatternStored(const storage::PatternId&) override {}
   void OnLessonsWithdrawn() override {}

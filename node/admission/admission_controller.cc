@@ -69,7 +69,9 @@ absl::StatusOr<std::unique_ptr<AdmissionController>> AdmissionController::Open(
 absl::StatusOr<Invitation> AdmissionController::Invite(uint32_t roles, int64_t lifetime_ms) {
   const int64_t now_ms = clock_.WallMillis();
   ASSIGN_OR_RETURN(std::string token, tokens_.Issue(roles, now_ms, lifetime_ms));
-  return Invitation{.text = {.token = std::move(token), .cluster = authority_.cluster_id()},
+  return Invitation{.text = {.token = std::move(token),
+                             .cluster = authority_.cluster_id(),
+                             .issuer = authority_.issuer().number},
                     .expires_ms = now_ms + lifetime_ms};
 }
 

@@ -44,10 +44,9 @@ class AdmissionController {
   // Makes an invitation for one node, valid for `lifetime_ms`. Returns the errors of
   // JoinTokens::Issue.
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
-  // Returns whether the other end of a TLS connection knows a token (JoinTokens::Recognizes). It
-  // waits for no disk, unless a token is being made or used.
+  // Returns whether the other end of a TLS connection knows a token (JoinTokens::Recognizes).
   bool Recognizes(const privacy::ApplicantCredential& credential, const Digest& tls_key) const {
-    return tokens_.Recognizes(credential, tls_key);
+    return tokens_.Recognizes(credential, tls_key, clock_.WallMillis());
   }
   // Returns the signed statement that a caller who sees the TLS certificate `certificate` talks to
   // this authority.

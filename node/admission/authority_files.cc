@@ -3,6 +3,7 @@
 
 #include "node/admission/authority_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -47,7 +48,7 @@ absl::StatusOr<privacy::IssuerCert> SignFor(const SigningKey& key, const Signing
   return privacy::IssuerCert::Sign({.key = key.public_key(),
                                     .number = number,
                                     .least = least,
-                                    .not_before_ms = now_ms - kMillisPerDay,
+                                    .not_before_ms = std::max<int64_t>(now_ms - kMillisPerDay, 0),
                                     .not_after_ms = now_ms + days * kMillisPerDay},
                                    root);
 }
@@ -98,11 +99,20 @@ absl::StatusOr<privacy::IssuerCert> MakeNextIssuer(const NextIssuer& next, const
                    "{} exists and is not replaced; name an empty folder with --out", file);
     }
   }
+  // The last issuer is remembered beside the root's key, because a wrong `former` would give one
+  // number to two issuers.
+  const std::string last_path = next.root_key + ".last";
+  uint32_t last = former.number;
+  if (Exists(last_path)) {
+    ASSIGN_OR_RETURN(const privacy::IssuerCert remembered, ReadIssuer(last_path));
+    RETURN_IF_ERROR(remembered.Verify(root.public_key()));
+    last = std::max(last, remembered.number);
+  }
   ASSIGN_OR_RETURN(const SigningKey key, SigningKey::LoadOrCreate(path, KeyUse::kIssuer));
-  const uint32_t number = former.number + 1;
-  ASSIGN_OR_RETURN(
-      const privacy::IssuerCert issuer,
-      SignFor(key, root, number, next.ends_former ? number : former.number, next.days, clock));
+  const uint32_t least = next.ends_former ? last + 1 : last;
+  ASSIGN_OR_RETURN(const privacy::IssuerCert issuer,
+                   SignFor(key, root, last + 1, least, next.days, clock));
+  RETURN_IF_ERROR(WriteFileAtomically(last_path, issuer.Encode(), 0600));
   RETURN_IF_ERROR(WriteFileAtomically(statement, issuer.Encode()));
   return issuer;
 }

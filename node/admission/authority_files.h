@@ -37,9 +37,10 @@ struct NextIssuer {
   int days = 365;            // how long it is good
   bool ends_former = false;  // what the present one signed counts no more
 };
-// Makes the next issuer of a cluster. Errors: those of reading and writing the files;
-// CERTIFICATE_FOREIGN if the root's key is of another cluster; FILE_UNWRITABLE if the folder
-// has an authority.
+// Makes the next issuer of a cluster, whose number is above those of `former` and of the last one
+// that was made with this file of the root's key (a file of that name and ".last"). Errors: those
+// of reading and writing the files; CERTIFICATE_FOREIGN if the root's key is of another cluster;
+// FILE_UNWRITABLE if the folder has an authority.
 absl::StatusOr<privacy::IssuerCert> MakeNextIssuer(const NextIssuer& next, const Clock& clock);
 
 }  // namespace ruvd::admission

@@ -58,11 +58,13 @@ absl::StatusOr<privacy::AdmissionCert> CertificateRenewer::RequestRenewal() cons
 absl::Status CertificateRenewer::CheckSameMember(const privacy::AdmissionCert& certificate,
                                                  const std::string& where) const {
   if (certificate.node_key == present_.node_key && certificate.name == present_.name &&
-      certificate.issuer.root == present_.issuer.root) {
+      certificate.issuer.root == present_.issuer.root &&
+      certificate.issuer.number >= present_.issuer.number) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
-               "the certificate from {} is for {} and has another key, name or cluster than the "
+               "the certificate from {} is for {} and has another key, name or cluster, or an "
+               "earlier issuer, than the "
                "certificate in use; to become that member, put it in place and restart the node",
                where, certificate.name);
 }

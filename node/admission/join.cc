@@ -48,8 +48,9 @@ constexpr int kMaxAnswerBytes =
 // cluster ends the connection once it has seen the key.
 struct Caller {
   transport::TlsCertificate own;
-  std::shared_ptr<const LinkGate> gate;
+  std::shared_ptr<LinkGate> gate;
   privacy::ClusterId cluster{};
+  uint32_t least_issuer = 0;  // earlier ones are no authority for the caller
   const Clock& clock;
   std::string_view reason;
   std::string_view meaning;
@@ -107,6 +108,13 @@ class JoinAttempt {
     }
     welcome.issuer = *issuer;
     RETURN_IF_ERROR(welcome.Verify(caller_.cluster, nonce_, seen, caller_.clock.WallMillis()));
+    if (welcome.issuer.number < caller_.least_issuer) {
+      return Error(
+          absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
+          "the node at {} is issuer {} of the cluster, and issuer {} is known already; dial "
+          "the node of the present authority",
+          address_, welcome.issuer.number, caller_.least_issuer);
+    }
     greeted_ = true;
     return welcome.issuer.root;
   }
@@ -241,7 +249,9 @@ absl::Status CheckMembership(const Membership& membership, const privacy::Public
                              const privacy::NodeKey& key, const std::string& address,
                              const Clock& clock) {
   RETURN_IF_ERROR(membership.certificate.Verify(root, clock.WallMillis()));
-  RETURN_IF_ERROR(membership.revocations.Verify(root));
+  privacy::Revocations revocations(root);
+  RETURN_IF_ERROR(revocations.Take(membership.revocations));
+  RETURN_IF_ERROR(revocations.Require(membership.certificate));
   if (membership.certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
                  "the authority at {} certified another key; ask its operator", address);
@@ -259,8 +269,9 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
   ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeApplicantTls(invitation));
   const Caller caller{
       .own = std::move(own),
-      .gate = std::make_shared<LinkGate>(invitation.cluster, clock, std::nullopt),
+      .gate = std::make_shared<LinkGate>(invitation.cluster, clock, invitation.issuer),
       .cluster = invitation.cluster,
+      .least_issuer = invitation.issuer,
       .clock = clock,
       .reason = reasons::kTokenInvalid,
       .meaning =
@@ -284,6 +295,7 @@ absl::StatusOr<Membership> RenewAt(const std::string& address,
       .own = std::move(own),
       .gate = std::make_shared<LinkGate>(certificate.issuer.root, clock),
       .cluster = privacy::ClusterIdOf(certificate.issuer.root),
+      .least_issuer = certificate.issuer.number,
       .clock = clock,
       .reason = reasons::kCertificateRefused,
       .meaning =

@@ -29,14 +29,26 @@ LinkGate::LinkGate(const privacy::PublicKey& root, const Clock& clock)
       revocations_(privacy::Revocations(root)),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
-LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t)
+LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, uint32_t least_issuer)
     : cluster_(cluster),
       clock_(clock),
+      least_issuer_(least_issuer),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
 void LinkGate::AdmitApplicants(KnowsToken knows) {
   const MutexLock lock(mutex_);
   knows_token_ = std::move(knows);
+}
+
+void LinkGate::OnIssuersEnded(HearIssuer hear) {
+  const MutexLock lock(mutex_);
+  hear_issuer_ = std::move(hear);
+}
+
+void LinkGate::Close() {
+  const MutexLock lock(mutex_);
+  knows_token_ = nullptr;
+  hear_issuer_ = nullptr;
 }
 
 absl::Status LinkGate::Revoke(const privacy::RevocationList& list) {
@@ -45,19 +57,40 @@ absl::Status LinkGate::Revoke(const privacy::RevocationList& list) {
   return revocations_->Take(list);
 }
 
-absl::Status LinkGate::RequireValid(const privacy::MemberCredential& member,
-                                    const Digest& tls_key) const {
-  {
-    // This is cheap, so a node that is out costs no check of a signature.
-    const MutexLock lock(mutex_);
-    if (revocations_) {
-      RETURN_IF_ERROR(revocations_->Require(member.certificate));
-    }
-  }
-  return member.Verify(cluster_, tls_key, clock_.WallMillis());
+absl::Status LinkGate::Require(const privacy::AdmissionCert& certificate) const {
+  const MutexLock lock(mutex_);
+  return revocations_ ? revocations_->Require(certificate) : absl::OkStatus();
 }
 
-absl::StatusOr<LinkParty> LinkGate::Judge(std::string_view pem) const {
+absl::Status LinkGate::RequireValid(const privacy::MemberCredential& member,
+                                    const Digest& tls_key) {
+  // Signatures come first, so that no stranger writes names of others into the log.
+  RETURN_IF_ERROR(member.Verify(cluster_, tls_key, clock_.WallMillis()));
+  const privacy::IssuerCert& issuer = member.certificate.issuer;
+  if (issuer.number < least_issuer_) {
+    return Refused(reasons::kIssuerEnded,
+                   "the node that answers has a certificate of an issuer before the one that made "
+                   "the token; dial the node on which the token was made");
+  }
+  Learn(issuer);
+  return Require(member.certificate);
+}
+
+void LinkGate::Learn(const privacy::IssuerCert& issuer) {
+  HearIssuer hear;
+  {
+    const MutexLock lock(mutex_);
+    if (!revocations_ || !revocations_->Learn(issuer)) {
+      return;
+    }
+    hear = hear_issuer_;
+  }
+  if (hear) {
+    hear(issuer);
+  }
+}
+
+absl::StatusOr<LinkParty> LinkGate::Judge(std::string_view pem) {
   const std::optional<transport::Statement> statement = transport::StatementIn(pem);
   if (!statement) {
     return Refused(reasons::kCertificateInvalid,
@@ -85,7 +118,7 @@ absl::StatusOr<LinkParty> LinkGate::Judge(std::string_view pem) const {
   return LinkParty::kApplicant;
 }
 
-absl::Status LinkGate::RequireMember(std::string_view pem) const {
+absl::Status LinkGate::RequireMember(std::string_view pem) {
   ASSIGN_OR_RETURN(const LinkParty party, Judge(pem));
   return party == LinkParty::kMember
              ? absl::OkStatus()

@@ -40,8 +40,9 @@ class LinkGate {
 
   // The gate of a member, which knows the cluster's root. `clock` is borrowed.
   LinkGate(const privacy::PublicKey& root, const Clock& clock);
-  // The gate of a node that wants to become one, and knows the cluster's id only.
-  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t root);
+  // The gate of a node that wants to become one, and knows the cluster's id only, and an issuer
+  // before which none is good.
+  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, uint32_t least_issuer);
 
   // Lets applicants in from now on. `knows` is called under no lock, and must be thread-safe.
   void AdmitApplicants(KnowsToken knows);
@@ -49,23 +50,37 @@ class LinkGate {
   // root must not be asked.
   absl::Status Revoke(const privacy::RevocationList& list);
 
+  // `hear` hears of each statement of the root that ends issuers which were good before: in
+  // certificates of members that this node may not link to any more, and that no other way would
+  // tell it. It is called on gRPC's threads.
+  using HearIssuer = std::function<void(const privacy::IssuerCert&)>;
+  void OnIssuersEnded(HearIssuer hear);
+  // Returns whether the list and the root allow a certificate (Revocations::Require), such as the
+  // node's own.
+  absl::Status Require(const privacy::AdmissionCert& certificate) const;
+  // Forgets both callbacks, at the end of what they use.
+  void Close();
+
   // Judges who shows this certificate (PEM), whose key TLS has checked. CERTIFICATE_INVALID for a
   // certificate without a credential, the errors of MemberCredential::Verify and
   // Revocations::Require, TOKEN_INVALID for a token that is not known here.
-  absl::StatusOr<LinkParty> Judge(std::string_view pem) const;
+  absl::StatusOr<LinkParty> Judge(std::string_view pem);
   // Judges the node that was dialled, which has to be a member.
-  absl::Status RequireMember(std::string_view pem) const;
+  absl::Status RequireMember(std::string_view pem);
   // Judges a caller, counts a refusal, and logs some of them.
   absl::Status Admit(std::string_view pem);
   Refusals refusals() const;
 
  private:
-  absl::Status RequireValid(const privacy::MemberCredential& member, const Digest& tls_key) const;
+  absl::Status RequireValid(const privacy::MemberCredential& member, const Digest& tls_key);
+  void Learn(const privacy::IssuerCert& issuer);
 
   const privacy::ClusterId cluster_;
   const Clock& clock_;
+  const uint32_t least_issuer_ = 0;
   mutable Mutex mutex_;
   KnowsToken knows_token_ ABSL_GUARDED_BY(mutex_);  // null: no applicant is admitted
+  HearIssuer hear_issuer_ ABSL_GUARDED_BY(mutex_);
   std::optional<privacy::Revocations> revocations_ ABSL_GUARDED_BY(mutex_);
   Refusals refusals_ ABSL_GUARDED_BY(mutex_);
   LogLimit lines_ ABSL_GUARDED_BY(mutex_);

@@ -72,7 +72,7 @@ absl::StatusOr<transport::TlsCertificate> MakeApplicantTls(
 }
 
 std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const transport::TlsCertificate& own,
-                                                          std::shared_ptr<const LinkGate> gate,
+                                                          std::shared_ptr<LinkGate> gate,
                                                           OnJudged on_judged) {
   tls::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(std::make_shared<tls::StaticDataCertificateProvider>(
@@ -100,18 +100,22 @@ absl::StatusOr<std::unique_ptr<LinkTls>> LinkTls::Create(Options options) {
 
 absl::Status LinkTls::Rotate() {
   const MutexLock lock(mutex_);
-  return RotateTo(certificate_);
+  return RotateLocked();
 }
 
 absl::Status LinkTls::SetCertificate(const privacy::AdmissionCert& certificate) {
   const MutexLock lock(mutex_);
-  RETURN_IF_ERROR(RotateTo(certificate));
   certificate_ = certificate;
-  return absl::OkStatus();
+  return RotateLocked();
 }
 
-absl::Status LinkTls::RotateTo(const privacy::AdmissionCert& certificate) {
-  ASSIGN_OR_RETURN(transport::TlsCertificate next, MakeMemberTls(certificate, key_));
+absl::Status LinkTls::CheckOwnCertificate() const {
+  const MutexLock lock(mutex_);
+  return gate_->Require(certificate_);
+}
+
+absl::Status LinkTls::RotateLocked() {
+  ASSIGN_OR_RETURN(transport::TlsCertificate next, MakeMemberTls(certificate_, key_));
   // The hash must be known before gRPC can send the certificate to a peer.
   hashes_.push_back(next.hash);
   // Key and certificate are in one file, so that a rename replaces both together.

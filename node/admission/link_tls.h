@@ -33,7 +33,7 @@ absl::StatusOr<transport::TlsCertificate> MakeApplicantTls(
 // it may be null.
 using OnJudged = std::function<void(const absl::Status&)>;
 std::shared_ptr<grpc::ChannelCredentials> LinkCredentials(const transport::TlsCertificate& own,
-                                                          std::shared_ptr<const LinkGate> gate,
+                                                          std::shared_ptr<LinkGate> gate,
                                                           OnJudged on_judged = nullptr);
 
 // The TLS key of a node's links. It is made at every start and by Rotate; its certificate carries a
@@ -56,7 +56,7 @@ class LinkTls {
   // Makes a new key for links that open from now on; open links continue. The server uses the new
   // key within kTlsReloadSeconds. After an error the former key stays.
   absl::Status Rotate();
-  // Rotates to a key that carries another certificate of this node.
+  // Rotates to a key that carries another certificate of this node. After an error Rotate does so.
   absl::Status SetCertificate(const privacy::AdmissionCert& certificate);
 
   // Returns the credentials of the listening side, which let in only whom the gate admits.
@@ -70,6 +70,8 @@ class LinkTls {
   // Returns whether the other end of a connection showed the credential of a member, not only a
   // token.
   bool IsMember(const grpc::AuthContext& context) const;
+  // Returns whether the gates of other nodes let this node in, as far as it knows.
+  absl::Status CheckOwnCertificate() const;
   LinkGate& gate() const { return *gate_; }
 
  private:
@@ -78,8 +80,7 @@ class LinkTls {
         key_(*options.key),
         gate_(std::move(options.gate)),
         certificate_(std::move(options.certificate)) {}
-  absl::Status RotateTo(const privacy::AdmissionCert& certificate)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RotateLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
   const privacy::NodeKey& key_;

@@ -51,13 +51,17 @@ absl::Status RevocationFile::Store(const privacy::RevocationList& list,
                                        : WriteFileAtomically(path_, list.Encode());
 }
 
+absl::StatusOr<privacy::RevokedNodes> RevocationFile::ReadRemembered() const {
+  if (IsMissing(ever_path_)) {
+    return privacy::RevokedNodes();
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(ever_path_, limits::kMaxAuthorityFileBytes));
+  return privacy::DecodeRevokedNodes(AsBytes(bytes));
+}
+
 absl::StatusOr<privacy::RevokedNodes> RevocationFile::ReadEverRevoked(
     const privacy::RevocationList& list, const privacy::ClusterAuthority& authority) const {
-  privacy::RevokedNodes nodes;
-  if (!IsMissing(ever_path_)) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(ever_path_, limits::kMaxAuthorityFileBytes));
-    ASSIGN_OR_RETURN(nodes, privacy::DecodeRevokedNodes(AsBytes(bytes)));
-  }
+  ASSIGN_OR_RETURN(privacy::RevokedNodes nodes, ReadRemembered());
   // An issuer that was ended may have been a thief. What it signed before is in the file.
   if (list.issuer.number >= authority.issuer().least) {
     for (const privacy::RevokedNode& node : list.nodes) {
@@ -79,7 +83,9 @@ absl::StatusOr<privacy::RevocationList> RevocationFile::Follow(
     int64_t now_ms, const privacy::ClusterAuthority& authority) {
   ASSIGN_OR_RETURN(const privacy::RevocationList next,
                    privacy::RevokeNodes(present, nodes, now_ms, authority));
-  ASSIGN_OR_RETURN(privacy::RevokedNodes ever, ReadEverRevoked(present, authority));
+  // Only what this authority revokes itself is remembered for ever: a list that came from others
+  // may be of a thief of its key.
+  ASSIGN_OR_RETURN(privacy::RevokedNodes ever, ReadRemembered());
   ever.insert(nodes.begin(), nodes.end());
   if (ever.size() > limits::kMaxRevokedEver) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,

@@ -17,7 +17,7 @@ namespace ruvd::admission {
 // The file DATA_DIR/revocations with the cluster's revocation list, which the authority made or
 // peers sent. It lies outside the store, because a revoked node must stay revoked when an older
 // store is restored. The list is signed, so the file needs no seal. On the node with the
-// authority's key the file DATA_DIR/revoked-nodes remembers all nodes that were ever on the list,
+// authority's key the file DATA_DIR/revoked-nodes remembers all nodes that it ever revoked,
 // because the list forgets them when their certificates have ended. Thread-safe; use one object per
 // folder.
 class RevocationFile {
@@ -32,8 +32,8 @@ class RevocationFile {
 
   // The rest is for the node with the authority's key.
 
-  // Returns all nodes that were ever revoked. Returns the errors of Load, and REVOCATION_INVALID
-  // for a damaged file of these nodes.
+  // Returns all nodes that this authority ever revoked, and those on the list. Returns the errors
+  // of Load, and REVOCATION_INVALID for a damaged file of these nodes.
   absl::StatusOr<privacy::RevokedNodes> EverRevoked(
       const privacy::ClusterAuthority& authority) const;
   // Adds a node to the list, fsyncs it and returns it; the list is unchanged if the node is on it.
@@ -49,6 +49,9 @@ class RevocationFile {
 
  private:
   absl::StatusOr<privacy::RevocationList> Read(const privacy::PublicKey& root) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns what the file of all revoked nodes has, without the list.
+  absl::StatusOr<privacy::RevokedNodes> ReadRemembered() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<privacy::RevokedNodes> ReadEverRevoked(
       const privacy::RevocationList& list, const privacy::ClusterAuthority& authority) const

@@ -235,6 +235,7 @@ absl::Status MakeIssuer(CommandContext& context, const IssuerFlags& flags) {
   }
   context.out << FormatFields(
       {{"issuer", fmt::format("{} of {}", issuer.number, ToHex(issuer.root))},
+       {"ends", fmt::format("issuers below {}", issuer.least)},
        {"until", FormatTime(issuer.not_after_ms) + " UTC"},
        {"key", key},
        {"certificate", statement}});
@@ -242,7 +243,7 @@ absl::Status MakeIssuer(CommandContext& context, const IssuerFlags& flags) {
       "next: stop the authority's node, move both files into its data folder in place of the "
       "former ones, and start it; {}\n",
       flags.end_former
-          ? "it tells the others that issuers before this one are ended, and every other node "
+          ? "nodes that meet it hear that issuers before this one are ended, and every other node "
             "joins again with a token"
           : "members get certificates of the new issuer when they renew theirs");
   return absl::OkStatus();

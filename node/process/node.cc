@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,6 +41,12 @@ NodeImpl::NodeImpl(config::NodeConfig config, NodeTuning tuning)
       tuning_(std::move(tuning)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
+
+TimePoint SinceBoot() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
 
 NodeImpl::~NodeImpl() {
   StopNow();
@@ -160,6 +167,9 @@ void NodeImpl::StopNow() {
   }
   constexpr auto kGrace = std::chrono::milliseconds(400);
   api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
+  if (link_tls_ != nullptr) {
+    link_tls_->gate().Close();
+  }
   dialer_.Shutdown();
   federation_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   actors_.reset();  // ends what still runs by force; no caller is left

@@ -428,7 +428,7 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
       .next_boot = [this] { return counters_->NextBoot(); },
       .certificate =
           [this, first = gossip.certificate] {
-            return LoadCertificate(config_, clock_).value_or(first);
+            return LoadCertificate(config_, cluster_clock_).value_or(first);
           },
       .key = &files_->key,
       .clock = &cluster_clock_,
@@ -461,6 +461,12 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
   RETURN_IF_ERROR(PrepareRounds(&options));
   ASSIGN_OR_RETURN(federation_, actors::StartFederationActor(*actors_, options));
   federates_ = true;
+  if (link_tls_ != nullptr) {
+    link_tls_->gate().OnIssuersEnded(
+        [federation = federation_.get()](const privacy::IssuerCert& issuer) {
+          federation->LearnIssuer(issuer);
+        });
+  }
   dialer_.Bind(*federation_, link_tls_.get());
   return absl::OkStatus();
 }

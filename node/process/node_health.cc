@@ -61,7 +61,7 @@ std::map<std::string, bool> ServingOf(const std::vector<PartHealth>& parts) {
 }  // namespace
 
 std::vector<PartHealth> PartsOf(const std::vector<runtime::ActorStats>& actors,
-                                storage::StoreHealth store, const absl::Status& isolation,
+                                storage::StoreHealth store, const absl::Status& federation,
                                 const absl::Status& clock) {
   std::vector<PartHealth> parts;
   for (const runtime::ActorStats& actor : actors) {
@@ -72,10 +72,9 @@ std::vector<PartHealth> PartsOf(const std::vector<runtime::ActorStats>& actors,
                                      : ""});
   }
   parts.push_back({kStorePart, ProblemOf(store)});
-  if (!isolation.ok()) {
-    parts.push_back({kFederationPart, fmt::format("this node makes no links until its next start: "
-                                                  "{} [{}]",
-                                                  MessageOf(isolation), ReasonOf(isolation))});
+  if (!federation.ok()) {
+    parts.push_back({kFederationPart, fmt::format("this node makes no links: {} [{}]",
+                                                  MessageOf(federation), ReasonOf(federation))});
   }
   if (!clock.ok()) {
     parts.push_back({kClockPart, fmt::format("{} [{}]", MessageOf(clock), ReasonOf(clock))});

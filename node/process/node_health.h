@@ -27,11 +27,11 @@ inline constexpr char kStorePart[] = "store";
 inline constexpr char kFederationPart[] = "federation";
 inline constexpr char kClockPart[] = "clock";
 
-// Returns the health of the actors, of the store, unless `isolation` is OK, of the federation of a
-// node that should federate and does not, and unless `clock` is OK, of its clock
+// Returns the health of the actors, of the store, unless `federation` is OK, of the federation of a
+// node that should link to others and does not, and unless `clock` is OK, of its clock
 // (ClusterClock::Check).
 std::vector<PartHealth> PartsOf(const std::vector<runtime::ActorStats>& actors,
-                                storage::StoreHealth store, const absl::Status& isolation,
+                                storage::StoreHealth store, const absl::Status& federation,
                                 const absl::Status& clock);
 
 // Reports the health of a node's parts through grpc.health.v1 and the log. Every service is healthy

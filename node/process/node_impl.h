@@ -84,6 +84,9 @@
 
 namespace ruvd::node {
 
+// Returns the time since the machine started, its sleep included.
+TimePoint SinceBoot();
+
 // The implementation of Node. Members are declared in the order of their dependencies, so that they
 // are destroyed in reverse order.
 class NodeImpl final : public Node {
@@ -173,7 +176,7 @@ class NodeImpl final : public Node {
   const config::NodeConfig config_;
   const NodeTuning tuning_;
   const Clock& clock_ = SystemClock();
-  federation::ClusterClock cluster_clock_{clock_};  // by which the node federates
+  federation::ClusterClock cluster_clock_{clock_, SinceBoot};  // by which the node federates
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;
 
@@ -244,8 +247,8 @@ class NodeImpl final : public Node {
   admission::RevocationFile revocations_{config_.node.data_dir};
   std::unique_ptr<admission::LinkTls> link_tls_;  // null: links are plain
   std::unique_ptr<admission::AdmissionController>
-      office_;                // null: another node holds the authority's key
-  int64_t issuer_days_ = -1;  // that its key is good for, when it last looked
+      office_;                          // null: another node holds the authority's key
+  std::optional<int64_t> issuer_days_;  // that its key is good for, when it last looked
   std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked

@@ -74,11 +74,12 @@ absl::Status NodeImpl::OpenAdmissionController() {
   if (!HoldsAuthority()) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(
-      office_, admission::AdmissionController::Open(config_.node.data_dir, revocations_, clock_));
+  ASSIGN_OR_RETURN(office_, admission::AdmissionController::Open(config_.node.data_dir,
+                                                                 revocations_, cluster_clock_));
+  std::error_code error;
   if (const std::string root =
           (std::filesystem::path(config_.node.data_dir) / admission::kRootKeyFile);
-      std::filesystem::exists(root)) {
+      std::filesystem::exists(root, error)) {
     LogWarning(
         "the key of the cluster's root, {}, is on this machine, where a thief could found the "
         "cluster anew with it; move it to a safe place, because no node needs it",
@@ -120,30 +121,32 @@ void NodeImpl::RefreshRevocations() {
 
 void NodeImpl::WarnIfIssuerEnds() {
   constexpr int64_t kMillisPerDay = 24LL * 3600 * 1000;
-  const int64_t days = (office_->issuer().not_after_ms - clock_.WallMillis()) / kMillisPerDay;
-  if (days < limits::kIssuerWarningDays && days != issuer_days_) {
+  const int64_t left_ms = office_->issuer().not_after_ms - cluster_clock_.WallMillis();
+  const int64_t days = left_ms / kMillisPerDay;
+  if (days < limits::kIssuerWarningDays && issuer_days_ != days) {
     LogWarning(
-        "the authority's key is good for {} more days, and the cluster's certificates end with it; "
-        "make the next one with `ruvd cert issuer` and the root's key",
-        days);
+        "the authority's key {}, and the cluster's certificates end with it; make the next one "
+        "with "
+        "`ruvd cert issuer` and the root's key",
+        left_ms > 0 ? fmt::format("is good for {} more days", days) : "is good no more");
   }
   issuer_days_ = days;
 }
 
 absl::Status NodeImpl::OpenCertificateRenewer() {
-  ASSIGN_OR_RETURN(privacy::AdmissionCert present, LoadCertificate(config_, clock_));
+  ASSIGN_OR_RETURN(privacy::AdmissionCert present, LoadCertificate(config_, cluster_clock_));
   admission::CertificateRenewerOptions options{
       .path = CertificatePath(config_),
-      .load = [this] { return LoadCertificate(config_, clock_); },
+      .load = [this] { return LoadCertificate(config_, cluster_clock_); },
       .key = &files_->key,
-      .clock = &clock_,
+      .clock = &cluster_clock_,
       .office = office_.get(),
       .addresses = {},
       .renew = [this](const std::string& address, const privacy::AdmissionCert& certificate)
           -> absl::StatusOr<privacy::AdmissionCert> {
         ASSIGN_OR_RETURN(admission::Membership renewed,
                          admission::RenewAt(address, certificate, files_->key,
-                                            limits::kRenewalPatience, clock_));
+                                            limits::kRenewalPatience, cluster_clock_));
         federation_->SetRevocations(std::move(renewed.revocations));
         return std::move(renewed.certificate);
       },
@@ -333,7 +336,11 @@ absl::Status NodeImpl::StartServers() {
 }
 
 std::vector<PartHealth> NodeImpl::Parts() const {
-  return PartsOf(actors_->Stats(), database_->Health(), isolation(), cluster_clock_.Check());
+  absl::Status federation = isolation();
+  if (federation.ok() && link_tls_ != nullptr) {
+    federation = link_tls_->CheckOwnCertificate();
+  }
+  return PartsOf(actors_->Stats(), database_->Health(), federation, cluster_clock_.Check());
 }
 
 void NodeImpl::LookAtHealth() {

@@ -88,6 +88,9 @@ class FederationActor {
   // Sets the cluster's revocation list. An invalid list is logged and ignored.
   virtual void SetRevocations(privacy::RevocationList list) = 0;
 
+  // Takes the root's statement about an issuer (GossipCore::LearnIssuer). Errors are logged.
+  virtual void LearnIssuer(privacy::IssuerCert issuer) = 0;
+
   // Sets a newer certificate of this node. Errors of GossipCore::SetCertificate are logged.
   virtual void SetCertificate(privacy::AdmissionCert certificate) = 0;
 

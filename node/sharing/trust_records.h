@@ -46,6 +46,13 @@ class TrustRecords {
   // again from peers.
   absl::StatusOr<federation::Actions> Restore(federation::GossipCore& core,
                                               federation::Instant now) const;
+  // Gives the core a revocation list, or if there is one, a statement of the root about an issuer.
+  static absl::StatusOr<federation::Actions> Take(federation::GossipCore& core,
+                                                  const privacy::RevocationList& list,
+                                                  const std::optional<privacy::IssuerCert>& issuer,
+                                                  federation::Instant now) {
+    return issuer ? core.LearnIssuer(*issuer, now) : core.SetRevocations(list, now);
+  }
   void StoreRevocations(const privacy::RevocationList& list) const;
   void StoreEvidence(const federation::GossipCore& core) const;
   // Logs from time to time that the newest list is too old for new links, if it is.

@@ -3,6 +3,8 @@
 
 #include "privacy/identity/join_invitation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -15,7 +17,7 @@ namespace {
 
 // JoinTokens makes tokens of "ruvd-join-" and 64 hexadecimal digits.
 constexpr size_t kTokenChars = 10 + 64;
-constexpr size_t kClusterChars = 2 * sizeof(ClusterId);
+constexpr size_t kInvitationChars = kTokenChars + 1 + 2 * sizeof(ClusterId) + 8;
 
 std::string WelcomeBytes(const PublicKey& root, const JoinWelcome::Nonce& nonce,
                          const Digest& certificate) {
@@ -28,21 +30,24 @@ std::string WelcomeBytes(const PublicKey& root, const JoinWelcome::Nonce& nonce,
 }  // namespace
 
 std::string JoinInvitation::Encode() const {
-  return token + "-" + ToHex(cluster);
+  return token + "-" + ToHex(cluster) + fmt::format("{:08x}", issuer);
 }
 
 absl::StatusOr<JoinInvitation> JoinInvitation::Parse(std::string_view text) {
-  const auto cluster = text.size() == kTokenChars + 1 + kClusterChars && text[kTokenChars] == '-'
-                           ? FromHex(text.substr(kTokenChars + 1))
-                           : std::nullopt;
-  if (!cluster || cluster->size() != sizeof(ClusterId)) {
+  const auto bytes = text.size() == kInvitationChars && text[kTokenChars] == '-'
+                         ? FromHex(text.substr(kTokenChars + 1))
+                         : std::nullopt;
+  if (!bytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kTokenInvalid,
                  "the join token is incomplete; copy all {} characters that `ruvd token create` "
                  "printed, beginning with ruvd-join-",
-                 kTokenChars + 1 + kClusterChars);
+                 kInvitationChars);
   }
   JoinInvitation invitation{.token = std::string(text.substr(0, kTokenChars))};
-  std::copy(cluster->begin(), cluster->end(), invitation.cluster.begin());
+  std::copy_n(bytes->begin(), sizeof(ClusterId), invitation.cluster.begin());
+  for (const char byte : bytes->substr(sizeof(ClusterId))) {
+    invitation.issuer = invitation.issuer << 8 | static_cast<uint8_t>(byte);
+  }
   return invitation;
 }
 

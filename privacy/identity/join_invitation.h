@@ -20,8 +20,10 @@ namespace ruvd::privacy {
 struct JoinInvitation {
   std::string token;  // from JoinTokens::Issue
   ClusterId cluster{};
+  uint32_t issuer = 0;  // the number of the issuer that invites; an earlier one gets no token
 
-  // Returns the token, "-" and the 64 hexadecimal digits of the cluster's id.
+  // Returns the token, "-", the 64 hexadecimal digits of the cluster's id and 8 of the issuer's
+  // number.
   std::string Encode() const;
   // Decodes an invitation. Fails with TOKEN_INVALID for any other text. Only the issuer can tell
   // whether the token is valid.

@@ -113,21 +113,24 @@ absl::StatusOr<ApplicantCredential> MakeApplicantCredential(const JoinInvitation
 
 JoinTokens::JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep)
     : authority_(authority), keep_(std::move(keep)), grants_(std::move(grants)) {
-  const MutexLock lock(mutex_);
-  NameGrants();
+  Name(this->grants());
 }
 
-void JoinTokens::NameGrants() {
-  hashes_.clear();
-  for (const auto& [hash, grant] : grants_) {
-    hashes_[ApplicantCredential::NameOf(hash)] = hash;
+void JoinTokens::Name(const JoinGrants& grants) {
+  std::map<Digest, Named> names;
+  for (const auto& [hash, grant] : grants) {
+    names[ApplicantCredential::NameOf(hash)] = {.hash = hash, .expires_ms = grant.expires_ms};
   }
+  const MutexLock lock(names_mutex_);
+  names_ = std::move(names);
 }
 
-bool JoinTokens::Recognizes(const ApplicantCredential& credential, const Digest& tls_key) const {
-  const MutexLock lock(mutex_);
-  const auto found = hashes_.find(credential.token_name);
-  return found != hashes_.end() && credential.Proves(found->second, tls_key);
+bool JoinTokens::Recognizes(const ApplicantCredential& credential, const Digest& tls_key,
+                            int64_t now_ms) const {
+  const MutexLock lock(names_mutex_);
+  const auto found = names_.find(credential.token_name);
+  return found != names_.end() && now_ms < found->second.expires_ms + limits::kTokenGraceMillis &&
+         credential.Proves(found->second.hash, tls_key);
 }
 
 absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, int64_t lifetime_ms) {
@@ -153,7 +156,7 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
   next[*HashOf(token, authority_.cluster_id())] = grant;
   RETURN_IF_ERROR(keep_(EncodeGrants(next)));
   grants_ = std::move(next);
-  NameGrants();
+  Name(grants_);
   return token;
 }
 

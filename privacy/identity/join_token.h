@@ -75,20 +75,28 @@ class JoinTokens {
                                        const RevokedNodes& revoked = {});
 
   // Returns whether the other end of a TLS connection knows a token of the list. The token may be
-  // used or expired, so that Redeem can say so. It is cheap.
-  bool Recognizes(const ApplicantCredential& credential, const Digest& tls_key) const;
+  // used, or have expired within kTokenGraceMillis, so that Redeem can say so. It is cheap and
+  // waits for no `keep`.
+  bool Recognizes(const ApplicantCredential& credential, const Digest& tls_key,
+                  int64_t now_ms) const;
 
   JoinGrants grants() const;
 
  private:
-  // Notes the names of the tokens in grants_.
-  void NameGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes the names of these tokens.
+  void Name(const JoinGrants& grants);
 
   const ClusterAuthority& authority_;
   const Keep keep_;
   mutable Mutex mutex_;
   JoinGrants grants_ ABSL_GUARDED_BY(mutex_);
-  std::map<Digest, Digest> hashes_ ABSL_GUARDED_BY(mutex_);  // of tokens in grants_, by their names
+  // The tokens of grants_ by their names, apart from them because mutex_ is held during writes
+  struct Named {
+    Digest hash{};
+    int64_t expires_ms = 0;
+  };
+  mutable Mutex names_mutex_;
+  std::map<Digest, Named> names_ ABSL_GUARDED_BY(names_mutex_);
 };
 
 }  // namespace ruvd::privacy

@@ -132,11 +132,17 @@ absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
                                            const ClusterAuthority& authority) {
   const IssuerCert& issuer = authority.issuer();
   const uint64_t number = std::max(former.number, uint64_t{issuer.number} << kEditionBits) + 1;
-  if (number >> kEditionBits != issuer.number) {
+  if (former.issuer.number > issuer.number) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kIssuerEnded,
                  "issuer {} of this cluster has signed revocation lists already, so issuer {} may "
                  "sign no other one; put the files of the later issuer in place",
                  former.issuer.number, issuer.number);
+  }
+  if (number >> kEditionBits != issuer.number) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kIssuerEnded,
+                 "issuer {} has no numbers of revocation lists left, so somebody else has its key; "
+                 "make the next issuer with `ruvd cert issuer --end-former`",
+                 issuer.number);
   }
   // What an issuer signed that was ended is void, and so are the certificates of those that it
   // names.
@@ -176,11 +182,11 @@ absl::Status Revocations::Take(const RevocationList& list) {
   RETURN_IF_ERROR(list.Verify(root_));
   // An authority that lost its list begins again with an empty list 1 of a later date, and then
   // hears from its members what it had signed before.
-  const bool founding = list_.number <= 1 && list_.nodes.empty();
+  const bool founding = list_.edition() <= 1 && list_.nodes.empty();
   const bool ends_former = list.issuer.least > list_.issuer.number;
   const bool earlier =
       list.issued_ms < list_.issued_ms || list.covers_from_ms < list_.covers_from_ms;
-  if (list.number <= list_.number || list.issuer.least < list_.issuer.least ||
+  if (list.number <= list_.number || list.issuer.number < least_issuer_ ||
       (earlier && !founding && !ends_former)) {
     return Invalid("is not newer than the known one");
   }
@@ -192,7 +198,16 @@ absl::Status Revocations::Take(const RevocationList& list) {
     return Invalid("leaves out a revoked node");
   }
   list_ = list;
+  Learn(list.issuer);
   return absl::OkStatus();
+}
+
+bool Revocations::Learn(const IssuerCert& issuer) {
+  if (issuer.least <= least_issuer_) {
+    return false;
+  }
+  least_issuer_ = issuer.least;
+  return true;
 }
 
 absl::Status Revocations::Require(const AdmissionCert& certificate) const {
@@ -201,7 +216,7 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
                  "node {} was revoked; it needs a new identity and a new certificate",
                  ToHex(certificate.node_id).substr(0, 16));
   }
-  if (certificate.issuer.number < list_.issuer.least) {
+  if (certificate.issuer.number < least_issuer_) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
                  "the cluster's root ended issuer {}, which issued the certificate of {}; join "
                  "again with a token, which keeps the node's data",

@@ -66,11 +66,17 @@ class Revocations {
  public:
   explicit Revocations(const PublicKey& root) : root_(root) {}
 
-  // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, leaves out a node
-  // whose certificate it covers, or differs from the known list of the same number, and as Verify
-  // does. Taking the known list again changes nothing. What an issuer signed that the list ends
-  // counts no more: a thief of its key may have revoked everybody.
+  // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, of an issuer that
+  // was ended, leaves out a node whose certificate it covers, or differs from the known list of the
+  // same number, and as Verify does. Taking the known list again changes nothing. What an issuer
+  // signed that the list ends counts no more: a thief of its key may have revoked everybody.
   absl::Status Take(const RevocationList& list);
+
+  // Notes what the root says in the statement about an issuer, which was verified: earlier issuers
+  // may be ended, whatever list is known. Returns whether that is news.
+  bool Learn(const IssuerCert& issuer);
+  // Issuers with a lower number are ended, as far as this node knows.
+  uint32_t least_issuer() const { return least_issuer_; }
 
   // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED,
   // ISSUER_ENDED for a certificate of an issuer that was ended, or CERTIFICATE_EXPIRED for one that
@@ -86,6 +92,7 @@ class Revocations {
 
  private:
   PublicKey root_;
+  uint32_t least_issuer_ = 0;
   RevocationList list_;
 };
 

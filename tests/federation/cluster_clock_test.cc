@@ -90,15 +90,43 @@ TEST_F(ClusterClockTest, ForgetsWhoWasNotHeardForLong) {
   EXPECT_EQ(clock_.WallMillis(), true_time_.WallMillis());
 }
 
-TEST_F(ClusterClockTest, SettlesWithNeighboursOrInTime) {
+// Three liars that are heard first must not make a node drop what it holds.
+TEST_F(ClusterClockTest, SettlesOnceItWasTheSameForAMinute) {
   EXPECT_FALSE(clock_.IsSettled());
-  HearAll(2);
-  EXPECT_FALSE(clock_.IsSettled());
-  HearAll(3);
-  EXPECT_TRUE(clock_.IsSettled());
-  const ClusterClock alone(own_);
   Pass(limits::kClockSettles);
-  EXPECT_TRUE(alone.IsSettled());
+  EXPECT_TRUE(clock_.IsSettled());
+  HearAll(3);
+  own_.StepWall(kDay);
+  EXPECT_FALSE(clock_.IsSettled());
+  Pass(limits::kClockSettles);
+  EXPECT_TRUE(clock_.IsSettled());
+  own_.StepWall(-kDay);
+  EXPECT_FALSE(clock_.IsSettled());
+}
+
+TEST_F(ClusterClockTest, DoesNotJumpToAndFroAtTheLimit) {
+  HearAll(3);
+  own_.StepWall(limits::kMaxClockBesideMillis + 1000);
+  ASSERT_EQ(clock_.WallMillis(), true_time_.WallMillis());
+  own_.StepWall(-2000);
+  EXPECT_EQ(clock_.WallMillis(), true_time_.WallMillis()) << "it is still far beside";
+  own_.StepWall(-limits::kMaxClockBesideMillis);
+  EXPECT_TRUE(clock_.Check().ok());
+}
+
+// Found by a review: the monotonic clock of a machine stops in its sleep, and the others seemed to
+// be behind by that time.
+TEST_F(ClusterClockTest, ASleepOfTheMachineIsNoWrongClock) {
+  Duration slept{};
+  const ClusterClock::SinceBoot since_boot = [&] { return own_.Now() + slept; };
+  ClusterClock clock(own_, since_boot);
+  for (uint8_t i = 1; i <= 3; ++i) {
+    clock.Heard(privacy::NodeId{i}, true_time_.WallMillis());
+  }
+  slept = std::chrono::hours(8);
+  own_.StepWall(8 * 3'600'000);  // its clock went on
+  EXPECT_TRUE(clock.Check().ok());
+  EXPECT_EQ(clock.WallMillis(), kNow + 8 * 3'600'000);
 }
 
 TEST_F(ClusterClockTest, NonsenseIsNotHeard) {
@@ -113,13 +141,21 @@ TEST_F(ClusterClockTest, NonsenseIsNotHeard) {
   EXPECT_EQ(clock_.WallMillis(), kNow + kDay) << "two neighbours are too few";
 }
 
+// A crowd of old voices gives way: those that are heard last are all that count.
 TEST_F(ClusterClockTest, RemembersABoundedNumber) {
-  for (size_t i = 0; i < 3 * limits::kMaxClockSamples; ++i) {
-    clock_.Heard(privacy::NodeId{static_cast<uint8_t>(i), static_cast<uint8_t>(i >> 8)}, kNow);
+  const auto hear = [&](size_t number, int64_t beside_ms) {
+    clock_.Heard(privacy::NodeId{static_cast<uint8_t>(number), static_cast<uint8_t>(number >> 8)},
+                 true_time_.WallMillis() + beside_ms);
     Pass(std::chrono::milliseconds(1));
+  };
+  for (size_t i = 0; i < 2 * limits::kMaxClockSamples; ++i) {
+    hear(i, kDay);
   }
-  own_.StepWall(kDay);
-  EXPECT_LT(clock_.WallMillis(), kNow + kDay / 2);
+  for (size_t i = 0; i < limits::kMaxClockSamples; ++i) {
+    hear(10'000 + i, 0);
+  }
+  Pass(std::chrono::seconds(2));
+  EXPECT_TRUE(clock_.Check().ok()) << "twice as many had said otherwise before";
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 // Revoked members are not linked any more, and the list reaches nodes with the links that open.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -377,6 +379,32 @@ TEST_F(RevocationTest, AnOlderListChangesNothing) {
   EXPECT_EQ(learned_[1], 2u);
   EXPECT_EQ(ReasonOf(At(1).core().SetRevocations(first, At(1).now()).status()),
             reasons::kRevocationInvalid);
+}
+
+// The issuer of all nodes here was ended, and a statement of the root or a list says so.
+TEST_F(RevocationTest, MembersOfAnEndedIssuerLoseTheirLinks) {
+  const privacy::SigningKey root = privacy::SigningKey::FromSeed(SeedOf(1000));
+  privacy::SigningKey key = privacy::SigningKey::FromSeed(SeedOf(78));
+  const privacy::IssuerCert next =
+      privacy::IssuerCert::Sign({.key = key.public_key(),
+                                 .number = 1,
+                                 .least = 1,
+                                 .not_after_ms = std::numeric_limits<int64_t>::max()},
+                                root)
+          .value();
+  Link(0, 1);
+  Link(2, 3);
+  ASSERT_TRUE(Linked(0, 1) && Linked(2, 3));
+  ASSERT_TRUE(At(0).core().LearnIssuer(next, At(0).now()).ok());
+  EXPECT_FALSE(Linked(0, 1));
+  const auto authority = privacy::ClusterAuthority::Create(next, std::move(key));
+  Revoke(2, privacy::RevokeNodes({}, {}, kWallStart, authority.value()).value());
+  EXPECT_FALSE(Linked(2, 3));
+  EXPECT_THAT(closed_[2], testing::Contains(reasons::kIssuerEnded));
+  privacy::IssuerCert forged = next;
+  forged.least = 0;
+  EXPECT_EQ(ReasonOf(At(1).core().LearnIssuer(forged, At(1).now()).status()),
+            reasons::kSignatureInvalid);
 }
 
 TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {

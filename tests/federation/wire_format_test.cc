@@ -48,8 +48,7 @@ constexpr char kHeader[] =
 constexpr char kSignature[] =
     "b608dca471a69fe087c526d788beaf41a1342837a60d53b4518d91015d16199dfd805e224d01673f36119b48"
     "8eed4fbf95b5d72c24f87664d07d7d52e72d0b03";
-constexpr char kMessageId[] =
-    "b55b755a012616e5728ad61e4073f273eec9d1cbb8d6d362101371e2b3fba523";
+constexpr char kMessageId[] = "b55b755a012616e5728ad61e4073f273eec9d1cbb8d6d362101371e2b3fba523";
 
 privacy::KeySeed SeedOfBytes(uint8_t byte) {
   privacy::KeySeed seed;

@@ -159,6 +159,31 @@ TEST_F(IssuerTest, TheNextOneTakesOverWithoutABreak) {
             reasons::kRevocationInvalid);
 }
 
+// Found by a review: only the first issuer's authority could lose its list and go on.
+TEST_F(IssuerTest, AnAuthorityThatLostItsListTakesItFromAMember) {
+  const ClusterAuthority second = Issuer(1, 0);
+  const RevocationList first = RevokeNodes({}, {NodeId{5}}, kStart, second).value();
+  const RevocationList lost = RevokeNodes(first, {NodeId{6}}, kStart + 1, second).value();
+  Revocations office(root_.public_key());
+  ASSERT_TRUE(office.Take(RevokeNodes({}, {}, kStart + kDay, second).value()).ok());
+  EXPECT_TRUE(office.Take(lost).ok()) << "of an earlier date, but what was signed before";
+  EXPECT_EQ(ReasonOf(office.Take(first)), reasons::kRevocationInvalid);
+}
+
+// The root's word counts before a list of the next issuer has come.
+TEST_F(IssuerTest, AStatementOfTheRootEndsAnIssuer) {
+  Revocations known(root_.public_key());
+  const ClusterAuthority stolen = Issuer(0, 0);
+  ASSERT_TRUE(known.Take(RevokeNodes({}, {}, kStart, stolen).value()).ok());
+  EXPECT_FALSE(known.Learn(stolen.issuer()));
+  EXPECT_TRUE(known.Learn(Issuer(1, 1).issuer()));
+  EXPECT_FALSE(known.Learn(Issuer(1, 1).issuer())) << "it is no news any more";
+  EXPECT_EQ(ReasonOf(known.Require(Certificate(stolen, node_))), reasons::kIssuerEnded);
+  const RevocationList later =
+      RevokeNodes(known.list(), {node_.id()}, kStart + kDay, stolen).value();
+  EXPECT_EQ(ReasonOf(known.Take(later)), reasons::kRevocationInvalid) << "the thief signs on";
+}
+
 // A thief of the issuer's key admits nodes, and revokes everybody with the highest possible number.
 TEST_F(IssuerTest, WhatAThiefSignedIsVoidOnceTheRootEndsTheIssuer) {
   const ClusterAuthority stolen = Issuer(0, 0);

@@ -17,10 +17,11 @@ namespace {
 const std::string kToken = "ruvd-join-" + std::string(64, 'a');
 
 TEST(JoinInvitationTest, ComesBackFromItsText) {
-  JoinInvitation invitation{.token = kToken, .cluster = {}};
+  JoinInvitation invitation{.token = kToken, .cluster = {}, .issuer = 0x12345678};
   invitation.cluster.fill(0x5c);
   const std::string text = invitation.Encode();
-  EXPECT_EQ(text.size(), 139u);
+  EXPECT_EQ(text.size(), 147u);
+  EXPECT_TRUE(text.ends_with("5c12345678"));
   EXPECT_EQ(JoinInvitation::Parse(text).value(), invitation);
 }
 
@@ -29,7 +30,7 @@ TEST(JoinInvitationTest, WhatWasNotCopiedWholeIsRefused) {
   for (const std::string& none :
        {std::string(), kToken, kToken + "-", text.substr(1), text + "0",
         text.substr(0, text.size() - 1), text.substr(0, text.size() - 1) + "g",
-        kToken + "_" + std::string(64, '0')}) {
+        kToken + "_" + std::string(72, '0')}) {
     EXPECT_EQ(ReasonOf(JoinInvitation::Parse(none).status()), reasons::kTokenInvalid) << none;
   }
 }

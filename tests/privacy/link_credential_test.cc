@@ -12,6 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/identity/join_token.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::privacy {
@@ -92,9 +93,9 @@ class ApplicantTest : public LinkCredentialTest {
 TEST_F(ApplicantTest, KnowsATokenAndShowsItForOneTlsKeyOnly) {
   const JoinInvitation invitation = Invite();
   const ApplicantCredential shown = MakeApplicantCredential(invitation, tls_key_).value();
-  EXPECT_TRUE(tokens_.Recognizes(shown, tls_key_));
-  EXPECT_FALSE(tokens_.Recognizes(shown, Digest{7})) << "somebody else repeats it";
-  EXPECT_FALSE(tokens_.Recognizes({.token_name = shown.token_name}, tls_key_));
+  EXPECT_TRUE(tokens_.Recognizes(shown, tls_key_, kNow));
+  EXPECT_FALSE(tokens_.Recognizes(shown, Digest{7}, kNow)) << "somebody else repeats it";
+  EXPECT_FALSE(tokens_.Recognizes({.token_name = shown.token_name}, tls_key_, kNow));
   const std::string bytes = EncodeLinkCredential(shown);
   const std::string secret = FromHex(invitation.token.substr(10)).value();
   EXPECT_EQ(bytes.find(secret), std::string::npos);
@@ -106,7 +107,8 @@ TEST_F(ApplicantTest, KnowsATokenAndShowsItForOneTlsKeyOnly) {
 TEST_F(ApplicantTest, KnowsNoTokenOfThisCluster) {
   JoinInvitation invitation = Invite();
   invitation.cluster = ClusterId{8};
-  EXPECT_FALSE(tokens_.Recognizes(MakeApplicantCredential(invitation, tls_key_).value(), tls_key_));
+  EXPECT_FALSE(
+      tokens_.Recognizes(MakeApplicantCredential(invitation, tls_key_).value(), tls_key_, kNow));
   invitation.token[12] = '?';
   EXPECT_EQ(ReasonOf(MakeApplicantCredential(invitation, tls_key_).status()),
             reasons::kTokenInvalid);
@@ -117,15 +119,18 @@ TEST_F(ApplicantTest, IsKnownAfterARestartAndUntilTheTokenIsDropped) {
   const ApplicantCredential shown = MakeApplicantCredential(invitation, tls_key_).value();
   const JoinTokens restarted(authority_, tokens_.grants(),
                              [](std::string_view) { return absl::OkStatus(); });
-  EXPECT_TRUE(restarted.Recognizes(shown, tls_key_));
+  EXPECT_TRUE(restarted.Recognizes(shown, tls_key_, kNow));
   // A used token is recognized, so that its holder is told that it is used.
   ASSERT_TRUE(tokens_
                   .Redeem(JoinRequest::Sign(invitation.token, "b", invitation.cluster, key_), kNow,
                           /*serial=*/1)
                   .ok());
-  EXPECT_TRUE(tokens_.Recognizes(shown, tls_key_));
+  EXPECT_TRUE(tokens_.Recognizes(shown, tls_key_, kNow));
+  EXPECT_TRUE(tokens_.Recognizes(shown, tls_key_, kNow + kDay)) << "and that it has expired";
+  EXPECT_FALSE(tokens_.Recognizes(shown, tls_key_, kNow + kDay + limits::kTokenGraceMillis));
   ASSERT_TRUE(tokens_.Issue(roles::kMember, kNow + 2 * kDay, kDay).ok());
-  EXPECT_FALSE(tokens_.Recognizes(shown, tls_key_)) << "it had expired when another one was made";
+  EXPECT_FALSE(tokens_.Recognizes(shown, tls_key_, kNow))
+      << "it had expired when another one was made";
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST_F(LinkTlsTest, ATokenOpensTheGateOnlyWhereTheAuthorityIs) {
   EXPECT_FALSE(Call(credentials).status.ok());
   EXPECT_EQ(Refusals(), "TOKEN_INVALID ");
   listener_->gate().AdmitApplicants([&](const auto& credential, const Digest& key) {
-    return tokens.Recognizes(credential, key);
+    return tokens.Recognizes(credential, key, now_ms);
   });
   EXPECT_TRUE(Call(credentials).status.ok());
 }

@@ -41,6 +41,7 @@ class NodeIssuerTest : public NodeJoinTest {
                                           "--out",    made};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::string said = Run(arguments, 0);
+    config_.federation.listen = node_->federation_address();
     node_.reset();
     for (const char* file : {admission::kAuthorityKeyFile, admission::kIssuerFile}) {
       fs::rename(made / file, fs::path(DataOf("data")) / file);
@@ -93,6 +94,27 @@ TEST_F(NodeIssuerTest, AfterATheftOnlyNodesThatJoinAgainAreMembers) {
   const Node& other = StartOther("b", node_->federation_address());
   EXPECT_TRUE(AwaitAlive(*node_, 2));
   EXPECT_TRUE(test::WaitUntil([&] { return IsLinked(*node_, other.id()); }));
+}
+
+// Found by a review: the others are refused by the authority's node, so that its list never reaches
+// them. They hear of the end in the TLS handshake.
+TEST_F(NodeIssuerTest, RunningMembersHearThatTheirIssuerHasEnded) {
+  Start();
+  Join("b", Token());
+  Join("thief", Token());
+  const Node& other = StartOther("b", node_->federation_address());
+  const Node& thief = StartOther("thief", other.federation_address());
+  ASSERT_TRUE(test::WaitUntil([&] { return IsLinked(other, thief.id()); }));
+  Replace({"--end-former"});
+  EXPECT_TRUE(test::WaitUntil([&] { return !IsLinked(other, thief.id()); }));
+  const auto says_so = [&] {
+    const admin::v1::GetStatusResponse status = StatusOf(other);
+    return std::ranges::any_of(status.parts(), [](const auto& part) {
+      return part.name() == "federation" &&
+             part.problem().find("ISSUER_ENDED") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(test::WaitUntil(says_so)) << "its operator has to make it join again";
 }
 
 // An operator who restores an old data folder brings the former key back.

@@ -153,8 +153,12 @@ TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
   other[20] = other[20] == '0' ? '1' : '0';
   EXPECT_THAT(Join("b", other, 4), HasSubstr("[TOKEN_INVALID]"));
   std::string elsewhere = token;
-  elsewhere.back() = elsewhere.back() == '0' ? '1' : '0';
+  char& last = elsewhere[elsewhere.size() - 9];  // of the cluster's id
+  last = last == '0' ? '1' : '0';
   EXPECT_THAT(Join("b", elsewhere, 4), HasSubstr("[CERTIFICATE_FOREIGN]"));
+  std::string later = token;
+  later.back() = '1';  // as if issuer 1 had made it, so that this node is one that was replaced
+  EXPECT_THAT(Join("b", later, 4), HasSubstr("[ISSUER_ENDED]"));
   EXPECT_THAT(Run({"join", node_->api_address(), "--token", token, "--data-dir", DataOf("b"),
                    "--name", "b"},
                   3),
