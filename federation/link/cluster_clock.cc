@@ -40,6 +40,7 @@ void ClusterClock::Heard(const privacy::NodeId& neighbour, int64_t wall_ms) {
     samples_.erase(std::ranges::min_element(
         samples_, {}, [](const auto& sample) { return sample.second.heard; }));
   }
+  computed_.reset();
   samples_[neighbour] = {.ahead_ms = wall_ms - SinceBootMillis(), .heard = now};
 }
 

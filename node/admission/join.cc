@@ -269,7 +269,7 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
   ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeApplicantTls(invitation));
   const Caller caller{
       .own = std::move(own),
-      .gate = std::make_shared<LinkGate>(invitation.cluster, clock, invitation.issuer),
+      .gate = std::make_shared<LinkGate>(invitation.cluster, clock, std::nullopt),
       .cluster = invitation.cluster,
       .least_issuer = invitation.issuer,
       .clock = clock,

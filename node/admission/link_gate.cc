@@ -29,10 +29,9 @@ LinkGate::LinkGate(const privacy::PublicKey& root, const Clock& clock)
       revocations_(privacy::Revocations(root)),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
-LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, uint32_t least_issuer)
+LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t)
     : cluster_(cluster),
       clock_(clock),
-      least_issuer_(least_issuer),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
 void LinkGate::AdmitApplicants(KnowsToken knows) {
@@ -66,13 +65,7 @@ absl::Status LinkGate::RequireValid(const privacy::MemberCredential& member,
                                     const Digest& tls_key) {
   // Signatures come first, so that no stranger writes names of others into the log.
   RETURN_IF_ERROR(member.Verify(cluster_, tls_key, clock_.WallMillis()));
-  const privacy::IssuerCert& issuer = member.certificate.issuer;
-  if (issuer.number < least_issuer_) {
-    return Refused(reasons::kIssuerEnded,
-                   "the node that answers has a certificate of an issuer before the one that made "
-                   "the token; dial the node on which the token was made");
-  }
-  Learn(issuer);
+  Learn(member.certificate.issuer);
   return Require(member.certificate);
 }
 

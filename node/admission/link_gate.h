@@ -40,9 +40,8 @@ class LinkGate {
 
   // The gate of a member, which knows the cluster's root. `clock` is borrowed.
   LinkGate(const privacy::PublicKey& root, const Clock& clock);
-  // The gate of a node that wants to become one, and knows the cluster's id only, and an issuer
-  // before which none is good.
-  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, uint32_t least_issuer);
+  // The gate of a node that wants to become one, and knows the cluster's id only.
+  LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t root);
 
   // Lets applicants in from now on. `knows` is called under no lock, and must be thread-safe.
   void AdmitApplicants(KnowsToken knows);
@@ -77,7 +76,6 @@ class LinkGate {
 
   const privacy::ClusterId cluster_;
   const Clock& clock_;
-  const uint32_t least_issuer_ = 0;
   mutable Mutex mutex_;
   KnowsToken knows_token_ ABSL_GUARDED_BY(mutex_);  // null: no applicant is admitted
   HearIssuer hear_issuer_ ABSL_GUARDED_BY(mutex_);

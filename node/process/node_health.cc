@@ -22,7 +22,7 @@ const std::map<std::string, std::vector<std::string_view>>& NeedsOfServices() {
       {"ruvd.inference.v1.InferenceService", {"inference"}},
       {"ruvd.learning.v1.LearningService", {"background", "deep", "memory", kStorePart}},
       {"ruvd.pattern.v1.PatternService", {kStorePart}},
-      {"ruvd.federation.v1.FederationService", {kFederationPart}}};
+      {"ruvd.federation.v1.FederationService", {kFederationPart, kMembershipPart}}};
   return *needs;
 }
 

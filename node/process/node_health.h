@@ -26,6 +26,7 @@ struct PartHealth {
 inline constexpr char kStorePart[] = "store";
 inline constexpr char kFederationPart[] = "federation";
 inline constexpr char kClockPart[] = "clock";
+inline constexpr char kMembershipPart[] = "membership";
 
 // Returns the health of the actors, of the store, unless `federation` is OK, of the federation of a
 // node that should link to others and does not, and unless `clock` is OK, of its clock

@@ -336,11 +336,15 @@ absl::Status NodeImpl::StartServers() {
 }
 
 std::vector<PartHealth> NodeImpl::Parts() const {
-  absl::Status federation = isolation();
-  if (federation.ok() && link_tls_ != nullptr) {
-    federation = link_tls_->CheckOwnCertificate();
+  std::vector<PartHealth> parts =
+      PartsOf(actors_->Stats(), database_->Health(), isolation(), cluster_clock_.Check());
+  if (const absl::Status member =
+          link_tls_ == nullptr ? absl::OkStatus() : link_tls_->CheckOwnCertificate();
+      !member.ok()) {
+    parts.push_back({kMembershipPart, fmt::format("other nodes do not link to this one: {} [{}]",
+                                                  MessageOf(member), ReasonOf(member))});
   }
-  return PartsOf(actors_->Stats(), database_->Health(), federation, cluster_clock_.Check());
+  return parts;
 }
 
 void NodeImpl::LookAtHealth() {

@@ -110,7 +110,7 @@ TEST_F(NodeIssuerTest, RunningMembersHearThatTheirIssuerHasEnded) {
   const auto says_so = [&] {
     const admin::v1::GetStatusResponse status = StatusOf(other);
     return std::ranges::any_of(status.parts(), [](const auto& part) {
-      return part.name() == "federation" &&
+      return part.name() == "membership" &&
              part.problem().find("ISSUER_ENDED") != std::string::npos;
     });
   };

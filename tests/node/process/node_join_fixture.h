@@ -93,6 +93,7 @@ class NodeJoinTest : public NodeTest {
     config::NodeConfig config = config_;
     config.node.name = name;
     config.node.data_dir = DataOf(name);
+    config.federation.listen = "127.0.0.1:0";
     config.federation.seeds = {seed};
     auto node = Node::Start(config);
     EXPECT_TRUE(node.ok()) << node.status();
