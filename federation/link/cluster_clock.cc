@@ -23,7 +23,6 @@ constexpr int64_t kLastMillis = 253'402'300'800'000;  // the year 10000
 }  // namespace
 
 int64_t ClusterClock::WallMillis() const {
-  const MutexLock lock(mutex_);
   return own_.WallMillis() + Correction();
 }
 
@@ -31,7 +30,6 @@ void ClusterClock::Heard(const privacy::NodeId& neighbour, int64_t wall_ms) {
   if (wall_ms <= 0 || wall_ms > kLastMillis) {
     return;  // no clock shows that
   }
-  const MutexLock lock(mutex_);
   const TimePoint now = own_.Now();
   std::erase_if(samples_, [&](const auto& sample) {
     return now - sample.second.heard > limits::kClockSampleLife;
@@ -45,7 +43,6 @@ void ClusterClock::Heard(const privacy::NodeId& neighbour, int64_t wall_ms) {
 }
 
 bool ClusterClock::IsSettled() const {
-  const MutexLock lock(mutex_);
   Correction();
   return own_.Now() - changed_ >= limits::kClockSettles;
 }
@@ -56,7 +53,6 @@ int64_t ClusterClock::SinceBootMillis() const {
 }
 
 absl::Status ClusterClock::Check() const {
-  const MutexLock lock(mutex_);
   const int64_t correction = Correction();
   if (correction == 0) {
     return absl::OkStatus();

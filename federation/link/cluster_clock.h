@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -20,8 +19,8 @@ namespace ruvd::federation {
 // clock is wrong. A board without a battery begins in 1970, and a time server may be a day off;
 // without a correction such a node would drop what it holds as expired, and sign what no other
 // accepts. Neighbours say in pings what their own clocks show. At least three have to be heard, so
-// that one liar changes nothing. Thread-safe.
-class ClusterClock final : public Clock {
+// that one liar changes nothing. Not thread-safe: node/process/locked_clock.h is.
+class ClusterClock : public Clock {
  public:
   // Returns a time that goes on while the machine sleeps, as its wall clock does.
   using SinceBoot = std::function<TimePoint()>;
@@ -36,12 +35,12 @@ class ClusterClock final : public Clock {
   int64_t OwnWallMillis() const { return own_.WallMillis(); }
 
   // Notes what the wall clock of a neighbour shows now.
-  void Heard(const privacy::NodeId& neighbour, int64_t wall_ms);
+  virtual void Heard(const privacy::NodeId& neighbour, int64_t wall_ms);
   // Returns whether the clock was neither corrected nor left alone anew for kClockSettles, since
   // the start at the earliest. Until then nothing should be dropped as expired.
-  bool IsSettled() const;
+  virtual bool IsSettled() const;
   // Returns CLOCK_WRONG if the node's own clock is corrected now.
-  absl::Status Check() const;
+  virtual absl::Status Check() const;
 
  private:
   struct Sample {
@@ -49,19 +48,18 @@ class ClusterClock final : public Clock {
     TimePoint heard;
   };
   // Returns what has to be added to the own wall clock.
-  int64_t Correction() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t Compute(int64_t own_ahead_ms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t Correction() const;
+  int64_t Compute(int64_t own_ahead_ms) const;
   int64_t SinceBootMillis() const;
 
   const Clock& own_;
   const SinceBoot since_boot_;
-  mutable TimePoint changed_ ABSL_GUARDED_BY(mutex_);  // the correction, or the start
-  mutable Mutex mutex_;
-  std::map<privacy::NodeId, Sample> samples_ ABSL_GUARDED_BY(mutex_);
+  mutable TimePoint changed_;  // the correction, or the start
+  std::map<privacy::NodeId, Sample> samples_;
   // The last correction, and what it was computed from
-  mutable int64_t correction_ms_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable int64_t own_ahead_ms_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable std::optional<TimePoint> computed_ ABSL_GUARDED_BY(mutex_);
+  mutable int64_t correction_ms_ = 0;
+  mutable int64_t own_ahead_ms_ = 0;
+  mutable std::optional<TimePoint> computed_;
 };
 
 }  // namespace ruvd::federation

@@ -5,7 +5,6 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,12 +40,6 @@ NodeImpl::NodeImpl(config::NodeConfig config, NodeTuning tuning)
       tuning_(std::move(tuning)),
       runner_(InferenceThreads(config_.inference.threads)),
       started_(clock_.Now()) {}
-
-TimePoint SinceBoot() {
-  timespec time{};
-  ::clock_gettime(CLOCK_BOOTTIME, &time);
-  return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
-}
 
 NodeImpl::~NodeImpl() {
   StopNow();

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/boot_clock.h"
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "base/thread_pool.h"
-#include "federation/link/cluster_clock.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/adapter/projection_frame.h"
 #include "inference/model/model.h"
@@ -35,6 +35,7 @@
 #include "node/learning/router_learner.h"
 #include "node/metrics/metrics.h"
 #include "node/process/learning_options.h"
+#include "node/process/locked_clock.h"
 #include "node/process/node.h"
 #include "node/process/node_files.h"
 #include "node/process/node_health.h"
@@ -83,9 +84,6 @@
 #include "storage/witness/witness_log.h"
 
 namespace ruvd::node {
-
-// Returns the time since the machine started, its sleep included.
-TimePoint SinceBoot();
 
 // The implementation of Node. Members are declared in the order of their dependencies, so that they
 // are destroyed in reverse order.
@@ -176,7 +174,7 @@ class NodeImpl final : public Node {
   const config::NodeConfig config_;
   const NodeTuning tuning_;
   const Clock& clock_ = SystemClock();
-  federation::ClusterClock cluster_clock_{clock_, SinceBoot};  // by which the node federates
+  LockedClock cluster_clock_{clock_, SinceBoot};  // by which the node federates
   std::unique_ptr<metrics::Metrics> metrics_;
   std::unique_ptr<NodeFiles> files_;
 
