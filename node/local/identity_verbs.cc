@@ -235,7 +235,7 @@ absl::Status MakeIssuer(CommandContext& context, const IssuerFlags& flags) {
   }
   context.out << FormatFields(
       {{"issuer", fmt::format("{} of {}", issuer.number, ToHex(issuer.root))},
-       {"ends", fmt::format("issuers below {}", issuer.least)},
+       {"ends", issuer.least == 0 ? "no issuer" : fmt::format("issuers below {}", issuer.least)},
        {"until", FormatTime(issuer.not_after_ms) + " UTC"},
        {"key", key},
        {"certificate", statement}});
