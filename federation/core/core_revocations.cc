@@ -191,7 +191,7 @@ absl::Status GossipCore::State::TakeRevocations(LinkId link, const std::string& 
                 absl::StatusCode::kInvalidArgument, reasons::kRevocationInvalid,
                 "revocation list {} is dated {} h ahead of this node's clock; check the clocks of "
                 "this node and of the node with the authority's key",
-                number, (list->issued_ms - now.wall_ms) / 3'600'000)
+                list->edition(), (list->issued_ms - now.wall_ms) / 3'600'000)
           : ApplyRevocationList(*list, link, now);
   if (!taken.ok()) {
     revocation_fetcher.Failed(link, now.now);

@@ -35,8 +35,7 @@ class AdmissionController {
  public:
   // Opens the office for the key DATA_DIR/authority.key and the root's statement about it,
   // DATA_DIR/authority.cert. Returns the errors of ClusterAuthority::Load, or TOKEN_INVALID for a
-  // damaged list of tokens. `revocations` and `clock` are
-  // borrowed.
+  // damaged list of tokens. `revocations` and `clock` are borrowed.
   static absl::StatusOr<std::unique_ptr<AdmissionController>> Open(const std::string& data_dir,
                                                                    RevocationFile& revocations,
                                                                    const Clock& clock);

@@ -70,16 +70,9 @@ absl::Status LinkGate::RequireValid(const privacy::MemberCredential& member,
 }
 
 void LinkGate::Learn(const privacy::IssuerCert& issuer) {
-  HearIssuer hear;
-  {
-    const MutexLock lock(mutex_);
-    if (!revocations_ || !revocations_->Learn(issuer)) {
-      return;
-    }
-    hear = hear_issuer_;
-  }
-  if (hear) {
-    hear(issuer);
+  const MutexLock lock(mutex_);
+  if (revocations_ && revocations_->Learn(issuer) && hear_issuer_) {
+    hear_issuer_(issuer);
   }
 }
 
@@ -96,16 +89,12 @@ absl::StatusOr<LinkParty> LinkGate::Judge(std::string_view pem) {
     RETURN_IF_ERROR(RequireValid(*member, statement->tls_key));
     return LinkParty::kMember;
   }
-  KnowsToken knows_token;
-  {
-    const MutexLock lock(mutex_);
-    knows_token = knows_token_;
-  }
-  if (knows_token == nullptr) {
+  const MutexLock lock(mutex_);
+  if (knows_token_ == nullptr) {
     return Refused(reasons::kTokenInvalid,
                    "a node wants to join here, but the cluster authority's key is on another node");
   }
-  if (!knows_token(std::get<privacy::ApplicantCredential>(credential), statement->tls_key)) {
+  if (!knows_token_(std::get<privacy::ApplicantCredential>(credential), statement->tls_key)) {
     return Refused(reasons::kTokenInvalid, "a node wants to join with a token that is not known");
   }
   return LinkParty::kApplicant;

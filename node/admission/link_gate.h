@@ -43,7 +43,8 @@ class LinkGate {
   // The gate of a node that wants to become one, and knows the cluster's id only.
   LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t root);
 
-  // Lets applicants in from now on. `knows` is called under no lock, and must be thread-safe.
+  // Lets applicants in from now on. `knows` is called under the gate's lock: it must not call the
+  // gate.
   void AdmitApplicants(KnowsToken knows);
   // Refuses the nodes of a newer list. Returns the errors of Revocations::Take; a gate without a
   // root must not be asked.
@@ -51,13 +52,13 @@ class LinkGate {
 
   // `hear` hears of each statement of the root that ends issuers which were good before: in
   // certificates of members that this node may not link to any more, and that no other way would
-  // tell it. It is called on gRPC's threads.
+  // tell it. It is called on gRPC's threads, under the gate's lock.
   using HearIssuer = std::function<void(const privacy::IssuerCert&)>;
   void OnIssuersEnded(HearIssuer hear);
   // Returns whether the list and the root allow a certificate (Revocations::Require), such as the
   // node's own.
   absl::Status Require(const privacy::AdmissionCert& certificate) const;
-  // Forgets both callbacks, at the end of what they use.
+  // Forgets both callbacks, before the end of what they use. None runs after this returns.
   void Close();
 
   // Judges who shows this certificate (PEM), whose key TLS has checked. CERTIFICATE_INVALID for a
