@@ -126,8 +126,7 @@ void NodeImpl::WarnIfIssuerEnds() {
   if (days < limits::kIssuerWarningDays && issuer_days_ != days) {
     LogWarning(
         "the authority's key {}, and the cluster's certificates end with it; make the next one "
-        "with "
-        "`ruvd cert issuer` and the root's key",
+        "with `ruvd cert issuer` and the root's key",
         left_ms > 0 ? fmt::format("is good for {} more days", days) : "is good no more");
   }
   issuer_days_ = days;
