@@ -18,19 +18,24 @@ inline constexpr int64_t kCertificateClockSkewMillis = 2 * 60 * 1000;
 // Size of the name field of a certificate
 inline constexpr size_t kMaxNodeNameBytes = 32;
 
-// How long messages signed by the former key are accepted after a rotation, because they may still
-// be travelling
+// How long after a rotation the authority lets the former key count, because messages that it
+// signed may still be travelling
 inline constexpr int64_t kKeyOverlapMillis = 24LL * 3600 * 1000;
+// Rotations of one node's key, 254 bytes each, which it shows to the authority together: one a
+// month for eight years
+inline constexpr size_t kMaxKeyRotations = 100;
 // How long a node stays on the revocation list: its last certificate has ended by then. The day
 // more is for the clock of a machine on which the authority's key issued that certificate.
 inline constexpr int64_t kRevocationLifeMillis = kMaxCertificateMillis + 24LL * 3600 * 1000;
-// Nodes on a revocation list, 40 bytes each. All members that a node keeps records of
+// Nodes on a revocation list, 44 bytes each. All members that a node keeps records of
 // (federation's kMaxRecords) may be revoked within kRevocationLifeMillis.
 inline constexpr size_t kMaxRevokedNodes = 16'384;
 // Bytes of the largest revocation list: its issuer and other fields, its nodes and its signature
-inline constexpr size_t kMaxRevocationListBytes = 18 + 170 + 3 * 8 + 4 + 40 * kMaxRevokedNodes + 64;
+inline constexpr size_t kMaxRevocationListBytes = 18 + 170 + 3 * 8 + 4 + 44 * kMaxRevokedNodes + 64;
 // All nodes that an authority ever revoked, 32 bytes each
 inline constexpr size_t kMaxRevokedEver = 100'000;
+// Nodes whose key an authority replaced, 76 bytes each
+inline constexpr size_t kMaxGrantedKeys = 50'000;
 // A join token is typed or mailed, so it is valid for a day at most.
 inline constexpr int64_t kMaxTokenMillis = 24LL * 3600 * 1000;
 // How long after its end a token still lets its holder be told that it has ended

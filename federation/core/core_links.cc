@@ -23,7 +23,8 @@ double OffenceOf(const std::string& reason) {
                         reason == reasons::kPlanMismatch || reason == reasons::kUpdateInvalid ||
                         reason == reasons::kWrongDimension || reason == reasons::kEnvelopeExpired ||
                         reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked ||
-                        reason == reasons::kIssuerEnded || reason == reasons::kOverBudget;
+                        reason == reasons::kIssuerEnded || reason == reasons::kKeyEpochRefused ||
+                        reason == reasons::kOverBudget;
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 

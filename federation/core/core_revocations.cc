@@ -73,6 +73,7 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
       exchange.Expel(id);
     }
   }
+  exchange.DropOfEndedKeys();
 }
 
 // What nodes sent with certificates of issuers that are ended now counts no more.

@@ -78,9 +78,11 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
                                                                Entropy entropy, uint64_t seed,
                                                                Instant now) {
   RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer.root, now.wall_ms));
-  if (config.certificate.node_key != key.public_key()) {
+  if (config.certificate.node_key != key.public_key() || config.certificate.node_id != key.id() ||
+      config.certificate.key_epoch != key.epoch()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
-                 "certificate of {} is for another key; issue one for this node's key",
+                 "certificate of {} is for another key or id than this node's; restore node.key, "
+                 "node.rotations and node.cert from one backup, or join again with a token",
                  config.certificate.name);
   }
   std::vector<std::string> addresses = config.seeds;

@@ -367,8 +367,8 @@ bool ItemExchange::IsFaultOfSource(const PendingItem& item, const absl::Status& 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete, Instant now) {
   const PendingItem& pending = complete.item;
   budget_.Charge(pending.header.sender_id, pending.manifest.kind, complete.payload.size(), now.now);
-  if (certificates_->revocations().Revokes(pending.header.sender_id)) {
-    // the sender was revoked during the transfer
+  if (!certificates_->Require(pending.manifest.certificate).ok()) {
+    // the sender, its key or its issuer was revoked during the transfer
     table_.AddTombstone(pending.id, pending.header.expires_ms);
     holders_.erase(pending.id);
     return absl::OkStatus();

@@ -90,7 +90,9 @@ class ItemExchange {
   // Drops this node's own items of a kind, or only those for which `which` returns true.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
   // Returns whether a live withdrawal covers all that this one covers.
-  bool Knows(const privacy::Withdrawal& withdrawal) const { return withdrawals_.Knows(withdrawal); }
+  bool Knows(const privacy::Withdrawal& withdrawal) const {
+    return withdrawals_.Knows(withdrawal, local_->key->epoch());
+  }
   // Returns the creation time up to which versions of a member's pattern are withdrawn.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const std::array<uint8_t, 16>& pattern) const {
@@ -98,6 +100,9 @@ class ItemExchange {
   }
   // Drops all items of a member, including those in transfer, and remembers their ids as unwanted.
   void Expel(const privacy::NodeId& origin);
+  // Drops items that were signed with keys which the revocation list ended, like items that expire:
+  // what was learned from them stays, and their nodes offer them again under the next key.
+  void DropOfEndedKeys();
   // Returns the members found since the last call that signed two items under one number.
   std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
@@ -128,6 +133,10 @@ class ItemExchange {
                                             Instant now);
   // Checks the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
+  // Returns whether the revocation list ended the key that signed.
+  bool IsOfEndedKey(const privacy::EnvelopeHeader& header) const;
+  // Returns whether an item is to be offered again under this node's present key.
+  bool IsOwnOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const;
   void DropAll(const std::function<bool(const Item&)>& which, bool withdrawn);
   // Checks the payload whose hash `sender` signed.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,

@@ -150,7 +150,8 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now, bool expires) {
       table_.AddTombstone(item.id, item.expires_ms);  // so that it is not fetched again
     }
     const bool expired = expires && item.expires_ms <= now.wall_ms;
-    if (withdrawn || !header.ok() || expired || Known(item.id)) {
+    if (withdrawn || !header.ok() || expired || IsOfEndedKey(*header) ||
+        IsOwnOfFormerKey(item, *header) || Known(item.id)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }
@@ -216,6 +217,25 @@ void ItemExchange::Expel(const privacy::NodeId& origin) {
     table_.AddTombstone(id, expires_ms);
   }
   DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/true);
+}
+
+bool ItemExchange::IsOfEndedKey(const privacy::EnvelopeHeader& header) const {
+  return header.key_epoch < certificates_->revocations().LeastEpoch(header.sender_id);
+}
+
+// Rounds count what was signed in time, so items of rounds are not signed again.
+bool ItemExchange::IsOwnOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const {
+  return item.origin == local_->key->id() && header.key_epoch < local_->key->epoch() &&
+         !IsLearnerItem(item.kind) && !IsMaskItem(item.kind);
+}
+
+void ItemExchange::DropOfEndedKeys() {
+  DropAll(
+      [this](const Item& item) {
+        const auto header = privacy::ParseHeader(AsBytes(item.envelope->header));
+        return header.ok() && IsOfEndedKey(*header);
+      },
+      /*withdrawn=*/false);
 }
 
 void ItemExchange::DropAll(const std::function<bool(const Item&)>& which, bool withdrawn) {

@@ -9,12 +9,8 @@
 namespace ruvd::federation {
 
 bool ItemExchange::HasEffect(const Item& item) {
-  const bool covered = withdrawals_.Covers(item);
-  if (!covered) {
-    const auto withdrawal = item.kind == ItemKind::kWithdrawal
-                                ? privacy::Withdrawal::Parse(AsBytes(*item.payload))
-                                : absl::StatusOr<privacy::Withdrawal>(absl::NotFoundError(""));
-    if (!withdrawal.ok() || !withdrawals_.Knows(*withdrawal)) {
+  if (!withdrawals_.Covers(item)) {
+    if (!withdrawals_.Knows(item)) {
       return true;
     }
   } else {
@@ -26,10 +22,8 @@ bool ItemExchange::HasEffect(const Item& item) {
 }
 
 void ItemExchange::Apply(const Item& item) {
-  if (const auto withdrawal = privacy::Withdrawal::Parse(AsBytes(*item.payload)); withdrawal.ok()) {
-    for (const Digest& id : withdrawals_.SupersededBy(*withdrawal)) {
-      DropAll([&id](const Item& older) { return older.id == id; }, /*withdrawn=*/false);
-    }
+  for (const Digest& id : withdrawals_.SupersededBy(item)) {
+    DropAll([&id](const Item& older) { return older.id == id; }, /*withdrawn=*/false);
   }
   withdrawals_.Add(item);
   DropAll(

@@ -149,7 +149,8 @@ IdSum RecordSource::Sum(const IdRange& range) const {
   const std::vector<privacy::RevokedNode>& revoked = revoked_->nodes;
   for (auto node = std::ranges::lower_bound(revoked, range.lower, {}, &privacy::RevokedNode::id);
        node != revoked.end() && (!range.upper || node->id < *range.upper); ++node) {
-    if (const RecordPtr* record = records_->Find(node->id)) {
+    const RecordPtr* record = records_->Find(node->id);
+    if (record != nullptr && node->least_epoch == privacy::kEveryEpoch) {
       sum.Remove((*record)->id);
     }
   }

@@ -32,10 +32,21 @@ absl::StatusOr<privacy::Withdrawal> DecodeWithdrawal(std::string_view payload,
   return withdrawal;
 }
 
-void WithdrawalIndex::Add(const Item& item) {
+std::optional<WithdrawalIndex::Signed> WithdrawalIndex::Read(const Item& item) {
+  if (item.kind != ItemKind::kWithdrawal) {
+    return std::nullopt;
+  }
   auto withdrawal = privacy::Withdrawal::Parse(AsBytes(*item.payload));
-  if (withdrawal.ok()) {
-    by_origin_[item.origin][item.id] = *std::move(withdrawal);
+  const auto header = privacy::ParseHeader(AsBytes(item.envelope->header));
+  if (!withdrawal.ok() || !header.ok()) {
+    return std::nullopt;
+  }
+  return Signed{.withdrawal = *std::move(withdrawal), .key_epoch = header->key_epoch};
+}
+
+void WithdrawalIndex::Add(const Item& item) {
+  if (auto read = Read(item)) {
+    by_origin_[item.origin][item.id] = *std::move(read);
   }
 }
 
@@ -54,7 +65,7 @@ bool WithdrawalIndex::CoversId(const Digest& id, const privacy::NodeId& origin,
   const auto of_origin = by_origin_.find(origin);
   return of_origin != by_origin_.end() &&
          std::ranges::any_of(of_origin->second, [&](const auto& entry) {
-           return entry.second.Covers(id, origin, created_ms);
+           return entry.second.withdrawal.Covers(id, origin, created_ms);
          });
 }
 
@@ -82,7 +93,8 @@ std::optional<int64_t> WithdrawalIndex::PatternWithdrawn(
     const privacy::NodeId& origin, const privacy::Withdrawal::PatternName& pattern) const {
   std::optional<int64_t> until;
   if (const auto of_origin = by_origin_.find(origin); of_origin != by_origin_.end()) {
-    for (const auto& [item, withdrawal] : of_origin->second) {
+    for (const auto& [item, known] : of_origin->second) {
+      const privacy::Withdrawal& withdrawal = known.withdrawal;
       if (withdrawal.CoversPattern(pattern, origin, withdrawal.withdrawn_ms)) {
         until = std::max(until.value_or(withdrawal.withdrawn_ms), withdrawal.withdrawn_ms);
       }
@@ -91,20 +103,27 @@ std::optional<int64_t> WithdrawalIndex::PatternWithdrawn(
   return until;
 }
 
-bool WithdrawalIndex::Knows(const privacy::Withdrawal& withdrawal) const {
+bool WithdrawalIndex::Knows(const privacy::Withdrawal& withdrawal, uint32_t key_epoch) const {
   const auto of_origin = by_origin_.find(withdrawal.node);
   return of_origin != by_origin_.end() &&
-         std::ranges::any_of(of_origin->second, [&withdrawal](const auto& entry) {
-           return entry.second.Includes(withdrawal);
+         std::ranges::any_of(of_origin->second, [&](const auto& entry) {
+           return entry.second.key_epoch >= key_epoch &&
+                  entry.second.withdrawal.Includes(withdrawal);
          });
 }
 
-std::vector<Digest> WithdrawalIndex::SupersededBy(const privacy::Withdrawal& withdrawal) const {
+bool WithdrawalIndex::Knows(const Item& item) const {
+  const std::optional<Signed> read = Read(item);
+  return read && Knows(read->withdrawal, read->key_epoch);
+}
+
+std::vector<Digest> WithdrawalIndex::SupersededBy(const Item& item) const {
   std::vector<Digest> superseded;
-  if (const auto of_origin = by_origin_.find(withdrawal.node); of_origin != by_origin_.end()) {
-    for (const auto& [item, older] : of_origin->second) {
-      if (withdrawal.Includes(older)) {
-        superseded.push_back(item);
+  const std::optional<Signed> read = Read(item);
+  if (const auto of_origin = by_origin_.find(item.origin); read && of_origin != by_origin_.end()) {
+    for (const auto& [id, older] : of_origin->second) {
+      if (older.key_epoch <= read->key_epoch && read->withdrawal.Includes(older.withdrawal)) {
+        superseded.push_back(id);
       }
     }
   }

@@ -33,14 +33,24 @@ class WithdrawalIndex {
   // not.
   std::optional<int64_t> PatternWithdrawn(const privacy::NodeId& origin,
                                           const privacy::Withdrawal::PatternName& pattern) const;
-  // Returns whether one known withdrawal covers all that this one covers.
-  bool Knows(const privacy::Withdrawal& withdrawal) const;
-  // Returns the ids of withdrawals that cover nothing that this one does not cover.
-  std::vector<Digest> SupersededBy(const privacy::Withdrawal& withdrawal) const;
+  // Returns whether a known withdrawal of the same or a later key of its node covers all that this
+  // one covers, which a key of that epoch signs. One of an earlier key may end before it.
+  bool Knows(const privacy::Withdrawal& withdrawal, uint32_t key_epoch) const;
+  // Returns this for an item; false for one of another kind.
+  bool Knows(const Item& item) const;
+  // Returns the ids of withdrawals, of the same or an earlier key, that cover nothing that the
+  // withdrawal `item` does not cover.
+  std::vector<Digest> SupersededBy(const Item& item) const;
 
  private:
-  std::map<privacy::NodeId, std::map<Digest, privacy::Withdrawal>>
-      by_origin_;  // then by message id
+  struct Signed {
+    privacy::Withdrawal withdrawal;
+    uint32_t key_epoch = 0;
+  };
+  // Returns nullopt for an item of another kind.
+  static std::optional<Signed> Read(const Item& item);
+
+  std::map<privacy::NodeId, std::map<Digest, Signed>> by_origin_;  // then by message id
 };
 
 // Returns the error WITHDRAWN, which says that the node called `name` took the item back.

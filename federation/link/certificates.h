@@ -45,7 +45,7 @@ class CertificateStore {
   }
   uint32_t least_issuer() const { return revocations_.least_issuer(); }
   // Returns whether the holder of a certificate that was admitted may stay: NODE_REVOKED,
-  // ISSUER_ENDED, or CERTIFICATE_EXPIRED by the time of the list.
+  // KEY_EPOCH_REFUSED, ISSUER_ENDED, or CERTIFICATE_EXPIRED by the time of the list.
   absl::Status Require(const privacy::AdmissionCert& certificate) const {
     return revocations_.Require(certificate);
   }

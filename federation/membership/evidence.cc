@@ -14,16 +14,13 @@
 namespace ruvd::federation {
 namespace {
 
-// Offsets in an envelope header (docs/wire-format.md): the sender, then boot id and seq.
-constexpr size_t kSenderAt = 48;
-constexpr size_t kBootAt = 84;
-constexpr size_t kNumberBytes = 16 + 8;
+// Where the sender, its key epoch, boot id and seq are in an envelope header (docs/wire-format.md)
+constexpr size_t kNumberAt = 48;
+constexpr size_t kNumberBytes = sizeof(privacy::NodeId) + 4 + 16 + 8;
 
 bool SameNumber(std::string_view a, std::string_view b) {
   return a.size() == privacy::kEnvelopeHeaderBytes && b.size() == privacy::kEnvelopeHeaderBytes &&
-         a.substr(kBootAt, kNumberBytes) == b.substr(kBootAt, kNumberBytes) &&
-         a.substr(kSenderAt, sizeof(privacy::NodeId)) ==
-             b.substr(kSenderAt, sizeof(privacy::NodeId));
+         a.substr(kNumberAt, kNumberBytes) == b.substr(kNumberAt, kNumberBytes);
 }
 
 }  // namespace

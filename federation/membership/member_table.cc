@@ -25,6 +25,12 @@ privacy::EnvelopeRules RulesOfMembers(const LocalNode& local, Instant now) {
   return rules;
 }
 
+// A later key comes before any incarnation, so that a thief of a former key cannot outrun its node.
+bool IsEarlier(const MemberRecord& a, const MemberRecord& b) {
+  return std::pair(a.certificate.key_epoch, a.incarnation) <
+         std::pair(b.certificate.key_epoch, b.incarnation);
+}
+
 // A record is overdue when two thirds of its life are over, because it should have been renewed.
 bool Overdue(const SignedRecord& record, int64_t wall_ms) {
   return wall_ms >= record.created_ms + (record.expires_ms - record.created_ms) / 3 * 2;
@@ -147,6 +153,7 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const privacy::Envelope& envelope,
   RecordPtr pooled = options_.pool ? options_.pool->Find(id, envelope) : nullptr;
   if (pooled) {
     RETURN_IF_ERROR(pooled->record.certificate.CheckTime(now.wall_ms));
+    RETURN_IF_ERROR(certificates_->Require(pooled->record.certificate));
     if (pooled->expires_ms > now.wall_ms) {
       return pooled;
     }
@@ -198,8 +205,7 @@ absl::StatusOr<MemberTable::ApplyResult> MemberTable::Apply(const privacy::Envel
   ApplyResult applied{.newer = false, .id = id, .conviction = std::nullopt};
   const RecordPtr* known = records_.Find(id);
   const Digest record_id = privacy::MessageId(envelope);
-  if (known != nullptr &&
-      ((*known)->id == record_id || claimed.incarnation < (*known)->record.incarnation)) {
+  if (known != nullptr && ((*known)->id == record_id || IsEarlier(claimed, (*known)->record))) {
     return applied;
   }
   if (known == nullptr && records_.size() >= limits::kMaxRecords) {
@@ -208,7 +214,9 @@ absl::StatusOr<MemberTable::ApplyResult> MemberTable::Apply(const privacy::Envel
   }
   ASSIGN_OR_RETURN(RecordPtr record, Verify(envelope, record_id, now));
   if (id == local_->key->id()) {
-    incarnation_ = std::max(incarnation_, record->record.incarnation);
+    if (claimed.certificate.key_epoch == local_->key->epoch()) {
+      incarnation_ = std::max(incarnation_, record->record.incarnation);
+    }
     applied.newer = true;  // the caller announces a newer record
     return applied;
   }
@@ -373,7 +381,8 @@ void MemberTable::Sweep(Instant now) {
     }
     if (record->expires_ms <= now.wall_ms ||
         !record->record.certificate.CheckTime(now.wall_ms).ok() ||
-        record->record.certificate.issuer.number < certificates_->least_issuer()) {
+        record->record.certificate.issuer.number < certificates_->least_issuer() ||
+        record->record.certificate.key_epoch < certificates_->revocations().LeastEpoch(id)) {
       Forget(id);
     } else if (StateOf(*record) == MemberState::kAlive && Overdue(*record, now.wall_ms)) {
       overdue_.insert(id);

@@ -12,8 +12,8 @@
 namespace ruvd::federation {
 
 bool Supersedes(const SignedRecord& a, const SignedRecord& b) {
-  return std::tie(a.record.incarnation, a.record.state, a.id) >
-         std::tie(b.record.incarnation, b.record.state, b.id);
+  return std::tie(a.record.certificate.key_epoch, a.record.incarnation, a.record.state, a.id) >
+         std::tie(b.record.certificate.key_epoch, b.record.incarnation, b.record.state, b.id);
 }
 
 RecordBase::RecordBase(std::vector<RecordPtr> records) : records_(std::move(records)) {

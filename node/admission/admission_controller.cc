@@ -3,6 +3,7 @@
 
 #include "node/admission/admission_controller.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -11,9 +12,11 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/authority_files.h"
 #include "node/limits.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
@@ -21,19 +24,23 @@ namespace ruvd::admission {
 namespace {
 
 constexpr char kTokensFile[] = "join-tokens";
+constexpr char kGrantedFile[] = "granted-keys";
 
 std::string PathIn(const std::string& data_dir, const char* file) {
   return std::filesystem::path(data_dir) / file;
 }
 
-absl::StatusOr<privacy::JoinGrants> LoadGrants(const std::string& data_dir) {
-  const std::string path = PathIn(data_dir, kTokensFile);
+// Reads a file of the authority with `decode`; returns `Contents()` if it is missing.
+template <typename Contents, typename Decode>
+absl::StatusOr<Contents> LoadFile(const std::string& data_dir, const char* file,
+                                  const Decode& decode) {
+  const std::string path = PathIn(data_dir, file);
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) {
-    return privacy::JoinGrants();
+    return Contents();
   }
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxAuthorityFileBytes));
-  return privacy::DecodeGrants(AsBytes(bytes));
+  return decode(AsBytes(bytes));
 }
 
 uint64_t FreshSerial() {
@@ -46,24 +53,33 @@ uint64_t FreshSerial() {
 
 }  // namespace
 
+absl::StatusOr<privacy::GrantedKeys> LoadGrantedKeys(const std::string& data_dir) {
+  return LoadFile<privacy::GrantedKeys>(data_dir, kGrantedFile, privacy::DecodeGrantedKeys);
+}
+
 AdmissionController::AdmissionController(privacy::ClusterAuthority authority,
-                                         privacy::JoinGrants grants, const std::string& data_dir,
-                                         RevocationFile& revocations, const Clock& clock)
+                                         privacy::JoinGrants grants, privacy::GrantedKeys keys,
+                                         const std::string& data_dir, RevocationFile& revocations,
+                                         const Clock& clock)
     : clock_(clock),
       authority_(std::move(authority)),
       tokens_(authority_, std::move(grants),
               [path = PathIn(data_dir, kTokensFile)](std::string_view bytes) {
                 return WriteFileAtomically(path, bytes, 0600);
               }),
-      revocations_(revocations) {}
+      revocations_(revocations),
+      granted_path_(PathIn(data_dir, kGrantedFile)),
+      granted_(std::move(keys)) {}
 
 absl::StatusOr<std::unique_ptr<AdmissionController>> AdmissionController::Open(
     const std::string& data_dir, RevocationFile& revocations, const Clock& clock) {
   const std::string path = PathIn(data_dir, kAuthorityKeyFile);
   ASSIGN_OR_RETURN(privacy::ClusterAuthority authority, privacy::ClusterAuthority::Load(path));
-  ASSIGN_OR_RETURN(privacy::JoinGrants grants, LoadGrants(data_dir));
+  ASSIGN_OR_RETURN(privacy::JoinGrants grants,
+                   LoadFile<privacy::JoinGrants>(data_dir, kTokensFile, privacy::DecodeGrants));
+  ASSIGN_OR_RETURN(privacy::GrantedKeys keys, LoadGrantedKeys(data_dir));
   return std::unique_ptr<AdmissionController>(new AdmissionController(
-      std::move(authority), std::move(grants), data_dir, revocations, clock));
+      std::move(authority), std::move(grants), std::move(keys), data_dir, revocations, clock));
 }
 
 absl::StatusOr<Invitation> AdmissionController::Invite(uint32_t roles, int64_t lifetime_ms) {
@@ -82,10 +98,53 @@ privacy::JoinWelcome AdmissionController::Welcome(const privacy::JoinWelcome::No
 
 absl::StatusOr<Membership> AdmissionController::Admit(const privacy::JoinRequest& request) {
   ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked, revocations_.EverRevoked(authority_));
+  ASSIGN_OR_RETURN(const privacy::NodeKeys keys,
+                   privacy::NodeKeys::Through(AsBytes(request.rotations), request.node_key));
+  RETURN_IF_ERROR(RequireNewest(granted(), keys.node(), keys.epoch(), keys.present()));
   ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
   ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
                    tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked));
+  if (keys.epoch() > 0) {  // another authority may have granted the key
+    RETURN_IF_ERROR(Grant(
+        keys.node(),
+        {.epoch = keys.epoch(), .key = keys.present(), .former_until_ms = clock_.WallMillis()}));
+    ASSIGN_OR_RETURN(list, RefreshRevocations());
+  }
   return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
+}
+
+privacy::GrantedKeys AdmissionController::granted() const {
+  const MutexLock lock(granted_mutex_);
+  return granted_;
+}
+
+absl::Status AdmissionController::Grant(const privacy::NodeId& node,
+                                        const privacy::GrantedKey& key) {
+  const MutexLock granting(granting_);
+  privacy::GrantedKeys keys = granted();
+  // Between the caller's check and now another call may have granted a key.
+  RETURN_IF_ERROR(RequireNewest(keys, node, key.epoch, key.key));
+  privacy::GrantedKey& kept = keys[node];
+  const int64_t until_ms = kept.epoch == key.epoch
+                               ? std::min(kept.former_until_ms, key.former_until_ms)
+                               : key.former_until_ms;
+  kept = {.epoch = key.epoch, .key = key.key, .former_until_ms = until_ms};
+  if (keys.size() > limits::kMaxGrantedKeys) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "this authority has replaced the keys of {} nodes, which is the limit; let the "
+                 "node join with an empty data folder",
+                 limits::kMaxGrantedKeys);
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(granted_path_, EncodeGrantedKeys(keys), 0600));
+  const MutexLock lock(granted_mutex_);
+  granted_ = std::move(keys);
+  return absl::OkStatus();
+}
+
+bool AdmissionController::MayEndRotation(const privacy::AdmissionCert& former) const {
+  const MutexLock lock(granted_mutex_);
+  const auto found = granted_.find(former.node_id);
+  return found != granted_.end() && found->second.epoch == former.key_epoch + 1;
 }
 
 absl::StatusOr<Membership> AdmissionController::Renew(const privacy::CertificateRenewal& renewal,
@@ -98,8 +157,8 @@ absl::StatusOr<Membership> AdmissionController::Renew(const privacy::Certificate
         "with a token",
         present.name, present.issuer.number);
   }
-  ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
   ASSIGN_OR_RETURN(privacy::AdmissionCert certificate, Reissue(renewal, nonce));
+  ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
   return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
 }
 
@@ -112,7 +171,17 @@ absl::StatusOr<privacy::AdmissionCert> AdmissionController::RenewOwn(
 absl::StatusOr<privacy::AdmissionCert> AdmissionController::Reissue(
     const privacy::CertificateRenewal& renewal, const privacy::JoinWelcome::Nonce& nonce) {
   ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked, revocations_.EverRevoked(authority_));
-  return RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial());
+  const int64_t now_ms = clock_.WallMillis();
+  ASSIGN_OR_RETURN(privacy::AdmissionCert renewed,
+                   RenewCertificate(authority_, revoked, renewal, nonce, now_ms, FreshSerial()));
+  RETURN_IF_ERROR(RequireNewest(granted(), renewed.node_id, renewed.key_epoch, renewed.node_key));
+  if (renewal.rotation) {
+    const int64_t overlap_ms = renewal.ends_former ? 0 : limits::kKeyOverlapMillis;
+    RETURN_IF_ERROR(Grant(renewed.node_id, {.epoch = renewed.key_epoch,
+                                            .key = renewed.node_key,
+                                            .former_until_ms = now_ms + overlap_ms}));
+  }
+  return renewed;
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::Revoke(const privacy::NodeId& node) {
@@ -120,7 +189,9 @@ absl::StatusOr<privacy::RevocationList> AdmissionController::Revoke(const privac
 }
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::RefreshRevocations() {
-  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(), authority_);
+  const int64_t now_ms = clock_.WallMillis();
+  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, now_ms, authority_,
+                              EndedAt(granted(), now_ms));
 }
 
 }  // namespace ruvd::admission

@@ -14,6 +14,7 @@
 #include "node/admission/revocation_file.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/certificate_renewal.h"
+#include "privacy/identity/granted_keys.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/identity/link_credential.h"
@@ -28,9 +29,14 @@ struct Invitation {
   int64_t expires_ms = 0;  // Unix time
 };
 
+// Returns the newest keys of nodes that replaced theirs, as the authority of a data folder remembers
+// them. Returns KEY_INVALID for a damaged file.
+absl::StatusOr<privacy::GrantedKeys> LoadGrantedKeys(const std::string& data_dir);
+
 // The work of the node that holds the cluster authority's key: it invites, admits and revokes
-// nodes. The hashes of its tokens are in DATA_DIR/join-tokens; these and the revocation list are
-// fsynced before a call returns. Methods wait for the disk. Thread-safe.
+// nodes. The hashes of its tokens are in DATA_DIR/join-tokens, and the keys that it certified in
+// place of earlier ones in DATA_DIR/granted-keys; these and the revocation list are fsynced before
+// a call returns. Methods wait for the disk. Thread-safe.
 class AdmissionController {
  public:
   // Opens the office for the key DATA_DIR/authority.key and the root's statement about it,
@@ -43,6 +49,9 @@ class AdmissionController {
   // Makes an invitation for one node, valid for `lifetime_ms`. Returns the errors of
   // JoinTokens::Issue.
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
+  // Returns whether a member whose key counts no more may come for the certificate of its next one:
+  // the call that replaced the key may have been cut off. It waits for no disk.
+  bool MayEndRotation(const privacy::AdmissionCert& former) const;
   // Returns whether the other end of a TLS connection knows a token (JoinTokens::Recognizes).
   bool Recognizes(const privacy::ApplicantCredential& credential, const Digest& tls_key) const {
     return tokens_.Recognizes(credential, tls_key, clock_.WallMillis());
@@ -54,9 +63,12 @@ class AdmissionController {
   // Admits a node and uses up its token. Returns NODE_REVOKED for a node that was ever revoked, and
   // the errors of JoinTokens::Redeem, of RevocationFile::EverRevoked and of Refresh.
   absl::StatusOr<Membership> Admit(const privacy::JoinRequest& request);
-  // Issues a new certificate to replace one that is still valid. Returns ISSUER_ENDED if the root
-  // ended the issuer of that one, and the errors of RenewCertificate, of
-  // RevocationFile::EverRevoked and of Refresh.
+  // Issues a new certificate to replace one that is still valid, perhaps for the node's next key,
+  // which is then remembered for ever. The former key counts for kKeyOverlapMillis more, or ends at
+  // once if the renewal says so. Returns ISSUER_ENDED if the root ended the issuer of that one,
+  // KEY_EPOCH_REFUSED if the node has a later key or another next key already, LIMIT_EXCEEDED for
+  // more than kMaxGrantedKeys nodes with replaced keys, and the errors of RenewCertificate, of
+  // RevocationFile::EverRevoked and of Refresh. If a call was cut off, calling again is safe.
   absl::StatusOr<Membership> Renew(const privacy::CertificateRenewal& renewal,
                                    const privacy::JoinWelcome::Nonce& nonce);
   // Renews the certificate of the authority's own node, whatever issuer the present one is of.
@@ -72,7 +84,11 @@ class AdmissionController {
 
  private:
   AdmissionController(privacy::ClusterAuthority authority, privacy::JoinGrants grants,
-                      const std::string& data_dir, RevocationFile& revocations, const Clock& clock);
+                      privacy::GrantedKeys keys, const std::string& data_dir,
+                      RevocationFile& revocations, const Clock& clock);
+  // Remembers durably that this is the node's newest key.
+  absl::Status Grant(const privacy::NodeId& node, const privacy::GrantedKey& key);
+  privacy::GrantedKeys granted() const;
   absl::StatusOr<privacy::AdmissionCert> Reissue(const privacy::CertificateRenewal& renewal,
                                                  const privacy::JoinWelcome::Nonce& nonce);
 
@@ -80,6 +96,11 @@ class AdmissionController {
   const privacy::ClusterAuthority authority_;
   privacy::JoinTokens tokens_;
   RevocationFile& revocations_;
+  const std::string granted_path_;
+  Mutex granting_;  // held while granted_ changes on disk
+  // Apart from granting_, because the gate of links waits for it
+  mutable Mutex granted_mutex_;
+  privacy::GrantedKeys granted_ ABSL_GUARDED_BY(granted_mutex_);
 };
 
 }  // namespace ruvd::admission

@@ -32,6 +32,8 @@ absl::Status IssueCertificate(const privacy::ClusterAuthority& authority,
   constexpr int64_t kMillisPerDay = 24LL * 3600 * 1000;
   privacy::ClusterAuthority::Request issue;
   issue.node_key = request.node_key;
+  issue.node_id = request.node_id;
+  issue.key_epoch = request.key_epoch;
   issue.name = request.name;
   issue.roles = request.roles;
   issue.not_before_ms = clock.WallMillis();

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,8 @@ struct Membership {
 
 struct CertificateRequest {
   privacy::PublicKey node_key{};
+  std::optional<privacy::NodeId> node_id;  // must be given for a key of a later epoch
+  uint32_t key_epoch = 0;
   std::string name;
   uint32_t roles = privacy::roles::kMember;
   int days = 30;  // at most limits::kMaxCertificateMillis

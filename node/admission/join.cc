@@ -125,16 +125,23 @@ class JoinAttempt {
     application->set_token(join.token);
     application->set_node_key(std::string(AsText(join.node_key)));
     application->set_name(join.name);
+    application->set_rotations(join.rotations);
     application->set_proof(std::string(AsText(join.proof)));
     return AskForMembership(request);
   }
 
   absl::StatusOr<Membership> Renew(const privacy::AdmissionCert& certificate,
-                                   const privacy::NodeKey& key) {
-    const auto renewal = privacy::CertificateRenewal::Sign(certificate, nonce_, key);
+                                   const privacy::NodeKey& key,
+                                   const std::optional<privacy::KeyRotation>& rotation,
+                                   bool ends_former) {
+    const auto renewal =
+        privacy::CertificateRenewal::Sign(certificate, nonce_, key, rotation, ends_former);
     v1::JoinRequest request;
-    request.mutable_application()->set_renewed_cert(certificate.Encode());
-    request.mutable_application()->set_proof(std::string(AsText(renewal.proof)));
+    auto* application = request.mutable_application();
+    application->set_renewed_cert(certificate.Encode());
+    application->set_rotations(rotation ? rotation->Encode() : "");
+    application->set_ends_former(ends_former);
+    application->set_proof(std::string(AsText(renewal.proof)));
     return AskForMembership(request);
   }
 
@@ -246,17 +253,43 @@ absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const Caller&
 }
 
 absl::Status CheckMembership(const Membership& membership, const privacy::PublicKey& root,
-                             const privacy::NodeKey& key, const std::string& address,
+                             const privacy::PublicKey& key, const std::string& address,
                              const Clock& clock) {
   RETURN_IF_ERROR(membership.certificate.Verify(root, clock.WallMillis()));
   privacy::Revocations revocations(root);
   RETURN_IF_ERROR(revocations.Take(membership.revocations));
   RETURN_IF_ERROR(revocations.Require(membership.certificate));
-  if (membership.certificate.node_key != key.public_key()) {
+  if (membership.certificate.node_key != key) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
                  "the authority at {} certified another key; ask its operator", address);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Membership> ReplaceCertificate(const std::string& address,
+                                              const privacy::AdmissionCert& certificate,
+                                              const privacy::NodeKey& key,
+                                              const std::optional<privacy::KeyRotation>& rotation,
+                                              bool ends_former, std::chrono::milliseconds patience,
+                                              const Clock& clock) {
+  RETURN_IF_ERROR(transport::RequireTls13());
+  ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeMemberTls(certificate, key));
+  const Caller caller{
+      .own = std::move(own),
+      .gate = std::make_shared<LinkGate>(certificate.issuer.root, clock),
+      .cluster = privacy::ClusterIdOf(certificate.issuer.root),
+      .least_issuer = certificate.issuer.number,
+      .clock = clock,
+      .reason = reasons::kCertificateRefused,
+      .meaning =
+          "it refuses this node's certificate, which is revoked there or has expired; its "
+          "log says why. Join again with a token, a revoked node with an empty data folder"};
+  ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, patience));
+  ASSIGN_OR_RETURN(Membership renewed,
+                   greeted.attempt->Renew(certificate, key, rotation, ends_former));
+  RETURN_IF_ERROR(CheckMembership(renewed, greeted.root,
+                                  rotation ? rotation->next : key.public_key(), address, clock));
+  return renewed;
 }
 
 }  // namespace
@@ -281,7 +314,7 @@ absl::StatusOr<Membership> JoinCluster(const std::string& address,
   ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, limits::kJoinPatience));
   ASSIGN_OR_RETURN(Membership membership, greeted.attempt->Apply(privacy::JoinRequest::Sign(
                                               invitation.token, name, invitation.cluster, key)));
-  RETURN_IF_ERROR(CheckMembership(membership, greeted.root, key, address, clock));
+  RETURN_IF_ERROR(CheckMembership(membership, greeted.root, key.public_key(), address, clock));
   return membership;
 }
 
@@ -289,22 +322,16 @@ absl::StatusOr<Membership> RenewAt(const std::string& address,
                                    const privacy::AdmissionCert& certificate,
                                    const privacy::NodeKey& key, std::chrono::milliseconds patience,
                                    const Clock& clock) {
-  RETURN_IF_ERROR(transport::RequireTls13());
-  ASSIGN_OR_RETURN(transport::TlsCertificate own, MakeMemberTls(certificate, key));
-  const Caller caller{
-      .own = std::move(own),
-      .gate = std::make_shared<LinkGate>(certificate.issuer.root, clock),
-      .cluster = privacy::ClusterIdOf(certificate.issuer.root),
-      .least_issuer = certificate.issuer.number,
-      .clock = clock,
-      .reason = reasons::kCertificateRefused,
-      .meaning =
-          "it refuses this node's certificate, which is revoked there or has expired; its "
-          "log says why. Join again with a token, a revoked node with an empty data folder"};
-  ASSIGN_OR_RETURN(const Greeted greeted, GreetAuthority(address, caller, patience));
-  ASSIGN_OR_RETURN(Membership renewed, greeted.attempt->Renew(certificate, key));
-  RETURN_IF_ERROR(CheckMembership(renewed, greeted.root, key, address, clock));
-  return renewed;
+  return ReplaceCertificate(address, certificate, key, std::nullopt, /*ends_former=*/false,
+                            patience, clock);
+}
+
+absl::StatusOr<Membership> RotateAt(const std::string& address,
+                                    const privacy::AdmissionCert& certificate,
+                                    const privacy::NodeKey& key,
+                                    const privacy::KeyRotation& rotation, bool ends_former,
+                                    std::chrono::milliseconds patience, const Clock& clock) {
+  return ReplaceCertificate(address, certificate, key, rotation, ends_former, patience, clock);
 }
 
 }  // namespace ruvd::admission

@@ -11,6 +11,7 @@
 #include "node/admission/identity.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/join_invitation.h"
+#include "privacy/identity/key_rotation.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::admission {
@@ -33,5 +34,14 @@ absl::StatusOr<Membership> RenewAt(const std::string& address,
                                    const privacy::AdmissionCert& certificate,
                                    const privacy::NodeKey& key, std::chrono::milliseconds patience,
                                    const Clock& clock);
+
+// Asks the authority's node to replace the key of a member: the certificate that it returns is for
+// the key that `rotation` leads to. With `ends_former` the present key ends at once. The errors are
+// those of RenewAt, KEY_EPOCH_REFUSED if the node has another next key already, and KEY_INVALID.
+absl::StatusOr<Membership> RotateAt(const std::string& address,
+                                    const privacy::AdmissionCert& certificate,
+                                    const privacy::NodeKey& key,
+                                    const privacy::KeyRotation& rotation, bool ends_former,
+                                    std::chrono::milliseconds patience, const Clock& clock);
 
 }  // namespace ruvd::admission

@@ -34,9 +34,10 @@ LinkGate::LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::n
       clock_(clock),
       lines_(clock, limits::kGateLogLines, limits::kGateLogPeriod) {}
 
-void LinkGate::AdmitApplicants(KnowsToken knows) {
+void LinkGate::AdmitApplicants(KnowsToken knows, MayEndRotation may_end) {
   const MutexLock lock(mutex_);
   knows_token_ = std::move(knows);
+  may_end_rotation_ = std::move(may_end);
 }
 
 void LinkGate::OnIssuersEnded(HearIssuer hear) {
@@ -47,6 +48,7 @@ void LinkGate::OnIssuersEnded(HearIssuer hear) {
 void LinkGate::Close() {
   const MutexLock lock(mutex_);
   knows_token_ = nullptr;
+  may_end_rotation_ = nullptr;
   hear_issuer_ = nullptr;
 }
 
@@ -69,6 +71,13 @@ absl::Status LinkGate::RequireValid(const privacy::MemberCredential& member,
   return Require(member.certificate);
 }
 
+bool LinkGate::MayRenew(const absl::Status& refusal,
+                        const privacy::AdmissionCert& certificate) const {
+  const MutexLock lock(mutex_);
+  return ReasonOf(refusal) == reasons::kKeyEpochRefused && may_end_rotation_ != nullptr &&
+         may_end_rotation_(certificate);
+}
+
 void LinkGate::Learn(const privacy::IssuerCert& issuer) {
   const MutexLock lock(mutex_);
   if (revocations_ && revocations_->Learn(issuer) && hear_issuer_) {
@@ -86,7 +95,11 @@ absl::StatusOr<LinkParty> LinkGate::Judge(std::string_view pem) {
   ASSIGN_OR_RETURN(const privacy::LinkCredential credential,
                    privacy::ParseLinkCredential(AsBytes(statement->text)));
   if (const auto* member = std::get_if<privacy::MemberCredential>(&credential)) {
-    RETURN_IF_ERROR(RequireValid(*member, statement->tls_key));
+    const absl::Status valid = RequireValid(*member, statement->tls_key);
+    if (MayRenew(valid, member->certificate)) {
+      return LinkParty::kApplicant;
+    }
+    RETURN_IF_ERROR(valid);
     return LinkParty::kMember;
   }
   const MutexLock lock(mutex_);

@@ -24,7 +24,7 @@ namespace ruvd::admission {
 // What the other end of a TLS connection between nodes has proved to be.
 enum class LinkParty : uint8_t {
   kMember,     // of the cluster
-  kApplicant,  // knows a join token
+  kApplicant,  // knows a join token, or comes for the certificate of its next key
 };
 
 // Decides in the TLS handshake, before a byte of HTTP/2 is read, who may go on: members of the
@@ -43,9 +43,12 @@ class LinkGate {
   // The gate of a node that wants to become one, and knows the cluster's id only.
   LinkGate(const privacy::ClusterId& cluster, const Clock& clock, std::nullopt_t root);
 
-  // Lets applicants in from now on. `knows` is called under the gate's lock: it must not call the
-  // gate.
-  void AdmitApplicants(KnowsToken knows);
+  // Returns whether the holder of a key that was replaced may come for its next certificate.
+  using MayEndRotation = std::function<bool(const privacy::AdmissionCert& former)>;
+
+  // Lets applicants in from now on. Both functions are called under the gate's lock: they must not
+  // call the gate.
+  void AdmitApplicants(KnowsToken knows, MayEndRotation may_end = nullptr);
   // Refuses the nodes of a newer list. Returns the errors of Revocations::Take; a gate without a
   // root must not be asked.
   absl::Status Revoke(const privacy::RevocationList& list);
@@ -58,7 +61,7 @@ class LinkGate {
   // Returns whether the list and the root allow a certificate (Revocations::Require), such as the
   // node's own.
   absl::Status Require(const privacy::AdmissionCert& certificate) const;
-  // Forgets both callbacks, before the end of what they use. None runs after this returns.
+  // Forgets all callbacks, before the end of what they use. None runs after this returns.
   void Close();
 
   // Judges who shows this certificate (PEM), whose key TLS has checked. CERTIFICATE_INVALID for a
@@ -72,6 +75,8 @@ class LinkGate {
   Refusals refusals() const;
 
  private:
+  // Returns whether a member that was refused for this reason may still renew its certificate.
+  bool MayRenew(const absl::Status& refusal, const privacy::AdmissionCert& certificate) const;
   absl::Status RequireValid(const privacy::MemberCredential& member, const Digest& tls_key);
   void Learn(const privacy::IssuerCert& issuer);
 
@@ -79,6 +84,7 @@ class LinkGate {
   const Clock& clock_;
   mutable Mutex mutex_;
   KnowsToken knows_token_ ABSL_GUARDED_BY(mutex_);  // null: no applicant is admitted
+  MayEndRotation may_end_rotation_ ABSL_GUARDED_BY(mutex_);
   HearIssuer hear_issuer_ ABSL_GUARDED_BY(mutex_);
   std::optional<privacy::Revocations> revocations_ ABSL_GUARDED_BY(mutex_);
   Refusals refusals_ ABSL_GUARDED_BY(mutex_);

@@ -158,11 +158,13 @@ federation::LinkChannel LinkTls::ChannelOf(const grpc::AuthContext& context) con
 }
 
 bool LinkTls::IsMember(const grpc::AuthContext& context) const {
-  // The gate has checked the credential, so that its kind is enough.
+  // The gate has checked the credential, but lets some in who may only renew it.
   const auto statement = transport::StatementIn(transport::PeerPemOf(context));
   const auto credential = statement ? privacy::ParseLinkCredential(AsBytes(statement->text))
                                     : absl::StatusOr<privacy::LinkCredential>();
-  return credential.ok() && std::holds_alternative<privacy::MemberCredential>(*credential);
+  const auto* const member =
+      credential.ok() ? std::get_if<privacy::MemberCredential>(&*credential) : nullptr;
+  return member != nullptr && gate_->Require(member->certificate).ok();
 }
 
 }  // namespace ruvd::admission

@@ -3,6 +3,7 @@
 
 #include "node/admission/revocation_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -65,7 +66,9 @@ absl::StatusOr<privacy::RevokedNodes> RevocationFile::ReadEverRevoked(
   // An issuer that was ended may have been a thief. What it signed before is in the file.
   if (list.issuer.number >= authority.issuer().least) {
     for (const privacy::RevokedNode& node : list.nodes) {
-      nodes.insert(node.id);
+      if (node.least_epoch == privacy::kEveryEpoch) {
+        nodes.insert(node.id);
+      }
     }
   }
   return nodes;
@@ -80,9 +83,10 @@ absl::StatusOr<privacy::RevokedNodes> RevocationFile::EverRevoked(
 
 absl::StatusOr<privacy::RevocationList> RevocationFile::Follow(
     const privacy::RevocationList& present, const std::vector<privacy::NodeId>& nodes,
-    int64_t now_ms, const privacy::ClusterAuthority& authority) {
+    const std::vector<privacy::EndedKeys>& keys, int64_t now_ms,
+    const privacy::ClusterAuthority& authority) {
   ASSIGN_OR_RETURN(const privacy::RevocationList next,
-                   privacy::RevokeNodes(present, nodes, now_ms, authority));
+                   privacy::RevokeNodes(present, nodes, now_ms, authority, keys));
   // Only what this authority revokes itself is remembered for ever: a list that came from others
   // may be of a thief of its key.
   ASSIGN_OR_RETURN(privacy::RevokedNodes ever, ReadRemembered());
@@ -105,16 +109,20 @@ absl::StatusOr<privacy::RevocationList> RevocationFile::Add(
   ASSIGN_OR_RETURN(privacy::RevocationList present, Read(authority.public_key()));
   return present.Revokes(node) && present.issuer == authority.issuer()
              ? present
-             : Follow(present, {node}, now_ms, authority);
+             : Follow(present, {node}, {}, now_ms, authority);
 }
 
 absl::StatusOr<privacy::RevocationList> RevocationFile::Refresh(
-    int64_t age_ms, int64_t now_ms, const privacy::ClusterAuthority& authority) {
+    int64_t age_ms, int64_t now_ms, const privacy::ClusterAuthority& authority,
+    const std::vector<privacy::EndedKeys>& keys) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(privacy::RevocationList present, Read(authority.public_key()));
   const bool fresh = present.number > 0 && now_ms - present.issued_ms <= age_ms &&
-                     present.issuer == authority.issuer();
-  return fresh ? present : Follow(present, {}, now_ms, authority);
+                     present.issuer == authority.issuer() &&
+                     std::ranges::all_of(keys, [&present](const privacy::EndedKeys& ended) {
+                       return present.LeastEpoch(ended.id) >= ended.least_epoch;
+                     });
+  return fresh ? present : Follow(present, {}, keys, now_ms, authority);
 }
 
 }  // namespace ruvd::admission

@@ -42,10 +42,11 @@ class RevocationFile {
   absl::StatusOr<privacy::RevocationList> Add(const privacy::NodeId& node, int64_t now_ms,
                                               const privacy::ClusterAuthority& authority);
   // Signs list 1 if the file is missing, and signs the list again if it is older than `age_ms` or
-  // of a former issuer, so that nodes see that it is current. Returns the list, or the same errors
-  // as Add.
+  // of a former issuer, so that nodes see that it is current, or if it lacks one of `keys`, which
+  // have ended. Returns the list, or the same errors as Add.
   absl::StatusOr<privacy::RevocationList> Refresh(int64_t age_ms, int64_t now_ms,
-                                                  const privacy::ClusterAuthority& authority);
+                                                  const privacy::ClusterAuthority& authority,
+                                                  const std::vector<privacy::EndedKeys>& keys = {});
 
  private:
   absl::StatusOr<privacy::RevocationList> Read(const privacy::PublicKey& root) const
@@ -59,6 +60,7 @@ class RevocationFile {
   // Signs and writes the list after `present`, once what it leaves out is remembered.
   absl::StatusOr<privacy::RevocationList> Follow(const privacy::RevocationList& present,
                                                  const std::vector<privacy::NodeId>& nodes,
+                                                 const std::vector<privacy::EndedKeys>& keys,
                                                  int64_t now_ms,
                                                  const privacy::ClusterAuthority& authority)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

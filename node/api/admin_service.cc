@@ -96,6 +96,7 @@ void WriteFederation(const sharing::FederationView& view, admin::v1::GetStatusRe
   message->set_certificate_expires_ms(view.certificate.not_after_ms);
   message->set_issuer_expires_ms(view.certificate.issuer.not_after_ms);
   message->set_issuer_number(view.certificate.issuer.number);
+  message->set_key_epoch(view.certificate.key_epoch);
   uint32_t alive = 0;
   for (const federation::Member& member : view.members) {
     alive += member.counts() ? 1 : 0;

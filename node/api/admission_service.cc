@@ -183,6 +183,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     const absl::StatusOr<admission::Membership> membership =
         application.renewed_cert().empty() ? Admitted(application) : Renewed(application);
     if (membership.ok()) {
+      dependencies_.on_revoked(membership->revocations);  // a key may have ended
       response_.mutable_admission()->set_admission_cert(membership->certificate.Encode());
       response_.mutable_admission()->set_revocations(membership->revocations.Encode());
       StartWrite(&response_);
@@ -194,6 +195,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
     privacy::JoinRequest join{.token = application.token(), .name = application.name()};
     ASSIGN_OR_RETURN(join.node_key,
                      ExactBytes<privacy::PublicKey>(application.node_key(), "the node's key"));
+    join.rotations = application.rotations();
     ASSIGN_OR_RETURN(join.proof, ExactBytes<privacy::Signature>(application.proof(), "the proof"));
     return dependencies_.office->Admit(join);
   }
@@ -203,6 +205,11 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
                      privacy::AdmissionCert::Parse(AsBytes(application.renewed_cert())));
     ASSIGN_OR_RETURN(renewal.proof,
                      ExactBytes<privacy::Signature>(application.proof(), "the proof"));
+    if (!application.rotations().empty()) {
+      ASSIGN_OR_RETURN(renewal.rotation,
+                       privacy::KeyRotation::Parse(AsBytes(application.rotations())));
+    }
+    renewal.ends_former = application.ends_former();
     return dependencies_.office->Renew(renewal, nonce_);
   }
 

@@ -194,7 +194,8 @@ class FederationServiceImpl final : public FederationService::CallbackService {
     if (tls_ != nullptr && !tls_->IsMember(*context->auth_context())) {
       return new RefusedLink(
           Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateInvalid,
-                "a join token opens no links; join, and start the node with its certificate"));
+                "neither a join token nor a key that was replaced opens links; join, and start the "
+                "node with its newest certificate"));
     }
     {
       const MutexLock lock(mutex_);

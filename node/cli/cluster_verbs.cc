@@ -115,6 +115,9 @@ absl::Status Status(CommandContext& context) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
     fields.emplace_back("issuer", fmt::format("{}, until {} UTC", status.issuer_number(),
                                               FormatTime(status.issuer_expires_ms())));
+    if (status.key_epoch() > 0) {
+      fields.emplace_back("node key", fmt::format("replaced {} time(s)", status.key_epoch()));
+    }
   }
   if (status.has_rounds()) {
     fields.emplace_back("rounds", Rounds(status.rounds()));

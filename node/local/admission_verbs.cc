@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "node/admission/identity.h"
 #include "node/admission/join.h"
+#include "node/admission/node_key_files.h"
 #include "node/admission/revocation_file.h"
 #include "node/client/client.h"
 #include "node/config/config.h"
@@ -118,7 +119,7 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   }
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
-                   privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
+                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
   ASSIGN_OR_RETURN(
       const admission::Membership membership,
       admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
@@ -175,7 +176,7 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::AdmissionCert present,
                    privacy::AdmissionCert::Parse(AsBytes(bytes)));
   ASSIGN_OR_RETURN(const privacy::NodeKey key,
-                   privacy::NodeKey::LoadOrCreate(PathIn(flags.data_dir, admission::kNodeKeyFile)));
+                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
   ASSIGN_OR_RETURN(
       const admission::Membership membership,
       admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
@@ -193,6 +194,44 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   context.out << FormatFields(
       {{"id", ToHex(key.id())}, {"member until", FormatTime(renewed.not_after_ms) + " UTC"}});
   context.out << "a running node uses the new certificate within an hour, or at once on SIGHUP\n";
+  return absl::OkStatus();
+}
+
+struct RotateFlags {
+  std::string address;
+  std::string data_dir;
+  bool end_former = false;
+};
+
+absl::Status RotateKey(CommandContext& context, const RotateFlags& flags) {
+  privacy::InitSodium();
+  ASSIGN_OR_RETURN(const privacy::AdmissionCert granted,
+                   admission::ReplaceNodeKey(
+                       flags.data_dir,
+                       [&flags](const privacy::AdmissionCert& present, const privacy::NodeKey& key,
+                                const privacy::KeyRotation& rotation) {
+                         return admission::RotateAt(flags.address, present, key, rotation,
+                                                    flags.end_former, limits::kJoinPatience,
+                                                    SystemClock());
+                       },
+                       SystemClock()));
+  if (context.json) {
+    report::v1::NewKeyReport report;
+    report.set_id(ToHex(granted.node_id));
+    report.set_public_key(ToHex(granted.node_key));
+    report.set_key_epoch(granted.key_epoch);
+    report.set_expires_ms(granted.not_after_ms);
+    context.out << ToJsonLine(report);
+    return absl::OkStatus();
+  }
+  context.out << FormatFields({{"id", ToHex(granted.node_id)},
+                               {"public key", ToHex(granted.node_key)},
+                               {"replaced", fmt::format("{} time(s)", granted.key_epoch)},
+                               {"member until", FormatTime(granted.not_after_ms) + " UTC"}});
+  context.out << (flags.end_former
+                      ? "next: start the node again now, because its former key counts no more\n"
+                      : "next: start the node again within a day; after that its former key counts "
+                        "no more\n");
   return absl::OkStatus();
 }
 
@@ -303,6 +342,19 @@ void AddAdmissionVerbs(VerbTable& verbs) {
               "HOST:PORT of the link service (federation.listen) of the authority's node")
       .Required();
   renew_verb.Option("--data-dir", renew->data_dir, "Data folder of the node").Required();
+
+  auto rotate = std::make_shared<RotateFlags>();
+  Verb rotate_verb =
+      verbs.Add("cert rotate", kAdmissionGroup,
+                "Replace the key of this node with a new one; its id, data and consents stay",
+                [rotate](CommandContext& context) { return RotateKey(context, *rotate); });
+  rotate_verb
+      .Option("address", rotate->address,
+              "HOST:PORT of the link service (federation.listen) of the authority's node")
+      .Required();
+  rotate_verb.Option("--data-dir", rotate->data_dir, "Data folder of the node").Required();
+  rotate_verb.Switch("--end-former", rotate->end_former,
+                     "End the former key at once, because it may be stolen, not after a day");
 
   auto node = std::make_shared<std::string>();
   verbs

@@ -13,8 +13,10 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/admission/admission_controller.h"
 #include "node/admission/authority_files.h"
 #include "node/admission/identity.h"
+#include "node/admission/node_key_files.h"
 #include "node/admission/revocation_file.h"
 #include "node/config/config.h"
 #include "node/limits.h"
@@ -24,6 +26,7 @@
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "privacy/identity/admission.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
 #include "ruvd/report/v1/report.pb.h"
@@ -44,6 +47,7 @@ struct InitFlags {
 struct IssueFlags {
   std::string authority;
   std::string key;
+  std::string rotations;  // a file; empty for a node that never replaced its key
   std::string name;
   std::string out;
   int days = 30;
@@ -104,7 +108,12 @@ absl::StatusOr<privacy::IssuerCert> FoundCluster(const InitFlags& flags,
           .Refresh(limits::kRevocationsRefreshedMillis, SystemClock().WallMillis(), authority)
           .status());
   RETURN_IF_ERROR(admission::IssueCertificate(
-      authority, {.node_key = key.public_key(), .name = flags.name, .days = flags.days},
+      authority,
+      {.node_key = key.public_key(),
+       .node_id = key.id(),
+       .key_epoch = key.epoch(),
+       .name = flags.name,
+       .days = flags.days},
       SystemClock(), InFolder(flags.data_dir, admission::kNodeCertificateFile)));
   return authority.issuer();
 }
@@ -130,8 +139,8 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   if (flags.authority) {
     RETURN_IF_ERROR(CheckMayFound(flags));
   }
-  ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(InFolder(
-                                                   flags.data_dir, admission::kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
   privacy::IssuerCert issuer;
   std::string authority;
   if (flags.authority) {
@@ -180,14 +189,29 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked,
                    admission::RevocationFile(std::filesystem::path(flags.authority).parent_path())
                        .EverRevoked(authority));
-  if (revoked.contains(privacy::NodeIdOf(key))) {
+  std::string rotations;
+  if (!flags.rotations.empty()) {
+    ASSIGN_OR_RETURN(rotations, ReadFile(flags.rotations,
+                                         limits::kMaxKeyRotations * privacy::KeyRotation::kBytes));
+  }
+  ASSIGN_OR_RETURN(const privacy::NodeKeys keys,
+                   privacy::NodeKeys::Through(AsBytes(rotations), key));
+  ASSIGN_OR_RETURN(
+      const privacy::GrantedKeys granted,
+      admission::LoadGrantedKeys(std::filesystem::path(flags.authority).parent_path()));
+  RETURN_IF_ERROR(RequireNewest(granted, keys.node(), keys.epoch(), key));
+  if (revoked.contains(keys.node())) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "the node with this key was revoked for ever; give it an empty data folder, which "
                  "makes another key");
   }
-  RETURN_IF_ERROR(admission::IssueCertificate(
-      authority, {.node_key = key, .name = flags.name, .days = flags.days}, SystemClock(),
-      flags.out));
+  RETURN_IF_ERROR(admission::IssueCertificate(authority,
+                                              {.node_key = key,
+                                               .node_id = keys.node(),
+                                               .key_epoch = keys.epoch(),
+                                               .name = flags.name,
+                                               .days = flags.days},
+                                              SystemClock(), flags.out));
   if (context.json) {
     report::v1::IssueReport report;
     report.set_certificate(flags.out);
@@ -269,6 +293,8 @@ void AddIdentityVerbs(VerbTable& verbs) {
                               [issue](CommandContext& context) { return Issue(context, *issue); });
   issue_verb.Option("--authority", issue->authority, "Key file of the authority").Required();
   issue_verb.Option("--key", issue->key, "Public key of the node, in hexadecimal").Required();
+  issue_verb.Option("--rotations", issue->rotations,
+                    "The file node.rotations of a node that replaced its key");
   issue_verb.Option("--name", issue->name, "Name of the node, for people").Required();
   issue_verb.Option("--out", issue->out, "Certificate file to write").Required();
   issue_verb.Option("--days", issue->days, "Days for which the certificate is valid")

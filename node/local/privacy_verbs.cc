@@ -20,6 +20,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/node_key_files.h"
 #include "node/local/config_flags.h"
 #include "node/local/privacy_accounts.h"
 #include "node/local/stopped_store.h"
@@ -81,9 +82,8 @@ absl::Status CheckWhose(const storage::ledger::LedgerFileSummary& file, const st
         key));
   }
   RETURN_IF_ERROR(loaded.status());
-  return file.key == loaded->public_key()
-             ? absl::OkStatus()
-             : ForeignLedger(file, ToHex(privacy::NodeIdOf(loaded->public_key())));
+  ASSIGN_OR_RETURN(const privacy::NodeKey node, privacy::NodeKey::LoadOrCreate(key));
+  return file.node == node.id() ? absl::OkStatus() : ForeignLedger(file, ToHex(node.id()));
 }
 
 absl::StatusOr<storage::ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& flags) {
@@ -162,7 +162,7 @@ absl::StatusOr<privacy::NodeKey> KeyOfStoppedNode(const config::NodeConfig& conf
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
                  "the node's key {}, which signs its ledger, is missing; restore the file", path);
   }
-  return privacy::NodeKey::LoadOrCreate(path);
+  return admission::LoadNodeKey(config.node.data_dir, SystemClock());
 }
 
 // The ledger of a stopped node, opened for reading. Its chain, signatures and counter were checked.

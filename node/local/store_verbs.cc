@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/node_key_files.h"
 #include "node/client/client.h"
 #include "node/local/config_flags.h"
 #include "node/local/stopped_store.h"
@@ -282,7 +283,8 @@ absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user
   if (!std::filesystem::exists(key_file, error) && !error) {
     return absl::OkStatus();  // there is no node key here, so no consent was ever signed
   }
-  ASSIGN_OR_RETURN(const privacy::NodeKey key, privacy::NodeKey::LoadOrCreate(key_file));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   admission::LoadNodeKey(store.config.node.data_dir, SystemClock()));
   storage::UserConsentStore consents(*store.database);
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ConsentBook> book,
                    storage::ConsentBook::Open(consents, key));

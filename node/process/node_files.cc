@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/node_key_files.h"
 #include "node/log/log.h"
 #include "privacy/seal/secret_file.h"
 #include "privacy/seal/secret_slots.h"
@@ -124,12 +125,11 @@ std::string LinkTlsPathOf(const config::NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLinkTlsFile).string();
 }
 
-absl::StatusOr<NodeFiles> OpenNodeFiles(const config::NodeConfig& config) {
+absl::StatusOr<NodeFiles> OpenNodeFiles(const config::NodeConfig& config, const Clock& clock) {
   RETURN_IF_ERROR(CheckDataDir(config));
   RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
   const std::filesystem::path folder = config.node.data_dir;
-  ASSIGN_OR_RETURN(privacy::NodeKey key,
-                   privacy::NodeKey::LoadOrCreate(folder / admission::kNodeKeyFile));
+  ASSIGN_OR_RETURN(privacy::NodeKey key, admission::LoadNodeKey(folder, clock));
   ASSIGN_OR_RETURN(auto source, MakeSealKeySource(config));
   return NodeFiles{
       .key = std::move(key), .seal_source = std::move(source), .store_path = folder / kStoreFolder};

@@ -29,7 +29,7 @@ struct NodeFiles {
 // Creates the folder (mode 0700) and the keys (0600) if they are missing. Errors are CONFIG_INVALID
 // if node.data_dir is not set, KEY_FILE_MODE, KEY_INVALID, and FILE_NOT_FOUND for a passphrase or
 // credential.
-absl::StatusOr<NodeFiles> OpenNodeFiles(const config::NodeConfig& config);
+absl::StatusOr<NodeFiles> OpenNodeFiles(const config::NodeConfig& config, const Clock& clock);
 
 // Makes the source of the seal key only, for tools that open the store of a stopped node.
 absl::StatusOr<std::unique_ptr<privacy::SealKeySource>> MakeSealKeySource(

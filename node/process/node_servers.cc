@@ -101,7 +101,8 @@ absl::Status NodeImpl::OpenAdmissionController() {
   link_tls_->gate().AdmitApplicants(
       [this](const privacy::ApplicantCredential& credential, const Digest& tls_key) {
         return office_->Recognizes(credential, tls_key);
-      });
+      },
+      [this](const privacy::AdmissionCert& former) { return office_->MayEndRotation(former); });
   services_.push_back(api::MakeAdmissionService(dependencies));
   link_services_.push_back(services_.back().get());
   services_.push_back(api::MakeAuthorityService(dependencies));

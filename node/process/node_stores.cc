@@ -19,7 +19,7 @@
 namespace ruvd::node {
 
 absl::Status NodeImpl::OpenStores() {
-  ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
+  ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_, clock_));
   files_ = std::make_unique<NodeFiles>(std::move(files));
   ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
   if (const size_t removed = storage::RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {

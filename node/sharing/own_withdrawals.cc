@@ -37,9 +37,8 @@ std::vector<privacy::Withdrawal> OwnWithdrawals::LoadStored(int64_t now_ms) cons
              MessageOf(all.status()), ReasonOf(all.status()));
     return {};
   }
-  std::erase_if(*all, [this, now_ms](const privacy::Withdrawal& one) {
-    return one.withdrawn_ms + limits::kWithdrawalLifeMillis <= now_ms ||
-           !one.Verify(key_.public_key()).ok();
+  std::erase_if(*all, [this, now_ms](privacy::Withdrawal& one) {
+    return one.withdrawn_ms + limits::kWithdrawalLifeMillis <= now_ms || !one.Resign(key_).ok();
   });
   if (all->size() > limits::kMaxWithdrawalsPerOrigin) {
     all->erase(all->begin(), all->end() - limits::kMaxWithdrawalsPerOrigin);

@@ -85,8 +85,7 @@ absl::Status ConsentRecord::Verify(const NodeKey& key) const {
                  "the consent record names the unknown tier {}; grant consent again",
                  static_cast<int>(tier));
   }
-  if (!VerifySignature(key.public_key(), AsBytes(SignedBytes(tier, since_ms, key.id())),
-                       signature)) {
+  if (!key.HasSigned(AsBytes(SignedBytes(tier, since_ms, key.id())), signature)) {
     return Error(
         absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
         "the consent record is not signed by this node, so sharing stays off; grant consent again");

@@ -115,7 +115,7 @@ absl::StatusOr<UserConsent> UserConsent::Parse(std::span<const uint8_t> bytes) {
 
 absl::Status UserConsent::Verify(const NodeKey& key) const {
   RETURN_IF_ERROR(CheckFields(*this));
-  if (!VerifySignature(key.public_key(), AsBytes(SignedBytes(*this, key)), signature)) {
+  if (!key.HasSigned(AsBytes(SignedBytes(*this, key)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "a consent is not signed by this node, so it allows nothing; ask for it again");
   }

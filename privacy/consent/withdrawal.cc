@@ -131,6 +131,15 @@ absl::Status Withdrawal::Verify(const PublicKey& key) const {
   return absl::OkStatus();
 }
 
+absl::Status Withdrawal::Resign(const NodeKey& key) {
+  const std::string fields = EncodeFields(*this);
+  if (!key.HasSigned(AsBytes(fields), signature)) {
+    return Verify(key.public_key());
+  }
+  signature = key.Sign(AsBytes(fields));
+  return absl::OkStatus();
+}
+
 bool Withdrawal::Covers(const Digest& item, const NodeId& origin, int64_t created_ms) const {
   return origin == node &&
          (everything ? created_ms <= withdrawn_ms : std::ranges::binary_search(items, item));

@@ -44,6 +44,9 @@ struct Withdrawal {
   // Returns SIGNATURE_INVALID unless `key`, which the caller knows to be the node's, signed the
   // record.
   absl::Status Verify(const PublicKey& key) const;
+  // Signs the record of this node again, if a former key of it signed it. Returns SIGNATURE_INVALID
+  // if another node did.
+  absl::Status Resign(const NodeKey& key);
   // Returns whether an item that `origin` created at `created_ms` is withdrawn.
   bool Covers(const Digest& item, const NodeId& origin, int64_t created_ms) const;
   // Returns whether the version of a pattern that `origin` made at `created_ms` is withdrawn.

@@ -74,7 +74,7 @@ absl::Status CheckTimes(const EnvelopeHeader& header, const EnvelopeRules& rules
 }
 
 absl::Status CheckMeaning(const EnvelopeHeader& header, const Envelope& envelope,
-                          const EnvelopeRules& rules) {
+                          const AdmissionCert& cert, const EnvelopeRules& rules) {
   if (header.body_length != envelope.body.size()) {
     return Malformed("body is truncated or too long");
   }
@@ -92,8 +92,8 @@ absl::Status CheckMeaning(const EnvelopeHeader& header, const Envelope& envelope
         "the envelope has purpose {}, but purpose {} was expected; update the sending node",
         static_cast<int>(header.purpose), static_cast<int>(*rules.purpose));
   }
-  if (header.key_epoch != 0) {
-    return Malformed("uses a rotated key, which this version does not know");
+  if (header.key_epoch != cert.key_epoch) {
+    return Malformed("names another key than the one that signed it");
   }
   return CheckTimes(header, rules);
 }
@@ -164,6 +164,7 @@ absl::StatusOr<EnvelopeHeader> ParseHeader(std::span<const uint8_t> bytes) {
 
 absl::StatusOr<Envelope> SealEnvelope(EnvelopeHeader fields, std::string body, const NodeKey& key) {
   fields.sender_id = key.id();
+  fields.key_epoch = key.epoch();
   fields.body_length = static_cast<uint32_t>(body.size());
   fields.body_hash = Sha256(body);
   Envelope envelope;
@@ -188,7 +189,7 @@ absl::StatusOr<EnvelopeHeader> VerifyEnvelope(const Envelope& envelope,
   }
   RETURN_IF_ERROR(CheckSignature(envelope, *cert));
   ASSIGN_OR_RETURN(EnvelopeHeader header, ParseHeader(AsBytes(envelope.header)));
-  RETURN_IF_ERROR(CheckMeaning(header, envelope, rules));
+  RETURN_IF_ERROR(CheckMeaning(header, envelope, *cert, rules));
   return header;
 }
 

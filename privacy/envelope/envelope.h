@@ -45,7 +45,7 @@ struct EnvelopeHeader {
   EnvelopePurpose purpose = EnvelopePurpose::kMember;
   ClusterId cluster_id{};
   NodeId sender_id{};
-  uint32_t key_epoch = 0;  // 0 is the sender's first key; version 1 refuses other epochs
+  uint32_t key_epoch = 0;  // of the key that signed
   BootId boot_id{};
   uint64_t seq = 0;  // starts at 1 in every boot
   uint64_t round = 0;
@@ -80,8 +80,8 @@ std::string EncodeHeader(const EnvelopeHeader& header);
 // with a known purpose.
 absl::StatusOr<EnvelopeHeader> ParseHeader(std::span<const uint8_t> bytes);
 
-// Fills in the sender, body length and body hash of `fields` and signs the envelope. Fails with
-// LIMIT_EXCEEDED if the envelope would be larger than kMaxEnvelopeBytes.
+// Fills in the sender, its key epoch, body length and body hash of `fields` and signs the envelope.
+// Fails with LIMIT_EXCEEDED if the envelope would be larger than kMaxEnvelopeBytes.
 absl::StatusOr<Envelope> SealEnvelope(EnvelopeHeader fields, std::string body, const NodeKey& key);
 
 // What the verifier of an envelope knows and expects.

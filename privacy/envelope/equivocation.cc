@@ -24,7 +24,8 @@ absl::Status Invalid() {
 }
 
 bool SameNumber(const EnvelopeHeader& a, const EnvelopeHeader& b) {
-  return a.sender_id == b.sender_id && a.boot_id == b.boot_id && a.seq == b.seq;
+  return a.sender_id == b.sender_id && a.key_epoch == b.key_epoch && a.boot_id == b.boot_id &&
+         a.seq == b.seq;
 }
 
 bool SignedBy(const PublicKey& key, const std::string& header, const std::string& bytes) {
@@ -77,7 +78,7 @@ NodeId Equivocation::sender() const {
 
 std::optional<Equivocation> EquivocationDetector::Record(const EnvelopeHeader& header,
                                                          const Envelope& envelope) {
-  const Number number(header.sender_id, header.boot_id, header.seq);
+  const Number number = NumberOf(header);
   const auto known = seen_.find(number);
   if (known == seen_.end()) {
     if (seen_.size() >= max_entries_) {

@@ -19,9 +19,9 @@
 
 namespace ruvd::privacy {
 
-// Two different headers that one node signed under the same number. They prove to anyone that the
-// node told different things to different peers. The bodies are not needed, because the headers
-// contain their hashes. It is a plain value; docs/wire-format.md has the bytes.
+// Two different headers that one node signed with one key under the same number. They prove to
+// anyone that the node told different things to different peers. The bodies are not needed, because
+// the headers contain their hashes. It is a plain value; docs/wire-format.md has the bytes.
 struct Equivocation {
   static constexpr size_t kBytes = 2 + 2 * (kEnvelopeHeaderBytes + sizeof(Signature));
 
@@ -32,7 +32,7 @@ struct Equivocation {
 
   std::string Encode() const;
   // Decodes evidence. Fails with EVIDENCE_INVALID unless the bytes are exactly two different
-  // headers of one (sender, boot, seq) in ascending order.
+  // headers of one (sender, key epoch, boot, seq) in ascending order.
   static absl::StatusOr<Equivocation> Parse(std::span<const uint8_t> bytes);
   // Returns SIGNATURE_INVALID unless `key`, which the caller knows to be the sender's, signed both
   // headers.
@@ -55,13 +55,14 @@ class EquivocationDetector {
   // remembered.
   std::optional<Equivocation> Record(const EnvelopeHeader& header, const Envelope& envelope);
   // Returns whether a message of this sender, boot and number is remembered.
-  bool Knows(const EnvelopeHeader& header) const {
-    return seen_.contains(Number(header.sender_id, header.boot_id, header.seq));
-  }
+  bool Knows(const EnvelopeHeader& header) const { return seen_.contains(NumberOf(header)); }
   size_t size() const { return seen_.size(); }
 
  private:
-  using Number = std::tuple<NodeId, BootId, uint64_t>;
+  using Number = std::tuple<NodeId, uint32_t, BootId, uint64_t>;
+  static Number NumberOf(const EnvelopeHeader& header) {
+    return {header.sender_id, header.key_epoch, header.boot_id, header.seq};
+  }
   struct Signed {
     std::string header;
     std::string signature;

@@ -4,6 +4,7 @@
 #include "privacy/envelope/replay_window.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -53,21 +54,22 @@ ReplayWindow::Sender& ReplayWindow::Touch(const NodeId& id) {
   return sender;
 }
 
-ReplayWindow::Boot* ReplayWindow::FindOrAddBoot(Sender& sender, const BootId& id) {
+ReplayWindow::Boot* ReplayWindow::FindOrAddBoot(Sender& sender, const EnvelopeHeader& header) {
   auto& boots = sender.boots;
   for (Boot& boot : boots) {
-    if (boot.id == id) {
+    if (boot.key_epoch == header.key_epoch && boot.id == header.boot_id) {
       return &boot;
     }
   }
-  const uint64_t counter = BootCounterOf(id);
-  const auto place = std::find_if(boots.begin(), boots.end(), [counter](const Boot& boot) {
-    return BootCounterOf(boot.id) < counter;
+  const std::pair age(header.key_epoch, BootCounterOf(header.boot_id));
+  const auto place = std::find_if(boots.begin(), boots.end(), [&age](const Boot& boot) {
+    return std::pair(boot.key_epoch, BootCounterOf(boot.id)) < age;
   });
   if (place == boots.end() && boots.size() >= limits::kReplayBootsPerSender) {
     return nullptr;
   }
-  const auto added = boots.insert(place, Boot{.id = id, .window = {}});
+  const auto added =
+      boots.insert(place, Boot{.key_epoch = header.key_epoch, .id = header.boot_id, .window = {}});
   const auto index = added - boots.begin();
   if (boots.size() > limits::kReplayBootsPerSender) {
     boots.pop_back();
@@ -76,7 +78,7 @@ ReplayWindow::Boot* ReplayWindow::FindOrAddBoot(Sender& sender, const BootId& id
 }
 
 absl::Status ReplayWindow::Admit(const EnvelopeHeader& header) {
-  Boot* boot = FindOrAddBoot(Touch(header.sender_id), header.boot_id);
+  Boot* boot = FindOrAddBoot(Touch(header.sender_id), header);
   if (boot == nullptr || !boot->window.Mark(header.seq)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
                  "message {} of boot {} of node {} was seen before; it has no effect", header.seq,
@@ -86,7 +88,7 @@ absl::Status ReplayWindow::Admit(const EnvelopeHeader& header) {
 }
 
 void ReplayWindow::MarkSeen(const EnvelopeHeader& header) {
-  if (Boot* boot = FindOrAddBoot(Touch(header.sender_id), header.boot_id)) {
+  if (Boot* boot = FindOrAddBoot(Touch(header.sender_id), header)) {
     boot->window.Mark(header.seq);
   }
 }

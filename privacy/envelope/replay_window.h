@@ -33,10 +33,11 @@ class SequenceWindow {
   std::bitset<limits::kReplayWindowBits> seen_;  // bit seq % kReplayWindowBits
 };
 
-// Refuses messages that were seen before, for each (sender, boot). It keeps the newest two boots of
-// a sender and refuses messages of older boots. If there are too many senders, it forgets the least
-// recently used one. Call it only with verified headers, because anyone can write any sender into
-// an unverified one. Not thread-safe.
+// Refuses messages that were seen before, for each (sender, key epoch, boot). It keeps the newest
+// two boots of a sender and refuses messages of older boots; under a later key every boot is newer,
+// so that a thief of a former key cannot outrun its node. If there are too many senders, it forgets
+// the least recently used one. Call it only with verified headers, because anyone can write any
+// sender into an unverified one. Not thread-safe.
 class ReplayWindow {
  public:
   explicit ReplayWindow(size_t max_senders = limits::kMaxReplaySenders)
@@ -50,6 +51,7 @@ class ReplayWindow {
 
  private:
   struct Boot {
+    uint32_t key_epoch = 0;
     BootId id{};
     SequenceWindow window;
   };
@@ -60,7 +62,7 @@ class ReplayWindow {
   Sender& Touch(const NodeId& id);
   // Returns the boot's entry and creates it if the boot is new enough. Returns nullptr if the boot
   // is older than those kept.
-  static Boot* FindOrAddBoot(Sender& sender, const BootId& id);
+  static Boot* FindOrAddBoot(Sender& sender, const EnvelopeHeader& header);
 
   size_t max_senders_;
   std::map<NodeId, Sender> senders_;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "base/reasons.h"
@@ -42,7 +44,8 @@ absl::Status CheckFields(const AdmissionCert& cert) {
       cert.not_after_ms > cert.issuer.not_after_ms) {
     return Invalid("is valid at a time at which its issuer is not");
   }
-  if (cert.node_id != NodeIdOf(cert.node_key)) {
+  if ((cert.key_epoch == 0) != (cert.node_id == NodeIdOf(cert.node_key)) ||
+      cert.key_epoch > limits::kMaxKeyRotations) {
     return Invalid("has an id that does not belong to its key");
   }
   return absl::OkStatus();
@@ -53,6 +56,7 @@ std::string EncodeSigned(const AdmissionCert& cert) {
   std::copy_n(cert.name.begin(), std::min(cert.name.size(), name.size()), name.begin());
   ByteWriter writer;
   writer.WriteText(kMagic).Write(kVersion).WriteBytes(cert.node_key).WriteBytes(cert.node_id);
+  writer.Write(cert.key_epoch);
   writer.Write(static_cast<uint8_t>(cert.name.size())).WriteBytes(name).Write(cert.roles);
   writer.Write(cert.not_before_ms).Write(cert.not_after_ms);
   writer.WriteText(cert.issuer.Encode()).Write(cert.serial);
@@ -89,6 +93,7 @@ absl::StatusOr<AdmissionCert> AdmissionCert::Parse(std::span<const uint8_t> byte
   AdmissionCert cert;
   cert.node_key = *reader.ReadArray<32>();
   cert.node_id = *reader.ReadArray<32>();
+  cert.key_epoch = *reader.Read<uint32_t>();
   const uint8_t name_length = *reader.Read<uint8_t>();
   const auto name = *reader.ReadBytes(limits::kMaxNodeNameBytes);
   cert.name = AsText(name.first(std::min<size_t>(name_length, name.size())));
@@ -130,8 +135,8 @@ absl::Status AdmissionCert::CheckTime(int64_t now_ms) const {
 }
 
 bool AdmissionCert::Supersedes(const AdmissionCert& former) const {
-  return issuer.number != former.issuer.number ? issuer.number > former.issuer.number
-                                               : not_after_ms > former.not_after_ms;
+  return std::tie(key_epoch, issuer.number, not_after_ms) >
+         std::tie(former.key_epoch, former.issuer.number, former.not_after_ms);
 }
 
 absl::Status AdmissionCert::Verify(const PublicKey& trusted_root, int64_t now_ms) const {
@@ -185,7 +190,8 @@ absl::StatusOr<ClusterAuthority> ClusterAuthority::Load(const std::string& path)
 absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) const {
   AdmissionCert cert;
   cert.node_key = request.node_key;
-  cert.node_id = NodeIdOf(request.node_key);
+  cert.node_id = request.node_id.value_or(NodeIdOf(request.node_key));
+  cert.key_epoch = request.key_epoch;
   cert.name = request.name;
   cert.roles = request.roles;
   cert.not_before_ms = request.not_before_ms;

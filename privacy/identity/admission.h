@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "privacy/identity/issuer_cert.h"
-#include "privacy/identity/node_key.h"
+#include "privacy/identity/node_id.h"
 #include "privacy/identity/signing_key.h"
 
 namespace ruvd::privacy {
@@ -35,12 +36,13 @@ absl::Status CheckNodeName(std::string_view name);
 // about the issuer, so that the root's public key is enough to check it. It has a fixed layout of
 // kBytes bytes, which docs/wire-format.md describes. It is a plain value.
 struct AdmissionCert {
-  static constexpr size_t kSignedBytes = 143 + IssuerCert::kBytes;
+  static constexpr size_t kSignedBytes = 147 + IssuerCert::kBytes;
   static constexpr size_t kBytes = kSignedBytes + sizeof(Signature);
 
   PublicKey node_key{};
   NodeId node_id{};
-  std::string name;  // see CheckNodeName
+  uint32_t key_epoch = 0;  // of node_key; the id is that of the key of epoch 0
+  std::string name;        // see CheckNodeName
   uint32_t roles = 0;
   int64_t not_before_ms = 0;  // Unix time, inclusive
   int64_t not_after_ms = 0;   // exclusive; both are in the issuer's time
@@ -50,7 +52,8 @@ struct AdmissionCert {
 
   std::string Encode() const;
   // Decodes exactly kBytes bytes. Fails with CERTIFICATE_INVALID for any other length, a field out
-  // of its range or an id that is not the key's. It is cheap and checks no signature: see Verify.
+  // of its range, or an id that is not that of a first key. It is cheap and checks no signature:
+  // see Verify.
   static absl::StatusOr<AdmissionCert> Parse(std::span<const uint8_t> bytes);
   // Returns the id that an encoded certificate of at least kBytes bytes claims. It checks nothing.
   // It tells whether a certificate was seen before without the cost of Parse.
@@ -62,8 +65,8 @@ struct AdmissionCert {
   absl::Status Verify(const PublicKey& trusted_root, int64_t now_ms) const;
   // Checks only the time, for a certificate that was verified before.
   absl::Status CheckTime(int64_t now_ms) const;
-  // Returns whether a node should use this one in place of `former`: it is of a later issuer, or
-  // ends later.
+  // Returns whether a node should use this one in place of `former`: it is of a later key or
+  // issuer, or ends later.
   bool Supersedes(const AdmissionCert& former) const;
 
   bool operator==(const AdmissionCert&) const = default;
@@ -94,6 +97,8 @@ class ClusterAuthority {
 
   struct Request {
     PublicKey node_key{};
+    std::optional<NodeId> node_id;  // must be given for a key of a later epoch
+    uint32_t key_epoch = 0;
     std::string name;
     uint32_t roles = roles::kMember;
     int64_t not_before_ms = 0;

@@ -95,8 +95,10 @@ absl::StatusOr<JoinGrants> DecodeGrants(std::span<const uint8_t> bytes) {
 
 JoinRequest JoinRequest::Sign(std::string token, std::string name, const ClusterId& cluster,
                               const NodeKey& key) {
-  JoinRequest request{
-      .token = std::move(token), .node_key = key.public_key(), .name = std::move(name)};
+  JoinRequest request{.token = std::move(token),
+                      .node_key = key.public_key(),
+                      .rotations = key.keys().EncodeRotations(),
+                      .name = std::move(name)};
   const Digest hash = HashOf(request.token, cluster).value_or(Digest{});
   request.proof = key.Sign(AsBytes(ProofBytes(request, cluster, hash)));
   return request;
@@ -175,20 +177,23 @@ absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int
   if (now_ms >= grant->second.expires_ms || now_ms < grant->second.issued_ms) {
     return Refused(reasons::kTokenExpired, "has expired");
   }
-  RETURN_IF_ERROR(CheckPublicKey(request.node_key));
+  ASSIGN_OR_RETURN(const NodeKeys keys,
+                   NodeKeys::Through(AsBytes(request.rotations), request.node_key));
   if (!VerifySignature(request.node_key, AsBytes(ProofBytes(request, cluster, *hash)),
                        request.proof)) {
     return Error(
         absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
         "the request to join is not signed by the key that it names; sign it again with that key");
   }
-  if (revoked.contains(NodeIdOf(request.node_key))) {
+  if (revoked.contains(keys.node())) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "this node's key was revoked for ever; join with an empty data folder, which "
                  "gives the node a new key");
   }
   ASSIGN_OR_RETURN(const AdmissionCert certificate,
                    authority_.Issue({.node_key = request.node_key,
+                                     .node_id = keys.node(),
+                                     .key_epoch = keys.epoch(),
                                      .name = request.name,
                                      .roles = grant->second.roles,
                                      .not_before_ms = now_ms,

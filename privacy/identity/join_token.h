@@ -40,6 +40,7 @@ absl::StatusOr<JoinGrants> DecodeGrants(std::span<const uint8_t> bytes);
 struct JoinRequest {
   std::string token;  // as it was issued
   PublicKey node_key{};
+  std::string rotations;  // that led to the key (NodeKeys::EncodeRotations); signed by themselves
   std::string name;
   Signature proof{};
 
@@ -68,9 +69,9 @@ class JoinTokens {
   absl::StatusOr<std::string> Issue(uint32_t roles, int64_t now_ms, int64_t lifetime_ms);
 
   // Issues a certificate for kMaxCertificateMillis and marks the token as used. Fails with
-  // TOKEN_INVALID, TOKEN_USED, TOKEN_EXPIRED, SIGNATURE_INVALID, KEY_INVALID, CERTIFICATE_INVALID
-  // for an unusable name, or NODE_REVOKED for a node on `revoked`, which is checked last. None of
-  // these errors uses up the token; an error of `keep` does.
+  // TOKEN_INVALID, TOKEN_USED, TOKEN_EXPIRED, SIGNATURE_INVALID, the errors of NodeKeys::Through,
+  // CERTIFICATE_INVALID for an unusable name, or NODE_REVOKED for a node on `revoked`, which is
+  // checked last. None of these errors uses up the token; an error of `keep` does.
   absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
                                        const RevokedNodes& revoked = {});
 

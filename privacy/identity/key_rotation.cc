@@ -3,6 +3,9 @@
 
 #include "privacy/identity/key_rotation.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -24,6 +27,13 @@ std::string EncodeFields(const KeyRotation& rotation) {
 absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
                "a key rotation {}; the node must rotate from the key that it has", what);
+}
+
+absl::Status TooMany() {
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+               "a node's key can be replaced {} times; join with an empty data folder, which gives "
+               "the node a new id",
+               limits::kMaxKeyRotations);
 }
 
 }  // namespace
@@ -66,46 +76,89 @@ absl::StatusOr<KeyRotation> KeyRotation::Parse(std::span<const uint8_t> bytes) {
   return rotation;
 }
 
+NodeId NodeIdOf(const PublicKey& first_key) {
+  constexpr std::string_view kDomain("RUVDLLM-NODE-v1\0", 16);
+  return Sha256({AsBytes(kDomain), first_key});
+}
+
+absl::Status KeyRotation::Verify() const {
+  const std::string fields = EncodeFields(*this);
+  if (!VerifySignature(former, AsBytes(fields), former_signature) ||
+      !VerifySignature(next, AsBytes(fields), next_signature)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+                 "a key rotation is not signed by both keys; the former key stays");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<NodeKeys> NodeKeys::Begin(const PublicKey& first) {
   RETURN_IF_ERROR(CheckPublicKey(first));
   NodeKeys keys;
   keys.node_ = NodeIdOf(first);
-  keys.present_ = first;
+  keys.keys_ = {first};
   return keys;
 }
 
+absl::StatusOr<NodeKeys> NodeKeys::Through(std::span<const uint8_t> rotations,
+                                           const PublicKey& present) {
+  const size_t count = rotations.size() / KeyRotation::kBytes;
+  if (count > limits::kMaxKeyRotations) {
+    return TooMany();
+  }
+  if (rotations.size() % KeyRotation::kBytes != 0) {
+    return Invalid("is cut off");
+  }
+  std::optional<NodeKeys> keys;
+  for (size_t i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(
+        const KeyRotation rotation,
+        KeyRotation::Parse(rotations.subspan(i * KeyRotation::kBytes, KeyRotation::kBytes)));
+    if (!keys) {
+      ASSIGN_OR_RETURN(keys, Begin(rotation.former));
+    }
+    RETURN_IF_ERROR(keys->Rotate(rotation));
+  }
+  if (!keys) {
+    return Begin(present);
+  }
+  return keys->present() == present ? absl::StatusOr<NodeKeys>(*std::move(keys))
+                                    : Invalid("leads to another key than the one in use");
+}
+
 absl::Status NodeKeys::Rotate(const KeyRotation& rotation) {
-  if (last_ && *last_ == rotation) {
+  if (!rotations_.empty() && rotations_.back() == rotation) {
     return absl::OkStatus();
   }
-  if (rotation.node != node_ || rotation.former != present_ || rotation.epoch != epoch_ + 1 ||
-      rotation.former == rotation.next || (last_ && rotation.rotated_ms < last_->rotated_ms)) {
+  if (rotation.node != node_ || rotation.former != present() || rotation.epoch != epoch() + 1 ||
+      std::ranges::find(keys_, rotation.next) != keys_.end()) {
     return Invalid("does not follow the present key");
   }
-  RETURN_IF_ERROR(CheckPublicKey(rotation.next));
-  const std::string fields = EncodeFields(rotation);
-  if (!VerifySignature(rotation.former, AsBytes(fields), rotation.former_signature) ||
-      !VerifySignature(rotation.next, AsBytes(fields), rotation.next_signature)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
-                 "a key rotation is not signed by both keys; the former key stays");
+  if (rotations_.size() >= limits::kMaxKeyRotations) {
+    return TooMany();
   }
-  epoch_ = rotation.epoch;
-  present_ = rotation.next;
-  last_ = rotation;
+  RETURN_IF_ERROR(CheckPublicKey(rotation.next));
+  RETURN_IF_ERROR(rotation.Verify());
+  keys_.push_back(rotation.next);
+  rotations_.push_back(rotation);
   return absl::OkStatus();
 }
 
-absl::StatusOr<PublicKey> NodeKeys::KeyOf(uint32_t epoch, int64_t now_ms) const {
-  if (epoch == epoch_) {
-    return present_;
+std::string NodeKeys::EncodeRotations() const {
+  std::string bytes;
+  for (const KeyRotation& rotation : rotations_) {
+    bytes += rotation.Encode();
   }
-  if (last_ && epoch + 1 == epoch_ && now_ms < last_->rotated_ms + limits::kKeyOverlapMillis) {
-    return last_->former;
+  return bytes;
+}
+
+std::optional<uint32_t> NodeKeys::SignerOf(std::span<const uint8_t> message,
+                                           const Signature& signature, uint32_t least) const {
+  for (size_t epoch = least; epoch < keys_.size(); ++epoch) {
+    if (VerifySignature(keys_[epoch], message, signature)) {
+      return static_cast<uint32_t>(epoch);
+    }
   }
-  return Error(
-      absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
-      "key epoch {} is not accepted, because key epoch {} is in force; sign with the present key",
-      epoch, epoch_);
+  return std::nullopt;
 }
 
 }  // namespace ruvd::privacy

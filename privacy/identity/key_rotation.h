@@ -7,10 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privacy/identity/node_key.h"
+#include "privacy/identity/node_id.h"
 #include "privacy/identity/signing_key.h"
 
 namespace ruvd::privacy {
@@ -34,33 +35,44 @@ struct KeyRotation {
   // Decodes a rotation. Fails with KEY_INVALID unless the bytes are exactly one rotation between
   // two different, usable keys.
   static absl::StatusOr<KeyRotation> Parse(std::span<const uint8_t> bytes);
+  // Returns SIGNATURE_INVALID unless both keys signed the statement.
+  absl::Status Verify() const;
   bool operator==(const KeyRotation&) const = default;
 };
 
-// The successive keys of one node. Not thread-safe.
+// The successive public keys of one node, and the rotations that lead from each to the next one.
+// It proves by itself, without an issuer, which id and epoch the present key has. It is a plain value.
 class NodeKeys {
  public:
-  // Begins with the first key of a node. Fails with KEY_INVALID for an unusable key.
+  // The keys of a node that never rotated. Fails with KEY_INVALID for an unusable key.
   static absl::StatusOr<NodeKeys> Begin(const PublicKey& first);
+  // The keys that encoded rotations (see EncodeRotations), which may come from anyone, lead
+  // through to `present`. Fails as Begin, Parse and Rotate do, with KEY_INVALID if they lead to
+  // another key, and with LIMIT_EXCEEDED for more than kMaxKeyRotations, before anything is read.
+  static absl::StatusOr<NodeKeys> Through(std::span<const uint8_t> rotations,
+                                          const PublicKey& present);
 
-  // Applies the next rotation. Fails with KEY_INVALID unless it leads from the present key to the
-  // next epoch, and with SIGNATURE_INVALID unless both keys signed it. Applying the last rotation
-  // again changes nothing.
+  // Applies the next rotation. Fails with KEY_INVALID unless it leads from the present key to one
+  // of the next epoch that the node never had, with SIGNATURE_INVALID unless both keys signed it,
+  // and with LIMIT_EXCEEDED after kMaxKeyRotations. Applying the last rotation again changes
+  // nothing.
   absl::Status Rotate(const KeyRotation& rotation);
 
-  // Returns the key that verifies messages of `epoch` at `now_ms`: the present key, or the former
-  // key for kKeyOverlapMillis after the rotation. Fails with KEY_EPOCH_REFUSED for any other epoch.
-  absl::StatusOr<PublicKey> KeyOf(uint32_t epoch, int64_t now_ms) const;
-
   const NodeId& node() const { return node_; }
-  uint32_t epoch() const { return epoch_; }
-  const PublicKey& present() const { return present_; }
+  uint32_t epoch() const { return static_cast<uint32_t>(rotations_.size()); }
+  const PublicKey& present() const { return keys_.back(); }
+  const PublicKey& Of(uint32_t epoch) const { return keys_.at(epoch); }
+  // All rotations in order, KeyRotation::kBytes bytes each
+  std::string EncodeRotations() const;
+
+  // Returns the first epoch, from `least` on, whose key made the signature; nullopt if none did.
+  std::optional<uint32_t> SignerOf(std::span<const uint8_t> message, const Signature& signature,
+                                   uint32_t least = 0) const;
 
  private:
   NodeId node_{};
-  uint32_t epoch_ = 0;
-  PublicKey present_{};
-  std::optional<KeyRotation> last_;
+  std::vector<PublicKey> keys_;  // by epoch
+  std::vector<KeyRotation> rotations_;
 };
 
 }  // namespace ruvd::privacy

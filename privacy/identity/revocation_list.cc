@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kMagic("RUVDLLM-REVOKE-v1\0", 18);
 constexpr std::string_view kRevokedNodesMagic = "RUVDREV1";
 constexpr int kEditionBits = 32;  // of a list's number
-constexpr size_t kRevokedNodeBytes = sizeof(NodeId) + sizeof(int64_t);
+constexpr size_t kRevokedNodeBytes = sizeof(NodeId) + sizeof(int64_t) + sizeof(uint32_t);
 
 std::string EncodeFields(const RevocationList& list) {
   ByteWriter writer;
@@ -27,7 +27,7 @@ std::string EncodeFields(const RevocationList& list) {
   writer.Write(list.number).Write(list.issued_ms);
   writer.Write(list.covers_from_ms).Write(static_cast<uint32_t>(list.nodes.size()));
   for (const RevokedNode& node : list.nodes) {
-    writer.WriteBytes(node.id).Write(node.ends_ms);
+    writer.WriteBytes(node.id).Write(node.ends_ms).Write(node.least_epoch);
   }
   return writer.Take();
 }
@@ -56,7 +56,7 @@ absl::Status NotInItsTime(const IssuerCert& issuer) {
 // Returns whether the nodes are in order, and covered: others are left out.
 bool WellFormed(const RevocationList& list) {
   const auto covered = [&list](const RevokedNode& node) {
-    return node.ends_ms > list.covers_from_ms;
+    return node.ends_ms > list.covers_from_ms && node.least_epoch > 0;
   };
   return list.covers_from_ms <= list.issued_ms && std::ranges::all_of(list.nodes, covered) &&
          std::ranges::adjacent_find(list.nodes, std::ranges::greater_equal{}, &RevokedNode::id) ==
@@ -103,7 +103,8 @@ absl::StatusOr<RevocationList> RevocationList::Parse(std::span<const uint8_t> by
   list.nodes.reserve(*count);
   for (uint32_t i = 0; i < *count; ++i) {
     const auto id = reader.ReadArray<32>();
-    list.nodes.push_back({.id = *id, .ends_ms = *reader.Read<int64_t>()});
+    const auto ends_ms = reader.Read<int64_t>();
+    list.nodes.push_back({.id = *id, .ends_ms = *ends_ms, .least_epoch = *reader.Read<uint32_t>()});
   }
   list.signature = *reader.ReadArray<64>();
   return WellFormed(list) ? absl::StatusOr<RevocationList>(std::move(list))
@@ -123,13 +124,15 @@ absl::Status RevocationList::Verify(const PublicKey& trusted_root) const {
   return issuer.IsValidAt(issued_ms) ? absl::OkStatus() : NotInItsTime(issuer);
 }
 
-bool RevocationList::Revokes(const NodeId& node) const {
-  return Find(*this, node) != nullptr;
+uint32_t RevocationList::LeastEpoch(const NodeId& node) const {
+  const RevokedNode* const found = Find(*this, node);
+  return found == nullptr ? 0 : found->least_epoch;
 }
 
 absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
                                            const std::vector<NodeId>& nodes, int64_t now_ms,
-                                           const ClusterAuthority& authority) {
+                                           const ClusterAuthority& authority,
+                                           const std::vector<EndedKeys>& keys) {
   const IssuerCert& issuer = authority.issuer();
   const uint64_t number = std::max(former.number, uint64_t{issuer.number} << kEditionBits) + 1;
   if (former.issuer.number > issuer.number) {
@@ -160,12 +163,23 @@ absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
   std::ranges::copy_if(
       kept.nodes, std::back_inserter(list.nodes),
       [&list](const RevokedNode& node) { return node.ends_ms > list.covers_from_ms; });
-  for (const NodeId& id : nodes) {
-    if (!kept.Revokes(id)) {
-      list.nodes.push_back({.id = id, .ends_ms = list.issued_ms + limits::kRevocationLifeMillis});
+  const auto add = [&](const NodeId& id, uint32_t least_epoch) {
+    if (kept.LeastEpoch(id) < least_epoch) {
+      list.nodes.push_back({.id = id,
+                            .ends_ms = list.issued_ms + limits::kRevocationLifeMillis,
+                            .least_epoch = least_epoch});
     }
+  };
+  for (const NodeId& id : nodes) {
+    add(id, kEveryEpoch);
   }
-  std::ranges::sort(list.nodes, {}, &RevokedNode::id);
+  for (const EndedKeys& ended : keys) {
+    add(ended.id, ended.least_epoch);
+  }
+  // The entry of a node that revokes the most comes first, and is the one that stays.
+  std::ranges::sort(list.nodes, [](const RevokedNode& a, const RevokedNode& b) {
+    return a.id != b.id ? a.id < b.id : a.least_epoch > b.least_epoch;
+  });
   const auto repeated = std::ranges::unique(list.nodes, {}, &RevokedNode::id);
   list.nodes.erase(repeated.begin(), repeated.end());
   if (list.nodes.size() > limits::kMaxRevokedNodes) {
@@ -192,10 +206,11 @@ absl::Status Revocations::Take(const RevocationList& list) {
   }
   const bool complete = std::ranges::all_of(list_.nodes, [&list](const RevokedNode& node) {
     const RevokedNode* kept = Find(list, node.id);
-    return kept != nullptr ? kept->ends_ms >= node.ends_ms : node.ends_ms <= list.covers_from_ms;
+    return kept != nullptr ? kept->ends_ms >= node.ends_ms && kept->least_epoch >= node.least_epoch
+                           : node.ends_ms <= list.covers_from_ms;
   });
   if (!complete && !ends_former) {
-    return Invalid("leaves out a revoked node");
+    return Invalid("leaves out a node or key that was revoked");
   }
   list_ = list;
   Learn(list.issuer);
@@ -215,6 +230,12 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "node {} was revoked; it needs a new identity and a new certificate",
                  ToHex(certificate.node_id).substr(0, 16));
+  }
+  if (certificate.key_epoch < list_.LeastEpoch(certificate.node_id)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
+                 "key {} of {} was replaced by a later one; if this is your node, end what `ruvd "
+                 "cert rotate` began by running it again, or restore the node's newest key",
+                 certificate.key_epoch, certificate.name);
   }
   if (certificate.issuer.number < least_issuer_) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,

@@ -15,20 +15,30 @@
 
 namespace ruvd::privacy {
 
-// A node that is revoked. Every certificate that it may hold has ended at `ends_ms`, because its
-// issuer signs no other one.
+// No key has this epoch: a node whose keys are ended up to it is revoked for good.
+inline constexpr uint32_t kEveryEpoch = 0xFFFFFFFF;
+
+// A node that is revoked, or whose former keys are. Every certificate that is refused because of it
+// has ended at `ends_ms`, because its issuer signs no other one.
 struct RevokedNode {
   NodeId id{};
-  int64_t ends_ms = 0;  // Unix time
+  int64_t ends_ms = 0;                 // Unix time
+  uint32_t least_epoch = kEveryEpoch;  // certificates of keys of earlier epochs are refused
   bool operator==(const RevokedNode&) const = default;
 };
 
-// What a cluster no longer accepts: nodes, and issuers that its root ended. An issuer of the
-// cluster signs it. It names each revoked node as long as a certificate of it may be valid. A
-// certificate that ended by `covers_from_ms` is not covered: it must be refused whatever the
-// receiver's clock says, because its node may have been revoked and left out since. So a revoked
-// node never returns under its id. Certificates of an issuer below `issuer.least` are refused as
-// well. It is a plain value; docs/wire-format.md has the bytes.
+// A node whose keys before `least_epoch` shall count no more
+struct EndedKeys {
+  NodeId id{};
+  uint32_t least_epoch = 0;
+};
+
+// What a cluster no longer accepts: nodes, former keys of nodes, and issuers that its root ended.
+// An issuer of the cluster signs it. It names each revoked node as long as a certificate of it may
+// be valid. A certificate that ended by `covers_from_ms` is not covered: it must be refused
+// whatever the receiver's clock says, because its node may have been revoked and left out since. So
+// a revoked node never returns under its id. Certificates of an issuer below `issuer.least` are
+// refused as well. It is a plain value; docs/wire-format.md has the bytes.
 struct RevocationList {
   IssuerCert issuer;    // who signed it
   uint64_t number = 0;  // 0 is no list; the issuer's number is in its upper 32 bits
@@ -46,7 +56,10 @@ struct RevocationList {
   absl::Status Verify(const PublicKey& trusted_root) const;
   // Returns how often the issuer signed before, plus 1; the number without that of the issuer.
   uint32_t edition() const { return static_cast<uint32_t>(number); }
-  bool Revokes(const NodeId& node) const;
+  // Returns whether the node is revoked for good, under any key.
+  bool Revokes(const NodeId& node) const { return LeastEpoch(node) == kEveryEpoch; }
+  // Returns the epoch of the first key of a node that counts; 0 if the list does not name the node.
+  uint32_t LeastEpoch(const NodeId& node) const;
   // Returns whether a certificate that ends then must be refused because it is not covered.
   bool IsUncovered(const AdmissionCert& certificate) const {
     return certificate.not_after_ms <= covers_from_ms;
@@ -54,12 +67,14 @@ struct RevocationList {
   bool operator==(const RevocationList&) const = default;
 };
 
-// Returns the list that follows `former` (number 0: the first one), adds `nodes` and leaves out
-// those whose certificates have ended. Fails with LIMIT_EXCEEDED for more than kMaxRevokedNodes,
-// and with ISSUER_ENDED if the authority's time is over or a later issuer signed `former`.
+// Returns the list that follows `former` (number 0: the first one), adds `nodes` and ends `keys`,
+// and leaves out nodes whose certificates have ended. Fails with LIMIT_EXCEEDED for more than
+// kMaxRevokedNodes, and with ISSUER_ENDED if the authority's time is over or a later issuer signed
+// `former`.
 absl::StatusOr<RevocationList> RevokeNodes(const RevocationList& former,
                                            const std::vector<NodeId>& nodes, int64_t now_ms,
-                                           const ClusterAuthority& authority);
+                                           const ClusterAuthority& authority,
+                                           const std::vector<EndedKeys>& keys = {});
 
 // The newest revocation list that a node knows. Not thread-safe.
 class Revocations {
@@ -67,9 +82,10 @@ class Revocations {
   explicit Revocations(const PublicKey& root) : root_(root) {}
 
   // Takes a newer list. Fails with REVOCATION_INVALID for a list that is older, of an issuer that
-  // was ended, leaves out a node whose certificate it covers, or differs from the known list of the
-  // same number, and as Verify does. Taking the known list again changes nothing. What an issuer
-  // signed that the list ends counts no more: a thief of its key may have revoked everybody.
+  // was ended, leaves out a node whose certificate it covers or revokes less of it, or differs from
+  // the known list of the same number, and as Verify does. Taking the known list again changes
+  // nothing. What an issuer signed that the list ends counts no more: a thief of its key may have
+  // revoked everybody.
   absl::Status Take(const RevocationList& list);
 
   // Notes what the root says in the statement about an issuer, which was verified: earlier issuers
@@ -79,8 +95,8 @@ class Revocations {
   uint32_t least_issuer() const { return least_issuer_; }
 
   // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED,
-  // ISSUER_ENDED for a certificate of an issuer that was ended, or CERTIFICATE_EXPIRED for one that
-  // the list does not cover.
+  // KEY_EPOCH_REFUSED for a key that its node replaced, ISSUER_ENDED for a certificate of an issuer
+  // that was ended, or CERTIFICATE_EXPIRED for one that the list does not cover.
   absl::Status Require(const AdmissionCert& certificate) const;
 
   // Returns REVOCATION_STALE if no list is known or the known one is older than `max_stale_ms` (0

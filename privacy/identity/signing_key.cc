@@ -132,11 +132,15 @@ absl::StatusOr<SigningKey> SigningKey::LoadOrCreate(const std::string& path, Key
     return Load(path, use);
   }
   SigningKey key = Generate();
-  std::string contents = key.EncodeFile(use);
+  RETURN_IF_ERROR(key.Save(path, use));
+  return key;
+}
+
+absl::Status SigningKey::Save(const std::string& path, KeyUse use) const {
+  std::string contents = EncodeFile(use);
   const absl::Status written = WriteFileAtomically(path, contents, 0600);
   SecureWipe({reinterpret_cast<uint8_t*>(contents.data()), contents.size()});
-  RETURN_IF_ERROR(written);
-  return key;
+  return written;
 }
 
 }  // namespace ruvd::privacy

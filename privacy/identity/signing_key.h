@@ -46,6 +46,9 @@ class SigningKey {
   static absl::StatusOr<SigningKey> LoadOrCreate(const std::string& path, KeyUse use);
   // Reads the key file as LoadOrCreate does, but fails with FILE_NOT_FOUND if it does not exist.
   static absl::StatusOr<SigningKey> Load(const std::string& path, KeyUse use);
+  // Writes the key file at `path` with mode 0600, in place of the one that may be there. Returns
+  // the errors of WriteFileAtomically.
+  absl::Status Save(const std::string& path, KeyUse use) const;
 
   Signature Sign(std::span<const uint8_t> message) const;
   const PublicKey& public_key() const { return public_key_; }

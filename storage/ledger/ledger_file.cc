@@ -11,6 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/ledger_rows.h"
@@ -21,9 +22,9 @@ namespace ruvd::storage::ledger {
 namespace {
 
 constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
-// The bytes besides the entries: magic, node id, key, time, number of entries and the last
-// signature.
-constexpr size_t kLedgerFrameBytes = 8 + 32 + 32 + 8 + 8 + 64;
+// The bytes besides the entries and rotations: magic, node id, key, number of rotations, time,
+// number of entries and the last signature.
+constexpr size_t kLedgerFrameBytes = 8 + 32 + 32 + 4 + 8 + 8 + 64;
 
 absl::Status FileBroken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
@@ -56,8 +57,8 @@ std::optional<LedgerRow> ReadRow(ByteReader& reader) {
 // Visits the entries of a file in order and adds them up.
 class Walk {
  public:
-  Walk(LedgerFileSummary& file, const LedgerFileDemands& demands)
-      : file_(file), demands_(demands) {}
+  Walk(LedgerFileSummary& file, const privacy::NodeKeys& keys, const LedgerFileDemands& demands)
+      : file_(file), keys_(keys), demands_(demands) {}
 
   absl::Status Take(const LedgerRow& row) {
     const uint64_t sequence = file_.head.sequence + 1;
@@ -69,10 +70,12 @@ class Walk {
     if (ChainHash(file_.head.hash, row.entry) != row.hash) {
       return FileBroken(fmt::format("was altered at entry {}", sequence));
     }
-    if (!privacy::VerifySignature(file_.key, AsBytes(SignedBytes(file_.node, sequence, row.hash)),
-                                  *row.signature)) {
+    const std::optional<uint32_t> signer = keys_.SignerOf(
+        AsBytes(SignedBytes(file_.node, sequence, row.hash)), *row.signature, signer_);
+    if (!signer) {
       return FileBroken(fmt::format("has an entry {} that its node did not sign", sequence));
     }
+    signer_ = *signer;
     if (!Count(*entry)) {
       return FileBroken(fmt::format(
           "has an entry {} that charges an earlier round than the entries before it, or spends or "
@@ -162,6 +165,8 @@ class Walk {
   }
 
   LedgerFileSummary& file_;
+  const privacy::NodeKeys& keys_;
+  uint32_t signer_ = 0;  // epoch of the key that signed the entry before
   const LedgerFileDemands& demands_;
   std::map<uint64_t, privacy::PrivacyUnit> reserved_;  // reserved and not released
   std::set<uint64_t> spent_;
@@ -175,6 +180,7 @@ class Walk {
 absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy::NodeKey& key,
                                          int64_t now_ms) {
   LedgerFileSummary file{.node = key.id(), .key = key.public_key(), .created_ms = now_ms};
+  const std::string rotations = key.keys().EncodeRotations();
   ByteWriter rows;
   const auto take = [&](const RowView& view) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const LedgerRow row, DecodeRow(view.value));
@@ -186,7 +192,7 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy
     }
     file.head = {file.head.sequence + 1, row.hash};
     WriteRow(row, rows);
-    if (rows.str().size() + kLedgerFrameBytes > limits::kMaxLedgerFileBytes) {
+    if (rows.str().size() + rotations.size() + kLedgerFrameBytes > limits::kMaxLedgerFileBytes) {
       return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                    "the privacy ledger takes more than {} bytes; verify the store itself with ruvd "
                    "store verify",
@@ -200,6 +206,8 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy
   writer.WriteText(kLedgerFileMagic)
       .WriteBytes(file.node)
       .WriteBytes(file.key)
+      .Write(key.epoch())
+      .WriteText(rotations)
       .Write(file.created_ms);
   writer.Write(file.head.sequence).WriteText(rows.str());
   writer.WriteBytes(key.Sign(AsBytes(EndBytes(file))));
@@ -214,19 +222,25 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
   const auto magic = reader.ReadBytes(kLedgerFileMagic.size());
   const auto node = reader.ReadArray<32>();
   const auto key = reader.ReadArray<32>();
+  const uint64_t count = reader.Read<uint32_t>().value_or(0);
+  if (reader.failed() || AsText(*magic) != kLedgerFileMagic || count > limits::kMaxKeyRotations) {
+    return FileBroken("is not a ledger file or is cut off");
+  }
+  const auto rotations = reader.ReadBytes(count * privacy::KeyRotation::kBytes);
   const auto created = reader.Read<int64_t>();
   const auto entries = reader.Read<uint64_t>();
-  if (reader.failed() || AsText(*magic) != kLedgerFileMagic) {
-    return FileBroken("is not a ledger file or is cut off");
+  if (reader.failed()) {
+    return FileBroken("is cut off before its entries");
   }
   file.node = *node;
   file.key = *key;
   file.created_ms = *created;
   RETURN_IF_ERROR(privacy::CheckPublicKey(file.key));
-  if (file.node != privacy::NodeIdOf(file.key)) {
+  const absl::StatusOr<privacy::NodeKeys> keys = privacy::NodeKeys::Through(*rotations, file.key);
+  if (!keys.ok() || file.node != keys->node()) {
     return FileBroken("names a node that its key does not belong to");
   }
-  Walk walk(file, demands);
+  Walk walk(file, *keys, demands);
   for (uint64_t i = 0; i < *entries; ++i) {
     const std::optional<LedgerRow> row = ReadRow(reader);
     if (!row) {

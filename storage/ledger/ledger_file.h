@@ -31,7 +31,7 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const privacy
 // The content of a ledger file whose hashes and signatures are all valid.
 struct LedgerFileSummary {
   privacy::NodeId node{};
-  privacy::PublicKey key{};
+  privacy::PublicKey key{};  // the node's key when it exported the ledger
   int64_t created_ms = 0;
   privacy::LedgerHead head;
   LedgerAccounts accounts;  // recomputed from the entries alone
@@ -46,11 +46,11 @@ struct LedgerFileDemands {
   std::optional<Counter> counter = {};
 };
 
-// Checks a file that may come from anyone: every entry, the order, the chain of hashes, and the
-// signatures of each entry and of the end. Returns LEDGER_BROKEN with the first wrong entry, or
-// with the unit for which the counter has more; KEY_INVALID for an unusable key;
-// PRIVACY_BUDGET_SPENT with the first entry above a budget, if the file is valid otherwise. The
-// reader must know whose key it is.
+// Checks a file that may come from anyone: the rotations that led to the key, every entry, the
+// order, the chain of hashes, and the signatures of each entry and of the end. No former key signs
+// after a later one. Returns LEDGER_BROKEN with the first wrong entry, or with the unit for which
+// the counter has more; KEY_INVALID for an unusable key; PRIVACY_BUDGET_SPENT with the first entry
+// above a budget, if the file is valid otherwise. The reader must know whose key it is.
 absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes,
                                                    const LedgerFileDemands& demands = {});
 

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
 // that the chain does not reach.
 absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_at) {
   const MutexLock lock(mutex_);
+  uint32_t signer = 0;
   const auto verify = [&](const RowView& view)
                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
@@ -120,7 +121,7 @@ absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_
     if (ledger::ChainHash(head_.hash, row.entry) != row.hash) {
       return Broken(fmt::format("was altered at entry {}", entry.sequence));
     }
-    RETURN_IF_ERROR(CheckSignature(row, entry.sequence));
+    RETURN_IF_ERROR(CheckSignature(row, entry.sequence, &signer));
     if (!Apply(entry).ok()) {
       return Broken(fmt::format("has an entry {} out of order", entry.sequence));
     }
@@ -136,16 +137,20 @@ absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_
   return absl::OkStatus();
 }
 
-absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row,
-                                                uint64_t sequence) const {
+absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row, uint64_t sequence,
+                                                uint32_t* signer) const {
   if (options_.key == nullptr) {
     return absl::OkStatus();
   }
   const std::string signed_bytes = ledger::SignedBytes(options_.key->id(), sequence, row.hash);
-  return row.signature && privacy::VerifySignature(options_.key->public_key(),
-                                                   AsBytes(signed_bytes), *row.signature)
-             ? absl::OkStatus()
-             : Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
+  const std::optional<uint32_t> found =
+      row.signature ? options_.key->keys().SignerOf(AsBytes(signed_bytes), *row.signature, *signer)
+                    : std::nullopt;
+  if (!found) {
+    return Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
+  }
+  *signer = *found;
+  return absl::OkStatus();
 }
 
 absl::Status PrivacyLedgerStore::CheckHeadRow() const {

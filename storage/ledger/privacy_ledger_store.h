@@ -97,7 +97,9 @@ class PrivacyLedgerStore final : public privacy::ReleaseLedger {
   PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options);
 
   absl::Status VerifyChain(std::map<uint64_t, Digest>* hashes_at);
-  absl::Status CheckSignature(const ledger::LedgerRow& row, uint64_t sequence) const;
+  // Moves `signer`, the epoch of the key that signed the entry before, to that of this one.
+  absl::Status CheckSignature(const ledger::LedgerRow& row, uint64_t sequence,
+                              uint32_t* signer) const;
   absl::Status CheckHeadRow() const;
   absl::StatusOr<std::optional<privacy::LedgerHead>> ReadHeadFile() const;
   absl::Status WriteHeadFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "privacy/envelope/equivocation.h"
+#include "privacy/identity/granted_keys.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/identity/key_rotation.h"
@@ -27,6 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RUVD_CHECK(rotation->Encode() == AsText(bytes));
     ruvd::privacy::NodeKeys keys = ruvd::privacy::NodeKeys::Begin(key.public_key()).value();
     RUVD_CHECK(!keys.Rotate(*rotation).ok());
+  }
+  if (const auto keys = ruvd::privacy::NodeKeys::Through(bytes, key.public_key()); keys.ok()) {
+    RUVD_CHECK(keys->epoch() == 0);
+  }
+  if (const auto keys = ruvd::privacy::DecodeGrantedKeys(bytes); keys.ok()) {
+    RUVD_CHECK(ruvd::privacy::EncodeGrantedKeys(*keys) == AsText(bytes));
   }
   if (const auto list = ruvd::privacy::RevocationList::Parse(bytes); list.ok()) {
     RUVD_CHECK(list->Encode() == AsText(bytes) && !list->Verify(authority.public_key()).ok());

@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/identity/node_key.h"
 #include "privacy/limits.h"
 
 namespace ruvd::privacy {
@@ -81,6 +82,26 @@ TEST_F(Admission, IssueRefusesWhatCannotBeGood) {
   EXPECT_EQ(reason_of([](auto& r) { r.not_after_ms = r.not_before_ms + 30 * kDay + 1; }),
             reasons::kCertificateInvalid);
   EXPECT_EQ(reason_of([](auto& r) { r.node_key = PublicKey{1}; }), reasons::kKeyInvalid);
+}
+
+TEST_F(Admission, AnIdOfItsOwnNeedsALaterKey) {
+  const auto issue = [this](const NodeId& id, uint32_t epoch) {
+    return ReasonOf(authority_
+                        .Issue({.node_key = key_.public_key(),
+                                .node_id = id,
+                                .key_epoch = epoch,
+                                .name = "node-a",
+                                .not_before_ms = kNow,
+                                .not_after_ms = kNow + kDay,
+                                .serial = 1})
+                        .status());
+  };
+  EXPECT_EQ(issue(key_.id(), 0), "");
+  EXPECT_EQ(issue(NodeId{9}, 1), "");
+  EXPECT_EQ(issue(NodeId{9}, limits::kMaxKeyRotations), "");
+  EXPECT_EQ(issue(NodeId{9}, 0), reasons::kCertificateInvalid);
+  EXPECT_EQ(issue(key_.id(), 1), reasons::kCertificateInvalid);
+  EXPECT_EQ(issue(NodeId{9}, limits::kMaxKeyRotations + 1), reasons::kCertificateInvalid);
 }
 
 TEST_F(Admission, SmallOrderNodeKeyIsRefusedEvenWhenSigned) {

@@ -75,6 +75,38 @@ TEST_F(CertificateRenewalTest, IsForMembersOfThisClusterWhoseTimeIsNotOver) {
   EXPECT_EQ(ReasonOf(Renew(renewal_, kRenewalNonce, {key_.id()}).status()), reasons::kNodeRevoked);
 }
 
+TEST_F(CertificateRenewalTest, CertifiesTheNextKeyUnderTheSameId) {
+  const SigningKey next = SigningKey::FromSeed(KeySeed{4});
+  const auto ask = [&](const KeyRotation& rotation) {
+    return Renew(CertificateRenewal::Sign(present_, kRenewalNonce, key_, rotation));
+  };
+  const auto renewed = ask(key_.RotateTo(next, kRenewedAt));
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_TRUE(renewed->Verify(authority_.public_key(), kRenewedAt).ok());
+  EXPECT_EQ(renewed->node_id, key_.id());
+  EXPECT_EQ(renewed->node_key, next.public_key());
+  EXPECT_EQ(renewed->key_epoch, 1U);
+  EXPECT_TRUE(renewed->Supersedes(present_));
+  EXPECT_EQ(AdmissionCert::Parse(AsBytes(renewed->Encode())).value(), *renewed);
+
+  EXPECT_EQ(
+      ReasonOf(
+          ask(KeyRotation::Sign(key_.id(), 2, 1, SigningKey::FromSeed(KeySeed{2}), next)).status()),
+      reasons::kKeyInvalid)
+      << "an epoch is left out";
+  const NodeKey other = NodeKey::FromSeed(KeySeed{5});
+  EXPECT_EQ(ReasonOf(ask(other.RotateTo(next, kRenewedAt)).status()), reasons::kKeyInvalid)
+      << "of another node";
+  KeyRotation forged = key_.RotateTo(next, kRenewedAt);
+  forged.next_signature = forged.former_signature;
+  EXPECT_EQ(ReasonOf(ask(forged).status()), reasons::kSignatureInvalid);
+  // What the request asks for is signed, so that no machine on the way can add or remove it.
+  CertificateRenewal altered =
+      CertificateRenewal::Sign(present_, kRenewalNonce, key_, key_.RotateTo(next, kRenewedAt));
+  altered.ends_former = true;
+  EXPECT_EQ(ReasonOf(Renew(altered).status()), reasons::kSignatureInvalid);
+}
+
 TEST_F(CertificateRenewalTest, IsDueInTheLastThird) {
   const AdmissionCert certificate = Issue(authority_, kRenewedAt, kRenewedAt + 30 * kRenewalHour);
   EXPECT_FALSE(RenewalDue(certificate, kRenewedAt));

@@ -148,9 +148,6 @@ TEST_F(EnvelopeTest, ImpossibleFieldsAreMalformed) {
   EXPECT_EQ(ReasonFor(Sealed()), reasons::kEnvelopeMalformed);
   fields_.created_ms = kNow;
   fields_.expires_ms = kNow + kMinute;
-  fields_.key_epoch = 1;
-  EXPECT_EQ(ReasonFor(Sealed()), reasons::kEnvelopeMalformed);
-  fields_.key_epoch = 0;
   fields_.purpose = static_cast<EnvelopePurpose>(8);
   EXPECT_EQ(ReasonFor(Sealed()), reasons::kEnvelopeMalformed);
 }

@@ -10,6 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -17,12 +18,13 @@ namespace {
 class EquivocationTest : public testing::Test {
  protected:
   std::pair<EnvelopeHeader, Envelope> Message(uint64_t seq, const std::string& body,
-                                              uint64_t boot = 1) const {
+                                              uint64_t boot = 1,
+                                              const NodeKey* key = nullptr) const {
     EnvelopeHeader fields;
     fields.seq = seq;
     fields.boot_id = BootIdOf(key_.id(), boot);
     fields.expires_ms = 1000;
-    const Envelope envelope = SealEnvelope(fields, body, key_).value();
+    const Envelope envelope = SealEnvelope(fields, body, key == nullptr ? key_ : *key).value();
     return {ParseHeader(AsBytes(envelope.header)).value(), envelope};
   }
   std::optional<Equivocation> Record(const std::pair<EnvelopeHeader, Envelope>& message) {
@@ -44,6 +46,23 @@ TEST_F(EquivocationTest, TwoBodiesUnderOneNumberAreEvidence) {
   EXPECT_EQ(ReasonOf(evidence->Verify(NodeKey::FromSeed(KeySeed{2}).public_key())),
             reasons::kSignatureInvalid);
   EXPECT_EQ(Equivocation::Parse(AsBytes(evidence->Encode())).value(), *evidence);
+}
+
+// A thief of a former key could otherwise have its node found out for what the node signs now.
+TEST_F(EquivocationTest, TwoKeysOfOneNodeNumberTheirMessagesApart) {
+  const NodeKey rotated = test::RotatedKey(KeySeed{1}, KeySeed{2});
+  ASSERT_EQ(rotated.id(), key_.id());
+  EXPECT_FALSE(Record(Message(1, "yes")).has_value());
+  const auto later = Message(1, "no", /*boot=*/1, &rotated);
+  EXPECT_FALSE(Record(later).has_value());
+  EXPECT_TRUE(Record(Message(1, "maybe", /*boot=*/1, &rotated)).has_value());
+  const auto first = Message(1, "yes");
+  Equivocation mixed{.first_header = first.second.header,
+                     .first_signature = first.second.signature,
+                     .second_header = later.second.header,
+                     .second_signature = later.second.signature};
+  EXPECT_EQ(ReasonOf(Equivocation::Parse(AsBytes(mixed.Encode())).status()),
+            reasons::kEvidenceInvalid);
 }
 
 // The evidence is equal whichever message a node saw first.

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/join_invitation.h"
+#include "privacy/identity/node_key.h"
 #include "privacy/identity/revocation_list.h"
 #include "privacy/reasons.h"
 

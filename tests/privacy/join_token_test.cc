@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -46,6 +47,22 @@ TEST_F(JoinTokenTest, AdmitsOneNodeWithTheRolesItWasMadeFor) {
   EXPECT_EQ(cert.name, "alpha");
   EXPECT_EQ(cert.serial, 7U);
   EXPECT_EQ(ReasonOf(tokens.Redeem(Request(token, node_), 2000, 8).status()), reasons::kTokenUsed);
+}
+
+TEST_F(JoinTokenTest, ANodeThatReplacedItsKeyJoinsAgainUnderItsId) {
+  JoinTokens tokens = Tokens();
+  const std::string token = tokens.Issue(roles::kObserver, 1000, 60'000).value();
+  const NodeKey rotated = test::RotatedKey(KeySeed{2}, KeySeed{3});
+  EXPECT_EQ(ReasonOf(tokens.Redeem(Request(token, rotated), 2000, 7, {node_.id()}).status()),
+            reasons::kNodeRevoked);
+  JoinRequest forged = Request(token, rotated);
+  forged.rotations.back() = static_cast<char>(forged.rotations.back() ^ 1);
+  EXPECT_EQ(ReasonOf(tokens.Redeem(forged, 2000, 7).status()), reasons::kSignatureInvalid);
+  const AdmissionCert cert = tokens.Redeem(Request(token, rotated), 2000, 7).value();
+  EXPECT_TRUE(cert.Verify(authority_.public_key(), 2000).ok());
+  EXPECT_EQ(cert.node_id, node_.id());
+  EXPECT_EQ(cert.key_epoch, 1U);
+  EXPECT_EQ(cert.node_key, rotated.public_key());
 }
 
 TEST_F(JoinTokenTest, OnlyTheHashIsKept) {

@@ -6,9 +6,15 @@
 #include "privacy/identity/key_rotation.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/identity/node_key.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
@@ -22,21 +28,52 @@ class KeyRotationTest : public testing::Test {
   const SigningKey third_ = SigningKey::FromSeed(KeySeed{3});
   NodeKeys keys_ = NodeKeys::Begin(first_.public_key()).value();
   const KeyRotation to_second_ = KeyRotation::Sign(keys_.node(), 1, 1000, first_, second_);
+  const KeyRotation to_third_ = KeyRotation::Sign(keys_.node(), 2, 2000, second_, third_);
 };
 
-TEST_F(KeyRotationTest, TheIdStaysAndTheFormerKeyIsTakenForADay) {
+TEST_F(KeyRotationTest, TheIdStaysAndEachEpochHasItsKey) {
   const NodeId node = keys_.node();
   ASSERT_TRUE(keys_.Rotate(to_second_).ok());
+  ASSERT_TRUE(keys_.Rotate(to_third_).ok());
   EXPECT_EQ(keys_.node(), node);
-  EXPECT_EQ(keys_.epoch(), 1U);
-  EXPECT_EQ(keys_.KeyOf(1, 1000).value(), second_.public_key());
-  EXPECT_EQ(keys_.KeyOf(0, 999 + limits::kKeyOverlapMillis).value(), first_.public_key());
-  EXPECT_EQ(ReasonOf(keys_.KeyOf(0, 1000 + limits::kKeyOverlapMillis).status()),
-            reasons::kKeyEpochRefused);
-  EXPECT_EQ(ReasonOf(keys_.KeyOf(2, 1000).status()), reasons::kKeyEpochRefused);
-  ASSERT_TRUE(keys_.Rotate(KeyRotation::Sign(node, 2, 2000, second_, third_)).ok());
-  EXPECT_EQ(ReasonOf(keys_.KeyOf(0, 2000).status()), reasons::kKeyEpochRefused);
-  EXPECT_EQ(keys_.KeyOf(1, 2000).value(), second_.public_key());
+  EXPECT_EQ(keys_.epoch(), 2U);
+  EXPECT_EQ(keys_.present(), third_.public_key());
+  EXPECT_EQ(keys_.Of(0), first_.public_key());
+  EXPECT_EQ(keys_.Of(1), second_.public_key());
+}
+
+TEST_F(KeyRotationTest, TheRotationsAloneProveIdAndEpochOfAKey) {
+  ASSERT_TRUE(keys_.Rotate(to_second_).ok());
+  ASSERT_TRUE(keys_.Rotate(to_third_).ok());
+  const std::string all = keys_.EncodeRotations();
+  const auto led = NodeKeys::Through(AsBytes(all), third_.public_key());
+  ASSERT_TRUE(led.ok()) << led.status();
+  EXPECT_EQ(led->node(), NodeIdOf(first_.public_key()));
+  EXPECT_EQ(led->epoch(), 2U);
+  EXPECT_EQ(NodeKeys::Through({}, first_.public_key())->epoch(), 0U);
+
+  const auto reason = [](std::string_view bytes, const PublicKey& present) {
+    return ReasonOf(NodeKeys::Through(AsBytes(bytes), present).status());
+  };
+  EXPECT_EQ(reason(all, second_.public_key()), reasons::kKeyInvalid) << "another key";
+  EXPECT_EQ(reason(std::string_view(all).substr(1), third_.public_key()), reasons::kKeyInvalid);
+  EXPECT_EQ(reason(std::string_view(all).substr(KeyRotation::kBytes), third_.public_key()),
+            reasons::kKeyInvalid)
+      << "without the first rotation it is of another node";
+  EXPECT_EQ(reason(std::string(KeyRotation::kBytes * (limits::kMaxKeyRotations + 1), 'x'),
+                   third_.public_key()),
+            reasons::kLimitExceeded);
+}
+
+TEST_F(KeyRotationTest, AFormerKeySignsNothingAfterALaterOne) {
+  ASSERT_TRUE(keys_.Rotate(to_second_).ok());
+  const std::string message = "entry";
+  const Signature by_first = first_.Sign(AsBytes(message));
+  const Signature by_second = second_.Sign(AsBytes(message));
+  EXPECT_EQ(keys_.SignerOf(AsBytes(message), by_first), 0U);
+  EXPECT_EQ(keys_.SignerOf(AsBytes(message), by_second), 1U);
+  EXPECT_EQ(keys_.SignerOf(AsBytes(message), by_first, 1), std::nullopt);
+  EXPECT_EQ(keys_.SignerOf(AsBytes(message), third_.Sign(AsBytes(message))), std::nullopt);
 }
 
 TEST_F(KeyRotationTest, WhatDoesNotFollowChangesNothing) {
@@ -59,7 +96,19 @@ TEST_F(KeyRotationTest, WhatDoesNotFollowChangesNothing) {
   EXPECT_EQ(reason(to_second_), "");
   EXPECT_EQ(reason(to_second_), "");  // again
   EXPECT_EQ(reason(KeyRotation::Sign(node, 1, 1000, first_, third_)), reasons::kKeyInvalid);
-  EXPECT_EQ(reason(KeyRotation::Sign(node, 2, 999, second_, third_)), reasons::kKeyInvalid);
+  EXPECT_EQ(reason(KeyRotation::Sign(node, 2, 3000, second_, first_)), reasons::kKeyInvalid)
+      << "a key that the node had before, which may be stolen";
+}
+
+TEST_F(KeyRotationTest, ANodeRotatesNoMoreOftenThanItCanShow) {
+  const auto key_of = [](uint32_t epoch) {
+    return SigningKey::FromSeed(KeySeed{1, static_cast<uint8_t>(epoch)});
+  };
+  for (uint32_t epoch = 1; epoch <= limits::kMaxKeyRotations + 1; ++epoch) {
+    const auto rotated = keys_.Rotate(
+        KeyRotation::Sign(keys_.node(), epoch, epoch, key_of(epoch - 1), key_of(epoch)));
+    ASSERT_EQ(ReasonOf(rotated), epoch <= limits::kMaxKeyRotations ? "" : reasons::kLimitExceeded);
+  }
 }
 
 TEST_F(KeyRotationTest, EveryFlippedBitIsNoticed) {
@@ -84,6 +133,26 @@ TEST_F(KeyRotationTest, KeysOfSmallOrderAreRefused) {
   EXPECT_EQ(ReasonOf(KeyRotation::Parse(AsBytes(rotation.Encode())).status()),
             reasons::kKeyInvalid);
   EXPECT_EQ(ReasonOf(keys_.Rotate(rotation)), reasons::kKeyInvalid);
+}
+
+TEST_F(KeyRotationTest, ANodeKeyIsReadWithTheRotationsBesideIt) {
+  const std::string folder = testing::TempDir() + "/ruvd_rotations_" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const std::string path = folder + "/node.key";
+  ASSERT_TRUE(first_.Save(path, KeyUse::kNode).ok());
+  EXPECT_EQ(NodeKey::LoadOrCreate(path)->epoch(), 0U);
+  ASSERT_TRUE(keys_.Rotate(to_second_).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder + "/node.rotations", keys_.EncodeRotations()).ok());
+  EXPECT_EQ(ReasonOf(NodeKey::LoadOrCreate(path).status()), reasons::kKeyInvalid)
+      << "the former key does not belong to the rotations";
+  ASSERT_TRUE(second_.Save(path, KeyUse::kNode).ok());
+  const auto key = NodeKey::LoadOrCreate(path);
+  ASSERT_TRUE(key.ok()) << key.status();
+  EXPECT_EQ(key->id(), NodeIdOf(first_.public_key()));
+  EXPECT_EQ(key->epoch(), 1U);
+  EXPECT_TRUE(key->HasSigned(AsBytes("m"), first_.Sign(AsBytes("m"))));
+  EXPECT_FALSE(key->HasSigned(AsBytes("m"), third_.Sign(AsBytes("m"))));
+  std::filesystem::remove_all(folder);
 }
 
 // The worked example of docs/wire-format.md, computed by an independent program.

@@ -24,6 +24,22 @@ EnvelopeHeader From(uint8_t sender, uint64_t boot, uint64_t seq) {
   return header;
 }
 
+// A thief of a former key could otherwise name a boot that its node never reaches.
+TEST(ReplayWindow, EveryBootUnderALaterKeyIsNewer) {
+  ReplayWindow window;
+  ASSERT_TRUE(window.Admit(From(1, /*boot=*/1'000'000, 1)).ok());
+  ASSERT_TRUE(window.Admit(From(1, /*boot=*/1'000'001, 1)).ok());
+  EnvelopeHeader later = From(1, /*boot=*/7, 1);
+  EXPECT_EQ(ReasonOf(window.Admit(later)), reasons::kReplayed);
+  later.key_epoch = 1;
+  EXPECT_TRUE(window.Admit(later).ok());
+  EXPECT_EQ(ReasonOf(window.Admit(later)), reasons::kReplayed);
+  EnvelopeHeader next = From(1, /*boot=*/8, 1);
+  next.key_epoch = 1;
+  EXPECT_TRUE(window.Admit(next).ok());
+  EXPECT_EQ(ReasonOf(window.Admit(From(1, /*boot=*/1'000'001, 2))), reasons::kReplayed);
+}
+
 TEST(SequenceWindow, AcceptsEachNumberOnce) {
   SequenceWindow window;
   EXPECT_FALSE(window.Mark(0));

@@ -97,6 +97,39 @@ TEST_F(RevocationsTest, AListKeptNodesWhoseCertificatesHadEnded) {
   EXPECT_TRUE(revocations_.Require(CertificateOf(NodeId{7}, ends_ms + 1)).ok());
 }
 
+TEST_F(RevocationsTest, AFormerKeyEndsAndItsNodeStays) {
+  const auto ending = [this](const RevocationList& former, uint32_t least, int64_t now_ms) {
+    return RevokeNodes(former, {}, now_ms, issuer_, {{.id = NodeId{5}, .least_epoch = least}})
+        .value();
+  };
+  AdmissionCert of_first = CertificateOf(NodeId{5});
+  AdmissionCert of_next = of_first;
+  of_next.key_epoch = 1;
+  const RevocationList one = ending({}, 1, kStart);
+  EXPECT_EQ(RevocationList::Parse(AsBytes(one.Encode())).value(), one);
+  ASSERT_TRUE(revocations_.Take(one).ok());
+  EXPECT_EQ(RefusalOf(of_first), reasons::kKeyEpochRefused);
+  EXPECT_TRUE(revocations_.Require(of_next).ok());
+  EXPECT_FALSE(revocations_.list().Revokes(NodeId{5}));
+  // A later list ends more of a node's keys, or the node itself, and never fewer.
+  RevocationList fewer = ending({}, 0, kStart);
+  fewer = After(fewer, {}, kStart);
+  EXPECT_EQ(ReasonOf(revocations_.Take(fewer)), reasons::kRevocationInvalid);
+  const RevocationList two = ending(one, 2, kStart + 1000);
+  ASSERT_TRUE(revocations_.Take(two).ok());
+  EXPECT_EQ(RefusalOf(of_next), reasons::kKeyEpochRefused);
+  EXPECT_EQ(ending(two, 1, kStart + 2000).nodes, two.nodes) << "the later key stays the least";
+  const RevocationList all = After(two, {NodeId{5}}, kStart + 2000);
+  ASSERT_TRUE(revocations_.Take(all).ok());
+  of_next.key_epoch = 9;
+  EXPECT_EQ(RefusalOf(of_next), reasons::kNodeRevoked);
+  EXPECT_EQ(ending(all, 3, kStart + 3000).nodes, all.nodes) << "a revoked node stays revoked";
+  EXPECT_EQ(RevokeNodes({}, {NodeId{5}}, kStart, issuer_, {{.id = NodeId{5}, .least_epoch = 1}})
+                .value()
+                .nodes,
+            After({}, {NodeId{5}}).nodes);
+}
+
 // It signed an empty list 1 of a later date, and then never took the cluster's list from its
 // members.
 TEST_F(RevocationsTest, AnAuthorityThatLostItsListTakesTheClustersList) {
@@ -238,11 +271,13 @@ TEST_F(RevocationsTest, HasTheBytesOfTheDocument) {
   NodeId two{};
   one.fill(0x11);
   two.fill(0x22);
+  NodeId three{};
+  three.fill(0x33);
   RevocationList list{.issuer = {},
                       .number = 6,
                       .issued_ms = 0,
                       .nodes = {{.id = one, .ends_ms = 1'801'000'000'000}}};
-  list = After(list, {two});
+  list = RevokeNodes(list, {two}, kStart, issuer_, {{.id = three, .least_epoch = 2}}).value();
   EXPECT_EQ(ToHex(AsBytes(list.Encode())),
             "525556444c4c4d2d5245564f4b452d763100525556444c4c4d2d495353554552"
             "2d763100cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d"
@@ -250,12 +285,13 @@ TEST_F(RevocationsTest, HasTheBytesOfTheDocument) {
             "683bd4fc00000000000000000000000000000000ffffffffffffff7ffbcd6360"
             "e09add4c7e15347b0fd6d6b4507fcf453e7472e03b7f3925392367cd96e36cce"
             "87510fae1a10340d65e251d5390144475245397afda4715c11e8840d07000000"
-            "0000000000505c18a3010000407b5a18a3010000020000001111111111111111"
+            "0000000000505c18a3010000407b5a18a3010000030000001111111111111111"
             "111111111111111111111111111111111111111111111111001af753a3010000"
-            "2222222222222222222222222222222222222222222222222222222222222222"
-            "007401b8a3010000eccd4984d6a2e55996407168ac83e7017fc4381383d0b16f"
-            "908a3220500d1b6054cd526fada94d25faa023862a6c02559a1382a14d1b1c19"
-            "4f5c5dbbc08d7208");
+            "ffffffff22222222222222222222222222222222222222222222222222222222"
+            "22222222007401b8a3010000ffffffff33333333333333333333333333333333"
+            "33333333333333333333333333333333007401b8a30100000200000092f6004a"
+            "2cfe2a1fe467d31f78fec981fbede8cf6a6d4f60fb1fdc62b7a6e657b01668f8"
+            "4377c6859c1c6ab96cadb8fb0890e1026c19ae9d0f83b51c97a1b005");
 }
 
 }  // namespace

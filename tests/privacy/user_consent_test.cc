@@ -13,6 +13,7 @@
 #include "privacy/consent/site_policy.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -46,6 +47,13 @@ TEST_F(UserConsentTest, RecordsAreSignedAndReadAsTheyWere) {
     EXPECT_FALSE(altered.ok() && altered->Verify(key_).ok()) << i;
     EXPECT_FALSE(UserConsent::Parse(AsBytes(good).first(i)).ok()) << i;
   }
+}
+
+TEST_F(UserConsentTest, ConsentsStayWhenTheKeyOfTheNodeIsReplaced) {
+  const UserConsent record = UserConsent::Sign(Record("ann", 3), key_).value();
+  EXPECT_TRUE(record.Verify(test::RotatedKey(KeySeed{1}, KeySeed{2})).ok());
+  EXPECT_EQ(ReasonOf(record.Verify(test::RotatedKey(KeySeed{3}, KeySeed{2}))),
+            reasons::kSignatureInvalid);
 }
 
 // The worked example of docs/wire-format.md, computed by an independent program.

@@ -13,6 +13,7 @@
 #include "privacy/consent/provenance.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -40,6 +41,19 @@ class WithdrawalTest : public testing::Test {
   }
   const NodeKey key_ = NodeKey::FromSeed(KeySeed{1});
 };
+
+TEST_F(WithdrawalTest, AreSignedAgainUnderTheNextKeyOfTheirNodeOnly) {
+  const NodeKey rotated = test::RotatedKey(KeySeed{1}, KeySeed{2});
+  Withdrawal record = Of({Item(3)});
+  ASSERT_TRUE(record.Resign(rotated).ok());
+  EXPECT_TRUE(record.Verify(rotated.public_key()).ok());
+  EXPECT_EQ(record.node, key_.id());
+  Withdrawal other =
+      Withdrawal::Sign({Item(3)}, false, 5000, NodeKey::FromSeed(KeySeed{7})).value();
+  const Withdrawal before = other;
+  EXPECT_EQ(ReasonOf(other.Resign(rotated)), reasons::kSignatureInvalid);
+  EXPECT_EQ(other, before);
+}
 
 TEST_F(WithdrawalTest, RecordsAreSignedAndReadAsTheyWere) {
   const Withdrawal all = Withdrawal::Sign({}, true, 5000, key_).value();

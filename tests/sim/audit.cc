@@ -123,6 +123,18 @@ void Audit::Replaced(size_t node, const Digest& id) {
   }
 }
 
+void Audit::KeyReplaced(size_t node) {
+  for (auto& [id, item] : signed_) {
+    item.of_former_key = item.of_former_key || item.origin == node;
+  }
+}
+
+void Audit::KeyEnded(size_t node) {
+  for (auto& [id, item] : signed_) {
+    item.replaced = item.replaced || (item.of_former_key && item.origin == node);
+  }
+}
+
 void Audit::Released(size_t node, const Digest& id, std::string_view kind, bool charged) {
   ++nodes_[node].releases;
   if (!charged && !std::exchange(nodes_[node].uncharged, true)) {

@@ -87,6 +87,10 @@ class Audit {
   void Withdrawn(const Digest& id);
   // The node has a newer item in place of this one, if it is its own: no node need keep it.
   void Replaced(size_t node, const Digest& id);
+  // The node has another key from now on: what it signed until now is of the former one.
+  void KeyReplaced(size_t node);
+  // The revocation list ends the node's former key: no node need keep what it signed.
+  void KeyEnded(size_t node);
   // The node lets a contribution leave. `charged`: its disk has the charge, whatever happens.
   void Released(size_t node, const Digest& id, std::string_view kind, bool charged);
   // The node lets its share of a masked sum, or a contribution with noise, leave. Each one needs a
@@ -159,6 +163,7 @@ class Audit {
     bool acknowledged = false;
     bool withdrawn = false;
     bool replaced = false;
+    bool of_former_key = false;
   };
   // A member that started or was cut off this long ago should be seen in its real state.
   static constexpr Duration kQuiet = std::chrono::seconds(90);

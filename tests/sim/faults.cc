@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array<std::pair<Fault, std::string_view>, 16> kNames = {
+constexpr std::array<std::pair<Fault, std::string_view>, 17> kNames = {
     {{Fault::kKill, "kill"},
      {Fault::kPowerCut, "power-cut"},
      {Fault::kPause, "pause"},
@@ -27,13 +27,14 @@ constexpr std::array<std::pair<Fault, std::string_view>, 16> kNames = {
      {Fault::kClockLeap, "clock-leap"},
      {Fault::kClockLost, "clock-lost"},
      {Fault::kSlowDisk, "slow-disk"},
+     {Fault::kKeyRotation, "key-rotation"},
      {Fault::kClockDrift, "clock-drift"},
      {Fault::kDuplication, "duplication"},
      {Fault::kWithdrawal, "withdrawal"},
      {Fault::kRevocation, "revocation"},
      {Fault::kNewcomer, "newcomer"}}};
 
-constexpr std::array<Fault, 16> kFaults = {Fault::kKill,
+constexpr std::array<Fault, 17> kFaults = {Fault::kKill,
                                            Fault::kPowerCut,
                                            Fault::kPause,
                                            Fault::kPartition,
@@ -44,6 +45,7 @@ constexpr std::array<Fault, 16> kFaults = {Fault::kKill,
                                            Fault::kClockLeap,
                                            Fault::kClockLost,
                                            Fault::kSlowDisk,
+                                           Fault::kKeyRotation,
                                            Fault::kClockDrift,
                                            Fault::kDuplication,
                                            Fault::kWithdrawal,
@@ -81,6 +83,7 @@ double MeanSeconds(Fault fault, size_t nodes) {
     case Fault::kClockLeap:
     case Fault::kClockLost:
     case Fault::kSlowDisk:
+    case Fault::kKeyRotation:
       return 60 / std::clamp(0.02 * n, 2.0, 10.0);
     case Fault::kLinkBreak:
       return std::clamp(20 / n, 0.2, 5.0);
@@ -154,6 +157,8 @@ void FaultInjector::Happen(Fault fault) {
       return LoseOneClock();
     case Fault::kSlowDisk:
       return SlowOneDisk();
+    case Fault::kKeyRotation:
+      return ReplaceOneKey();
     default:
       return;
   }
@@ -333,6 +338,28 @@ void FaultInjector::LoseOneClock() {
   });
 }
 
+void FaultInjector::ReplaceOneKey() {
+  SimNode* const node = Victim();
+  if (node == nullptr || node->key_replaced()) {
+    return;
+  }
+  ++counts_["key-rotation"];
+  down_.insert(node->number());
+  node->Kill();
+  node->ReplaceKey();
+  target_.audit->KeyReplaced(node->number());
+  RestartLater(*node, Between(seconds(1), seconds(10)));
+  former_keys_.insert(node->number());
+  target_.queue->After(Between(milliseconds(1), seconds(60)),
+                       [this, node] { EndFormerKey(node->number()); });
+}
+
+void FaultInjector::EndFormerKey(size_t node) {
+  if (former_keys_.erase(node) > 0) {
+    target_.end_former_key(node);
+  }
+}
+
 void FaultInjector::SlowOneDisk() {
   SimNode* const node = Victim();
   if (node == nullptr) {
@@ -350,6 +377,9 @@ void FaultInjector::StepClock(SimNode& node, int64_t beside_ms) {
 }
 
 void FaultInjector::EndAll() {
+  while (!former_keys_.empty()) {
+    EndFormerKey(*former_keys_.begin());
+  }
   ended_ = true;
   if (cut_) {
     Heal();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ enum class Fault : uint8_t {
   kClockLost,    // a wall clock shows 1970, or a day more or less, for 5 to 40 s: a board without a
                  // battery, or a wrong time server
   kSlowDisk,     // for 5 to 30 s each fsync of a node takes two seconds, and the node with it
+  kKeyRotation,  // a node stops, replaces its key and starts again; within a minute the revocation
+                 // list ends the former key
   kClockDrift,   // wall clocks differ by up to 50 s, or 2.5 s where nodes learn, and run up to 200
                  // ppm apart
   kDuplication,  // one frame in 2000 arrives twice
@@ -60,6 +63,8 @@ class FaultInjector {
     SimNetwork* network = nullptr;
     Audit* audit = nullptr;
     std::vector<std::unique_ptr<SimNode>>* nodes = nullptr;
+    // The authority ends the former key of a node.
+    std::function<void(size_t node)> end_former_key = {};
   };
   FaultInjector(Target target, std::set<Fault> faults, uint64_t seed);
 
@@ -89,6 +94,8 @@ class FaultInjector {
   void LeapClocks();
   void LoseOneClock();
   void SlowOneDisk();
+  void ReplaceOneKey();
+  void EndFormerKey(size_t node);
   void StepClock(SimNode& node, int64_t beside_ms);
   Duration Between(Duration least, Duration most);
   void DisturbAll();
@@ -97,6 +104,7 @@ class FaultInjector {
   std::set<Fault> faults_;
   Random random_;
   TimePoint end_{};
+  std::set<size_t> former_keys_;  // of these nodes, which the list has not ended yet
   bool ended_ = false;
   std::map<std::string, uint64_t> counts_;
   std::set<size_t> down_;  // down, or about to be

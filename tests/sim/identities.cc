@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/federation/fixture.h"
+#include "tests/rotated_key.h"
 #include "tests/sim/learning.h"
 
 namespace ruvd::test {
@@ -20,6 +21,7 @@ constexpr uint32_t kLargeRank = 150;
 
 struct Pool {
   std::deque<Identity> identities;
+  std::map<size_t, Identity> rotated;
   std::map<privacy::NodeId, size_t> numbers;
 };
 
@@ -41,6 +43,29 @@ const Identity& IdentityOf(size_t number) {
     pool.identities.push_back({.key = std::move(key), .config = std::move(config)});
   }
   return pool.identities[number];
+}
+
+const Identity& RotatedIdentityOf(size_t number) {
+  std::map<size_t, Identity>& rotated = ThePool().rotated;
+  const auto found = rotated.find(number);
+  if (found != rotated.end()) {
+    return found->second;
+  }
+  const Identity& former = IdentityOf(number);
+  privacy::NodeKey key = RotatedKey(SeedOf(number + 1'000'000), SeedOf(number + 2'000'000));
+  federation::GossipConfig config = former.config;
+  config.certificate = Authority()
+                           .Issue({.node_key = key.public_key(),
+                                   .node_id = key.id(),
+                                   .key_epoch = key.epoch(),
+                                   .name = former.config.certificate.name,
+                                   .roles = former.config.certificate.roles,
+                                   .not_before_ms = former.config.certificate.not_before_ms,
+                                   .not_after_ms = former.config.certificate.not_after_ms,
+                                   .serial = 2})
+                           .value();
+  return rotated.emplace(number, Identity{.key = std::move(key), .config = std::move(config)})
+      .first->second;
 }
 
 std::optional<size_t> NumberOf(const privacy::NodeId& id) {

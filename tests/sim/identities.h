@@ -19,6 +19,8 @@ struct Identity {
   federation::GossipConfig config;  // without boot counter and seeds
 };
 const Identity& IdentityOf(size_t number);
+// Returns that of the same node after it replaced its key.
+const Identity& RotatedIdentityOf(size_t number);
 // Returns the number behind an id that IdentityOf has made; nullopt for another id.
 std::optional<size_t> NumberOf(const privacy::NodeId& id);
 

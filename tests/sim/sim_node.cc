@@ -133,15 +133,22 @@ void SimNode::RestoreTrust() {
 
 void SimNode::RestoreItems() {
   std::vector<federation::Item> items;
+  std::vector<federation::Item> former;
   for (const auto& [id, stored] : disk_.Read().items) {
     auto item = federation::MakeItem(*stored.envelope, *stored.payload);
     RUVD_CHECK(item.ok());  // the simulated disk does not alter what it keeps
+    const auto header = privacy::ParseHeader(AsBytes(item->envelope->header));
+    if (item->origin == identity().key.id() && header->key_epoch < identity().key.epoch()) {
+      former.push_back(*item);
+    }
     items.push_back(*std::move(item));
   }
   Apply(core_->Restore(std::move(items), now()));
   held_.clear();
   heads_ = 0;
-  for (const privacy::Withdrawal& withdrawal : std::vector(disk_.Read().withdrawals)) {
+  OfferAgain(former);
+  for (privacy::Withdrawal withdrawal : std::vector(disk_.Read().withdrawals)) {
+    RUVD_CHECK(withdrawal.Resign(identity().key).ok());
     auto offered = core_->OfferWithdrawal(withdrawal, now());
     RUVD_CHECK(offered.ok());
     Apply(*std::move(offered));
@@ -154,6 +161,20 @@ void SimNode::RestoreItems() {
   }
   if (rounds_) {
     rounds_->OnDefect(withdrawn_);
+  }
+}
+
+void SimNode::OfferAgain(const std::vector<federation::Item>& former) {
+  for (const federation::Item& item : former) {
+    if (item.kind == federation::ItemKind::kWithdrawal) {
+      audit_->Replaced(setup_.number, item.id);
+    } else if (item.kind == federation::ItemKind::kPattern) {
+      audit_->Replaced(setup_.number, item.id);
+      const auto pattern = federation::DecodeSharedPattern(AsBytes(*item.payload));
+      auto offered = core_->OfferPattern(pattern.value(), now());
+      RUVD_CHECK(offered.ok());
+      Apply(*std::move(offered));
+    }
   }
 }
 

@@ -94,6 +94,9 @@ class SimNode final : public NetworkEndpoint {
     actions_to_live_.reset();
     steps_to_live_.reset();
   }
+  // The node, which is down, has its next key from the next start on.
+  void ReplaceKey() { key_replaced_ = true; }
+  bool key_replaced() const { return key_replaced_; }
   // Stops the process as SIGSTOP does: what arrives waits.
   void Pause();
   void Resume();
@@ -142,7 +145,9 @@ class SimNode final : public NetworkEndpoint {
 
   // ---- What an adversary works with.
   size_t number() const { return setup_.number; }
-  const Identity& identity() const { return IdentityOf(setup_.number); }
+  const Identity& identity() const {
+    return key_replaced_ ? RotatedIdentityOf(setup_.number) : IdentityOf(setup_.number);
+  }
   const federation::LearnerPlan& plan() const { return *setup_.plan; }
   uint64_t boot_counter() const { return boot_counter_; }
   // The time by which the node federates, and what its own clocks show
@@ -169,6 +174,8 @@ class SimNode final : public NetworkEndpoint {
   // What the node keeps from before the restart.
   void RestoreTrust();
   void RestoreItems();
+  // Offers patterns again that were signed with the former key, as the node does.
+  void OfferAgain(const std::vector<federation::Item>& former);
   // ---- Rounds
   sharing::NodeRoundsOptions RoundsOptions();
   void TickRounds();
@@ -279,6 +286,7 @@ class SimNode final : public NetworkEndpoint {
   std::vector<federation::Item> withdrawn_;  // with forgets_withdrawn false
   std::shared_ptr<const federation::RecordBase> established_;
   uint64_t boot_counter_ = 0;
+  bool key_replaced_ = false;
   bool paused_ = false;
   std::vector<Input> inbox_;  // while paused
   void WaitForDisk(uint64_t syncs_before);

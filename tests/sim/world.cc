@@ -59,8 +59,11 @@ World::World(WorldOptions options)
   PickOptions();
   MakeNodes();
   faults_ = std::make_unique<FaultInjector>(
-      FaultInjector::Target{
-          .queue = &queue_, .network = &network_, .audit = &audit_, .nodes = &nodes_},
+      FaultInjector::Target{.queue = &queue_,
+                            .network = &network_,
+                            .audit = &audit_,
+                            .nodes = &nodes_,
+                            .end_former_key = [this](size_t node) { EndFormerKey(node); }},
       picked_faults_, random_.Next());
 }
 
@@ -426,7 +429,8 @@ WorldReport World::Report() const {
   report.faults = faults_->counts();
   report.faults["withdrawal"] += audit_.measures().withdrawn;
   report.faults["withdrawn-lesson"] += audit_.measures().withdrawn_lessons;
-  report.faults["revocation"] += list_.nodes.size();
+  report.faults["revocation"] += static_cast<size_t>(
+      std::ranges::count(list_.nodes, privacy::kEveryEpoch, &privacy::RevokedNode::least_epoch));
   report.faults["newcomer"] += newcomers_;
   for (const auto& node : nodes_) {
     report.faults["unsynced-write"] += node->lost().dropped;

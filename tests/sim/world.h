@@ -125,6 +125,11 @@ class World {
   void PlanDeathsInReleases(TimePoint begin, TimePoint end);
   void WithdrawOne();
   void Revoke();
+  void EndFormerKey(size_t node);
+  // Signs the next revocation list, and gives the newest one to a random honest node.
+  void SignList(const std::vector<privacy::NodeId>& nodes,
+                const std::vector<privacy::EndedKeys>& keys);
+  void PublishList();
   // Returns the honest nodes that run rounds now.
   std::vector<SimNode*> RunningRounds();
   // Returns a round that is after all contributions.

@@ -72,16 +72,28 @@ void World::WithdrawOne() {
 }
 
 void World::Revoke() {
-  if (list_.number == 0) {
-    auto list = privacy::RevokeNodes({}, {IdentityOf(*revoked_).key.id()},
-                                     At(queue_.now().time_since_epoch()).wall_ms,
-                                     privacy::ClusterAuthority::FromSeed(SeedOf(1000)));
-    RUVD_CHECK(list.ok());
-    list_ = *std::move(list);
-  }
+  SignList({IdentityOf(*revoked_).key.id()}, {});
+  PublishList();
+}
+
+void World::EndFormerKey(size_t node) {
+  audit_.KeyEnded(node);
+  SignList({}, {{.id = IdentityOf(node).key.id(), .least_epoch = 1}});
+  PublishList();
+}
+
+void World::SignList(const std::vector<privacy::NodeId>& nodes,
+                     const std::vector<privacy::EndedKeys>& keys) {
+  auto list = privacy::RevokeNodes(list_, nodes, At(queue_.now().time_since_epoch()).wall_ms,
+                                   privacy::ClusterAuthority::FromSeed(SeedOf(1000)), keys);
+  RUVD_CHECK(list.ok());
+  list_ = *std::move(list);
+}
+
+void World::PublishList() {
   SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
   if (!node.SetRevocations(list_).ok()) {  // it is down
-    queue_.After(milliseconds(100), [this] { Revoke(); });
+    queue_.After(milliseconds(100), [this] { PublishList(); });
   }
 }
 
@@ -176,7 +188,7 @@ size_t World::HonestVectors(std::span<const size_t> learners) const {
 }
 
 void World::JudgeParts(SimNode& node, const federation::GlobalState& state) {
-  if (list_.number == 0) {
+  if (!revoked_ || !list_.Revokes(IdentityOf(*revoked_).key.id())) {
     return;
   }
   const privacy::NodeId revoked = IdentityOf(*revoked_).key.id();

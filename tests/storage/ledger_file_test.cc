@@ -9,6 +9,7 @@
 #include "privacy/reasons.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
+#include "tests/rotated_key.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd::storage {
@@ -93,6 +94,37 @@ TEST_F(LedgerFileTest, TheLargestEpsilonFollowsFromTheEntriesAlone) {
   for (const auto whole : {privacy::PrivacyUnit::kUser, privacy::PrivacyUnit::kNode}) {
     EXPECT_EQ(file.accounts.LargestEpsilon(whole, 1e-6).value(), EpsilonOf(10));
   }
+}
+
+TEST_F(LedgerFileTest, GoesOnWhenTheKeyOfTheNodeIsReplaced) {
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  const privacy::NodeKey rotated = test::RotatedKey(privacy::KeySeed{3}, privacy::KeySeed{4});
+  const auto open_with = [this](const privacy::NodeKey& key) {
+    ledger_.reset();
+    auto opened = PrivacyLedgerStore::Open(*database_, LedgerOptions(&key));
+    const absl::Status status = opened.status();
+    ledger_ = opened.ok() ? *std::move(opened) : nullptr;
+    return ReasonOf(status);
+  };
+  ASSERT_EQ(open_with(rotated), "");
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  const std::string good = ledger::ExportLedger(*database_, rotated, 1234).value();
+  const auto file = ledger::VerifyLedgerFile(AsBytes(good));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->node, node_.id());
+  EXPECT_EQ(file->key, rotated.public_key());
+  EXPECT_EQ(file->head.sequence, 2U);
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(bad)).ok()) << i;
+    EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(good).first(i)).ok()) << i;
+  }
+  EXPECT_EQ(open_with(privacy::NodeKey::FromSeed(privacy::KeySeed{4})), reasons::kLedgerBroken)
+      << "without its rotations the key is another node's";
+  EXPECT_EQ(open_with(node_), reasons::kLedgerBroken)
+      << "the former key did not sign the last entry";
+  ASSERT_EQ(open_with(rotated), "");
 }
 
 TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {

@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/identity.h"
+#include "node/admission/node_key_files.h"
 #include "node/admission/revocation_file.h"
 #include "node/config/config.h"
 #include "node/local/limits.h"
@@ -118,8 +119,7 @@ absl::Status DemoCluster::AddNode(int index) {
   node.log_file = base / (node.name + ".log");
   RETURN_IF_ERROR(MakeDataFolder(node.data_dir));
   const auto data = std::filesystem::path(node.data_dir);
-  ASSIGN_OR_RETURN(const privacy::NodeKey key,
-                   privacy::NodeKey::LoadOrCreate(data / admission::kNodeKeyFile));
+  ASSIGN_OR_RETURN(const privacy::NodeKey key, admission::LoadNodeKey(data, SystemClock()));
   RETURN_IF_ERROR(
       admission::IssueCertificate(authority_, {.node_key = key.public_key(), .name = node.name},
                                   SystemClock(), data / admission::kNodeCertificateFile));

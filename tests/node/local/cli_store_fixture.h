@@ -46,7 +46,7 @@ class CliStoreTest : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   std::unique_ptr<storage::Database> Open() {
-    auto files = node::OpenNodeFiles(config_);
+    auto files = node::OpenNodeFiles(config_, SystemClock());
     EXPECT_TRUE(files.ok()) << files.status();
     auto database = node::OpenNodeStore(config_, *files->seal_source, SystemClock());
     EXPECT_TRUE(database.ok()) << database.status();

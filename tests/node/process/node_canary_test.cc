@@ -84,7 +84,7 @@ class NodeCanaryTest : public FederatedNodeTest {
   // Stops the node, and looks for pieces of what its memory of tokens holds.
   void ExpectNoMemory(std::string_view bytes) {
     node_.reset();
-    const auto files = OpenNodeFiles(config_);
+    const auto files = OpenNodeFiles(config_, SystemClock());
     ASSERT_TRUE(files.ok()) << files.status();
     const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
     ASSERT_TRUE(database.ok()) << database.status();

@@ -39,7 +39,7 @@ class NodeCertificateTest : public CertifiedNodeTest {
   }
   // Stores the consent of a node that does not run.
   void Store(privacy::ConsentTier tier) {
-    const auto files = OpenNodeFiles(config_);
+    const auto files = OpenNodeFiles(config_, SystemClock());
     ASSERT_TRUE(files.ok()) << files.status();
     const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
     ASSERT_TRUE(database.ok()) << database.status();

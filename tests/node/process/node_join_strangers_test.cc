@@ -67,7 +67,8 @@ TEST_F(NodeJoinTest, ATokenOpensNoLink) {
   EXPECT_FALSE(stream->Read(&answer));
   const grpc::Status status = stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("a join token opens no links"));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("neither a join token nor a key that was replaced opens links"));
 }
 
 // Strangers get nothing through, so that they cannot even begin to join.

@@ -382,7 +382,7 @@ TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
   Upsert(Lesson(1));
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
-  auto files = OpenNodeFiles(config_).value();
+  auto files = OpenNodeFiles(config_, SystemClock()).value();
   auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
   EXPECT_TRUE(
       database->Contains(storage::ColumnFamily::kDefault, storage::patterns::CheckpointKey(0))
@@ -411,7 +411,7 @@ TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
 
 TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
   {
-    auto files = OpenNodeFiles(config_).value();
+    auto files = OpenNodeFiles(config_, SystemClock()).value();
     auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
     const auto model = inference::Model::Load(kSmallModel).value();
     auto sessions = storage::SessionIndex::Open(

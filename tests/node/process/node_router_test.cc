@@ -81,7 +81,7 @@ TEST_F(NodeRouterTest, ADamagedVersionSwitchesItOff) {
   EXPECT_TRUE(Complete().finished.has_route());
   node_.reset();
   {
-    const auto files = OpenNodeFiles(config_);
+    const auto files = OpenNodeFiles(config_, SystemClock());
     ASSERT_TRUE(files.ok()) << files.status();
     const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
     ASSERT_TRUE(database.ok()) << database.status();

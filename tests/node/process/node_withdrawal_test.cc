@@ -79,7 +79,7 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   void WithdrawInTheStore() {
     ASSERT_TRUE(node_->Drain(std::chrono::seconds(10)).ok());
     node_.reset();
-    const auto files = OpenNodeFiles(config_);
+    const auto files = OpenNodeFiles(config_, SystemClock());
     ASSERT_TRUE(files.ok()) << files.status();
     const auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
     ASSERT_TRUE(database.ok()) << database.status();

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The replacement of a node's key, cut off anywhere.
+
+#include "node/admission/node_key_files.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/admission_controller.h"
+#include "node/admission/authority_files.h"
+#include "node/admission/revocation_file.h"
+#include "privacy/identity/certificate_renewal.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::admission {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr privacy::JoinWelcome::Nonce kNonce{5};
+
+class NodeKeyFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(Node());
+    fs::create_directories(Office());
+    const auto authority = FoundAuthority(Office(), /*days=*/365, clock_);
+    ASSERT_TRUE(authority.ok()) << authority.status();
+    key_.emplace(LoadNodeKey(Node(), clock_).value());
+    ASSERT_TRUE(IssueCertificate(*authority, {.node_key = key_->public_key(), .name = "b"}, clock_,
+                                 fs::path(Node()) / kNodeCertificateFile)
+                    .ok());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Node() const { return folder_ / "node"; }
+  std::string Office() const { return folder_ / "office"; }
+  bool Has(const char* file) const { return fs::exists(fs::path(Node()) / file); }
+  privacy::AdmissionCert Certificate() const { return LoadStoredCertificate(Node()).value(); }
+
+  // What the authority answers, which has just started.
+  absl::StatusOr<Membership> Ask(const privacy::AdmissionCert& present, const privacy::NodeKey& key,
+                                 const privacy::KeyRotation& rotation, bool ends_former = false) {
+    RevocationFile revocations(Office());
+    ASSIGN_OR_RETURN(const auto office, AdmissionController::Open(Office(), revocations, clock_));
+    return office->Renew(
+        privacy::CertificateRenewal::Sign(present, kNonce, key, rotation, ends_former), kNonce);
+  }
+  absl::StatusOr<privacy::AdmissionCert> Replace() {
+    return ReplaceNodeKey(
+        Node(),
+        [this](const auto& present, const auto& key, const auto& rotation) {
+          return Ask(present, key, rotation);
+        },
+        clock_);
+  }
+  // Checks that key and certificate belong together, and to the node as it was.
+  void ExpectWhole(uint32_t least_epoch, uint32_t most_epoch) {
+    const auto key = LoadNodeKey(Node(), clock_);
+    ASSERT_TRUE(key.ok()) << key.status();
+    EXPECT_EQ(key->id(), key_->id());
+    EXPECT_GE(key->epoch(), least_epoch);
+    EXPECT_LE(key->epoch(), most_epoch);
+    EXPECT_EQ(Certificate().node_key, key->public_key());
+    EXPECT_EQ(Certificate().key_epoch, key->epoch());
+    EXPECT_EQ(Certificate().node_id, key->id());
+  }
+
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  ManualClock clock_;
+  std::optional<privacy::NodeKey> key_;  // the first one
+};
+
+TEST_F(NodeKeyFilesTest, TheKeyIsReplacedAndTheIdStays) {
+  for (uint32_t epoch = 1; epoch <= 3; ++epoch) {
+    const auto replaced = Replace();
+    ASSERT_TRUE(replaced.ok()) << replaced.status();
+    EXPECT_EQ(replaced->key_epoch, epoch);
+    ExpectWhole(epoch, epoch);
+    EXPECT_FALSE(Has("node.key.next") || Has("node.cert.next"));
+  }
+  const privacy::NodeKey last = LoadNodeKey(Node(), clock_).value();
+  EXPECT_TRUE(last.HasSigned(AsBytes("m"), key_->Sign(AsBytes("m"))));
+}
+
+TEST_F(NodeKeyFilesTest, AnAuthorityThatDoesNotAnswerChangesNothing) {
+  const auto refused = ReplaceNodeKey(
+      Node(),
+      [](const auto&, const auto&, const auto&) -> absl::StatusOr<Membership> {
+        return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable, "no answer");
+      },
+      clock_);
+  EXPECT_EQ(ReasonOf(refused.status()), reasons::kNodeUnreachable);
+  ExpectWhole(0, 0);
+  ASSERT_TRUE(Replace().ok());
+  ExpectWhole(1, 1);
+}
+
+// The authority has granted the key, and its answer was lost.
+TEST_F(NodeKeyFilesTest, ALostAnswerIsAskedForAgainWithTheSameKey) {
+  std::optional<privacy::PublicKey> asked;
+  const auto lost = ReplaceNodeKey(
+      Node(),
+      [&](const auto& present, const auto& key,
+          const auto& rotation) -> absl::StatusOr<Membership> {
+        asked = rotation.next;
+        EXPECT_TRUE(Ask(present, key, rotation, /*ends_former=*/true).ok());
+        return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable, "cut off");
+      },
+      clock_);
+  EXPECT_FALSE(lost.ok());
+  ExpectWhole(0, 0);
+  // Meanwhile a thief of the former key gets neither a key of its own nor more time.
+  const privacy::SigningKey own = privacy::SigningKey::Generate();
+  EXPECT_EQ(ReasonOf(Ask(Certificate(), *key_, key_->RotateTo(own, 1)).status()),
+            reasons::kKeyEpochRefused);
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  EXPECT_EQ(
+      ReasonOf(
+          office->Renew(privacy::CertificateRenewal::Sign(Certificate(), kNonce, *key_), kNonce)
+              .status()),
+      reasons::kKeyEpochRefused);
+  EXPECT_TRUE(office->MayEndRotation(Certificate()));
+  ASSERT_TRUE(Replace().ok());
+  EXPECT_EQ(Certificate().node_key, asked);
+  ExpectWhole(1, 1);
+  EXPECT_FALSE(office->MayEndRotation(Certificate()));
+}
+
+TEST_F(NodeKeyFilesTest, TheFormerKeyEndsAtOnceOrAfterADay) {
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  const privacy::AdmissionCert former = Certificate();
+  const privacy::SigningKey next = privacy::SigningKey::Generate();
+  const auto renew = [&](bool ends_former) {
+    return office
+        ->Renew(privacy::CertificateRenewal::Sign(
+                    former, kNonce, *key_, key_->RotateTo(next, clock_.WallMillis()), ends_former),
+                kNonce)
+        .value()
+        .revocations.LeastEpoch(key_->id());
+  };
+  EXPECT_EQ(renew(false), 0U);
+  clock_.StepWall(limits::kKeyOverlapMillis - 1);
+  EXPECT_EQ(office->RefreshRevocations()->LeastEpoch(key_->id()), 0U);
+  clock_.StepWall(1);
+  EXPECT_EQ(office->RefreshRevocations()->LeastEpoch(key_->id()), 1U);
+  EXPECT_FALSE(office->RefreshRevocations()->Revokes(key_->id()));
+  EXPECT_EQ(renew(true), 1U) << "again, after the answer was lost";
+}
+
+TEST_F(NodeKeyFilesTest, AKeyThatTurnsOutToBeStolenEndsEarlierThanPlanned) {
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  const privacy::KeyRotation rotation = key_->RotateTo(privacy::SigningKey::Generate(), 1);
+  for (const bool ends_former : {false, true}) {
+    const auto granted = office->Renew(
+        privacy::CertificateRenewal::Sign(Certificate(), kNonce, *key_, rotation, ends_former),
+        kNonce);
+    ASSERT_TRUE(granted.ok()) << granted.status();
+    EXPECT_EQ(granted->revocations.LeastEpoch(key_->id()), ends_former ? 1U : 0U);
+  }
+}
+
+TEST_F(NodeKeyFilesTest, ARevokedNodeGetsNoNextKey) {
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  ASSERT_TRUE(office->Revoke(key_->id()).ok());
+  EXPECT_EQ(ReasonOf(Replace().status()), reasons::kNodeRevoked);
+  ExpectWhole(0, 0);
+}
+
+// Each state that a crash can leave behind, after the certificate of the next key has come.
+TEST_F(NodeKeyFilesTest, WhatACrashCutsOffIsCompletedAtTheNextStart) {
+  enum Step { kCertificate, kRotations, kKey, kOwnCertificate, kSteps };
+  for (int last = kCertificate; last < kSteps; ++last) {
+    SetUp();
+    const privacy::SigningKey next = privacy::SigningKey::LoadOrCreate(
+                                         fs::path(Node()) / "node.key.next", privacy::KeyUse::kNode)
+                                         .value();
+    const privacy::KeyRotation rotation = key_->RotateTo(next, 1);
+    const std::string granted = Ask(Certificate(), *key_, rotation)->certificate.Encode();
+    ASSERT_TRUE(WriteFileAtomically(fs::path(Node()) / "node.cert.next", granted).ok());
+    if (last >= kRotations) {
+      ASSERT_TRUE(WriteFileAtomically(fs::path(Node()) / "node.rotations", rotation.Encode()).ok());
+    }
+    if (last >= kKey) {
+      ASSERT_TRUE(next.Save(fs::path(Node()) / kNodeKeyFile, privacy::KeyUse::kNode).ok());
+    }
+    if (last >= kOwnCertificate) {
+      ASSERT_TRUE(WriteFileAtomically(fs::path(Node()) / kNodeCertificateFile, granted).ok());
+    }
+    ExpectWhole(1, 1);
+    EXPECT_FALSE(Has("node.key.next") || Has("node.cert.next"));
+  }
+}
+
+TEST_F(NodeKeyFilesTest, FilesThatDoNotBelongTogetherAreNamed) {
+  ASSERT_TRUE(privacy::SigningKey::Generate()
+                  .Save(fs::path(Node()) / "node.key.next", privacy::KeyUse::kNode)
+                  .ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(fs::path(Node()) / "node.cert.next", Certificate().Encode()).ok());
+  const auto loaded = LoadNodeKey(Node(), clock_);
+  EXPECT_EQ(ReasonOf(loaded.status()), reasons::kKeyInvalid);
+  EXPECT_NE(MessageOf(loaded.status()).find("remove both files"), std::string::npos);
+}
+
+// Kills a process that replaces the key, at many moments. The node is always whole afterwards, and
+// can go on to replace its key.
+TEST_F(NodeKeyFilesTest, AKillAtAnyMomentLeavesTheNodeWhole) {
+  uint32_t epoch = 0;
+  for (int kill_after_us = 0; kill_after_us < 12'000; kill_after_us += 150) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::_exit(Replace().ok() ? 0 : 1);
+    }
+    ::usleep(static_cast<useconds_t>(kill_after_us));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    ExpectWhole(epoch, epoch + 1);
+    ASSERT_FALSE(HasFailure()) << "killed after " << kill_after_us << " microseconds";
+    epoch = Certificate().key_epoch;
+  }
+  ASSERT_TRUE(Replace().ok());
+  ExpectWhole(epoch + 1, epoch + 1);
+}
+
+}  // namespace
+}  // namespace ruvd::admission
