@@ -192,6 +192,7 @@ class ItemExchange {
   // a thousandth of kMaxPayloadMemory
   std::map<Digest, MerkleTree> trees_;
   int64_t wall_ms_ = 0;  // time of the current input
+  int64_t ticked_ms_ = 0;  // the wall clock at the last Tick
 };
 
 }  // namespace ruvd::federation

@@ -116,6 +116,16 @@ void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
 
 void ItemExchange::Tick(Instant now, bool expires) {
   wall_ms_ = now.wall_ms;
+  // The clock was set back: no peer takes what this node signed while it was ahead.
+  if (now.wall_ms < ticked_ms_ - limits::kMaxEnvelopeAheadMillis) {
+    DropAll(
+        [&](const Item& item) {
+          return item.origin == local_->key->id() &&
+                 item.created_ms > now.wall_ms + limits::kMaxEnvelopeAheadMillis;
+        },
+        /*withdrawn=*/false);
+  }
+  ticked_ms_ = now.wall_ms;
   if (expires) {
     for (const Item& item : table_.Expire(now.wall_ms)) {
       DropItem(item);

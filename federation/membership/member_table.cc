@@ -84,7 +84,8 @@ RecordPtr MemberTable::Announce(MemberState state, Instant now) {
 
 bool MemberTable::AnnouncementDue(Instant now) const {
   const RecordPtr* own = records_.Find(local_->key->id());
-  if (own == nullptr) {
+  // A record that was signed while the clock was ahead is taken by no peer.
+  if (own == nullptr || (*own)->created_ms > now.wall_ms + limits::kMaxEnvelopeAheadMillis) {
     return true;
   }
   // Renews after a third of the record's life, minus up to a tenth that depends on the id, so that

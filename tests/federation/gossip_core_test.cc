@@ -48,6 +48,30 @@ absl::StatusOr<federation::Actions> OfferContribution(CoreUnderTest& node,
                                        kind);
 }
 
+// Found by the simulator: a node that started with a clock a day ahead kept for a day what it had
+// signed until it heard the others, and no other node took it.
+TEST(GossipCore, WhatWasSignedAheadOfTheCorrectedClockWasKept) {
+  CoreUnderTest node;
+  const auto at = [](int seconds, int64_t ahead_ms) {
+    federation::Instant now = At(std::chrono::seconds(seconds));
+    now.wall_ms += ahead_ms;
+    return now;
+  };
+  Consent(node, privacy::ConsentTier::kPublic);
+  Answers answers;
+  answers.Add(node.core().OnTick(at(1, kDayMillis)));
+  answers.Add(*node.core().OfferPattern(PatternOf(1), at(1, kDayMillis)));
+  answers.Add(*node.core().OfferPattern(PatternOf(2), at(1, 0)));
+  answers.Add(node.core().OnTick(at(2, kDayMillis)));
+  EXPECT_THAT(answers.dropped, IsEmpty());
+  ASSERT_EQ(node.core().Items().size(), 2U);
+  answers.Add(node.core().OnTick(at(3, 0)));
+  EXPECT_EQ(answers.dropped.size(), 1U);
+  EXPECT_THAT(answers.withdrawn, IsEmpty()) << "it may be offered again";
+  ASSERT_EQ(node.core().Items().size(), 1U);
+  EXPECT_EQ(node.core().Items()[0].created_ms, at(1, 0).wall_ms);
+}
+
 TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
   const privacy::NodeKey other = privacy::NodeKey::FromSeed(SeedOf(9));
   EXPECT_EQ(ReasonOfStart([](federation::GossipConfig&) {}), "");
