@@ -22,6 +22,9 @@ inline constexpr char kNodeDegraded[] = "NODE_DEGRADED";
 // there.
 inline constexpr char kCertificateRefused[] = "CERTIFICATE_REFUSED";
 
+// A port of the node shows no sign of life any more, so the process has to be started again.
+inline constexpr char kPortDeaf[] = "PORT_DEAF";
+
 // What kept the node from federating at its start is mended; it federates after another start.
 inline constexpr char kRestartNeeded[] = "RESTART_NEEDED";
 

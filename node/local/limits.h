@@ -9,6 +9,9 @@
 // Limits of nodes that a verb starts.
 namespace ruvd::limits {
 
+// How often `ruvd serve` asks whether its node can go on; nothing waits for the answer.
+inline constexpr std::chrono::seconds kFailureLook(1);
+
 // Most nodes of `ruvd demo`; each has its own keys, store and caches.
 inline constexpr int kMaxDemoNodes = 16;
 // Longest start of a demo node, which maps a model and opens an empty store. This takes a few

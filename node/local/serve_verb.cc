@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "node/local/config_flags.h"
+#include "node/local/limits.h"
 #include "node/local/verbs.h"
 #include "node/log/log.h"
 #include "node/log/log_setup.h"
@@ -36,13 +37,19 @@ sigset_t ServeSignals() {
   return signals;
 }
 
-// Waits for a signal to stop, and returns it.
-int AwaitStop(const sigset_t& signals, node::Node& node) {
+// Waits for a signal to stop and returns OK, or the failure because of which the node cannot go on.
+absl::Status AwaitStop(const sigset_t& signals, node::Node& node) {
   for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    RETURN_IF_ERROR(node.failure());
+    const timespec look{.tv_sec = limits::kFailureLook.count(), .tv_nsec = 0};
+    const int signal = sigtimedwait(&signals, nullptr, &look);
+    if (signal < 0) {
+      continue;  // none came, or the process had been stopped
+    }
     if (signal != SIGHUP) {
-      return signal;
+      LogInfo("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
+              limits::kDrainSeconds.count());
+      return absl::OkStatus();
     }
     if (const absl::Status status = node.ReloadCredentials(); status.ok()) {
       LogInfo("received SIGHUP: new links use a new TLS key, and clients' tokens were read again");
@@ -79,18 +86,21 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const Star
                              node->id())
               << "\n"
               << std::flush;
-  const int signal = AwaitStop(signals, *node);
+  const absl::Status failure = AwaitStop(signals, *node);
   // A second signal ends the process at once.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  LogInfo("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
-          limits::kDrainSeconds.count());
+  if (!failure.ok()) {
+    LogError("{}; the node ends now, draining for at most {} s", MessageOf(failure),
+             limits::kDrainSeconds.count());
+  }
   guard.PostAt(guard.clock().Now() + context.stop_limit, [] {
     Log(LogLevel::kCritical,
         "the node did not stop in time and is ended now; its store is intact, as after a crash");
     spdlog::shutdown();
     std::_Exit(static_cast<int>(ExitCode::kError));
   });
-  return node->Drain(limits::kDrainSeconds);
+  const absl::Status drained = node->Drain(limits::kDrainSeconds);
+  return failure.ok() ? drained : failure;
 }
 
 absl::Status Version(CommandContext& context) {

@@ -40,5 +40,13 @@ inline constexpr double kGradientEpsilon = 1e-4;
 // How often the health of the node's parts is looked at: soon enough for a load balancer, and it
 // costs a few locks.
 inline constexpr std::chrono::seconds kHealthLook{1};
+// How often a node dials its own ports, and how long it waits for each: a served dial takes a
+// millisecond, and a machine that is busy for seconds is not deaf. A port whose dials fail at once
+// is deaf after a minute, and one that stays silent after two minutes or three; a restart costs the
+// running requests, so it comes only after seven failures in a row.
+inline constexpr std::chrono::seconds kPortDial{10};
+inline constexpr std::chrono::seconds kPortPatience{10};
+inline constexpr int kPortFailures = 7;
+static_assert((kPortFailures - 1) * kPortDial >= std::chrono::seconds(60));
 
 }  // namespace ruvd::limits

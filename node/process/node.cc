@@ -54,6 +54,7 @@ absl::Status NodeImpl::Start() {
   LoadFrame();
   RETURN_IF_ERROR(StartActors());
   RETURN_IF_ERROR(StartServers());
+  ScheduleLookAtPorts();
   AddNodeMetrics({.prefixes = prefixes_.get(),
                   .patterns = patterns_.get(),
                   .inference = inference_.get(),
@@ -158,6 +159,7 @@ void NodeImpl::StopNow() {
   if (pattern_feed_ != nullptr) {
     pattern_feed_->Close();
   }
+  watch_pool_.Shutdown();  // a port that stops is not deaf
   constexpr auto kGrace = std::chrono::milliseconds(400);
   api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   if (link_tls_ != nullptr) {

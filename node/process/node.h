@@ -38,6 +38,10 @@ class Node {
   // Thread-safe.
   virtual absl::Status ReloadCredentials() = 0;
 
+  // Returns why the node cannot go on, so that the process has to stop it and end with an error: a
+  // port is deaf (PORT_DEAF). OK while it serves. Thread-safe.
+  virtual absl::Status failure() const = 0;
+
   // Stops gracefully: reports not ready, refuses new work, finishes streams, flushes and closes.
   // Work that is not finished at the deadline is cancelled. Returns OK if no accepted work was
   // lost.

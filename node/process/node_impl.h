@@ -40,6 +40,7 @@
 #include "node/process/node_files.h"
 #include "node/process/node_health.h"
 #include "node/process/node_tuning.h"
+#include "node/process/port_watchdog.h"
 #include "node/process/request_extensions.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
@@ -99,6 +100,7 @@ class NodeImpl final : public Node {
   std::string metrics_address() const override { return metrics_->address(); }
   std::string id() const override { return ToHex(files_->key.id()); }
   absl::Status ReloadCredentials() override;
+  absl::Status failure() const override { return watchdog_->failure(); }
   absl::Status Drain(Duration deadline) override;
 
  private:
@@ -168,6 +170,11 @@ class NodeImpl final : public Node {
   std::vector<PartHealth> Parts() const;
   // Runs periodically: reports the health of the parts.
   void LookAtHealth();
+  // Makes the watchdog of the ports that this node will have.
+  void MakeWatchdog();
+  // Runs periodically, once all ports are open: dials them.
+  void LookAtPorts();
+  void ScheduleLookAtPorts();
   // Stops servers, actors and threads in any state. Idempotent.
   void StopNow();
 
@@ -240,6 +247,8 @@ class NodeImpl final : public Node {
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
   ThreadPool memory_pool_{{.name = "memory", .threads = 1, .low_priority = true}};
+  // It has nothing else to do, so that no work keeps a deaf port from being found.
+  ThreadPool watch_pool_{{.name = "ports", .threads = 1}};
   std::atomic<bool> stopping_{false};  // ends work that no caller waits for
   std::atomic<bool> aborting_{false};  // ends work that requests wait for, too
   admission::RevocationFile revocations_{config_.node.data_dir};
@@ -280,6 +289,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<HealthReport> health_;                    // of api_port_
   api::RunningServer federation_port_;                      // empty if the node does not federate
   transport::ConnectionAcceptor* link_acceptor_ = nullptr;  // of federation_port_
+  std::unique_ptr<PortWatchdog> watchdog_;                  // of the ports above
   bool federates_ = false;
   mutable Mutex isolation_mutex_;
   // Why a node that should federate does not

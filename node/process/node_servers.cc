@@ -270,6 +270,7 @@ absl::Status NodeImpl::StartServers() {
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }
+  MakeWatchdog();
   ASSIGN_OR_RETURN(const uint64_t life, storage::StoreIncarnation(*database_));
   pattern_feed_ = std::make_unique<api::PatternFeed>(
       api::PatternFeed::Options{.patterns = patterns_.get(),
@@ -343,6 +344,9 @@ std::vector<PartHealth> NodeImpl::Parts() const {
       !member.ok()) {
     parts.push_back({kMembershipPart, fmt::format("other nodes do not link to this one: {} [{}]",
                                                   MessageOf(member), ReasonOf(member))});
+  }
+  for (PartHealth& port : watchdog_->Parts()) {
+    parts.push_back(std::move(port));
   }
   return parts;
 }

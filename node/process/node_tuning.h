@@ -12,6 +12,7 @@
 #include "node/learning/background_round.h"
 #include "node/learning/deep_round.h"
 #include "node/process/limits.h"
+#include "node/process/port_watchdog.h"
 #include "node/serving/extensions/request_router.h"
 
 namespace ruvd::node {
@@ -31,6 +32,7 @@ struct NodeTuning {
   std::optional<float> similarity;
   // Share of the requests that the router serves at random.
   double router_exploration = serving::RequestRouterOptions().exploration;
+  PortWatchOptions port_watch;
   // Honest nodes have none.
   sharing::ContributionEdit edit_contribution;
 };

@@ -4,9 +4,7 @@
 #include "node/transport/connection_acceptor.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -19,8 +17,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host_port.h"
-#include "base/reasons.h"
 #include "base/status.h"
 
 namespace ruvd::transport {
@@ -33,83 +29,6 @@ constexpr int kEventsAtOnce = 64;
 constexpr size_t kMaxWaiting = 128;
 // While a connection is unproven, each arrival of bytes is looked at.
 constexpr uint32_t kUnprovenEvents = EPOLLIN | EPOLLET;
-
-absl::Status CannotListen(const std::string& address, const std::string& why) {
-  return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
-               "cannot listen on {}: {}; is another process using the port? Choose another address",
-               address, why);
-}
-
-uint16_t PortOf(int socket) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
-  const auto address = PeerAddressOf(bound);
-  return address ? address->port : 0;
-}
-
-// Returns a descriptor of -1, and sets errno, if the address cannot be bound.
-Descriptor ListenOn(const addrinfo& info, uint16_t port) {
-  Descriptor socket(::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  sockaddr_storage bound{};
-  std::memcpy(&bound, info.ai_addr, info.ai_addrlen);
-  (info.ai_family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
-                             : reinterpret_cast<sockaddr_in6&>(bound).sin6_port) = htons(port);
-  const bool any_ipv6 =
-      info.ai_family == AF_INET6 &&
-      IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(bound).sin6_addr);
-  const int only_ipv6 = any_ipv6 ? 0 : 1;
-  const bool listens =
-      socket.get() >= 0 &&
-      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      (info.ai_family == AF_INET ||
-       ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6) == 0) &&
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), info.ai_addrlen) == 0 &&
-      ::listen(socket.get(), SOMAXCONN) == 0;
-  const int error = errno;
-  if (!listens) {
-    socket = Descriptor();
-    errno = error;
-  }
-  return socket;
-}
-
-// Returns sockets on all addresses of the host, which share one port.
-absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const HostPort& where,
-                                                    const std::string& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port_text = std::to_string(where.port);
-  if (const int error = ::getaddrinfo(where.host.c_str(), port_text.c_str(), &hints, &found);
-      error != 0) {
-    return CannotListen(address, ::gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
-  std::vector<Descriptor> sockets;
-  std::string missing = "the host has no address";
-  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
-    if (info->ai_family != AF_INET && info->ai_family != AF_INET6) {
-      continue;
-    }
-    const uint16_t port = sockets.empty() ? where.port : PortOf(sockets.front().get());
-    Descriptor socket = ListenOn(*info, port);
-    const int error = errno;
-    if (socket.get() >= 0) {
-      sockets.push_back(std::move(socket));
-    } else if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) {
-      missing = std::strerror(error);  // such as an IPv6 address of a name, on a host without IPv6
-    } else {
-      return CannotListen(address, std::strerror(error));
-    }
-  }
-  if (sockets.empty()) {
-    return CannotListen(address, missing);
-  }
-  return sockets;
-}
 
 // Returns how many bytes have arrived on a socket since it was opened.
 std::optional<uint64_t> BytesReceived(int socket) {
@@ -144,41 +63,19 @@ bool Watch(int poll, int operation, int fd, uint32_t events) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  Descriptor former(std::exchange(fd_, other.Release()));
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-}
-
-int Descriptor::Release() {
-  return std::exchange(fd_, -1);
-}
-
 absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Listen(
     const std::string& address, const ConnectionLimits& limits, const Clock& clock) {
-  const std::optional<HostPort> where = ParseHostPort(address);
-  if (!where) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "'{}' is not a listen address; use host:port", address);
-  }
-  ASSIGN_OR_RETURN(std::vector<Descriptor> listeners, ListenOnAll(*where, address));
-  const std::string real =
-      fmt::format("{}:{}", address.substr(0, address.rfind(':')), PortOf(listeners.front().get()));
+  ASSIGN_OR_RETURN(Listeners listeners, ListenOnTcp(address));
   std::unique_ptr<ConnectionAcceptor> acceptor(
-      new ConnectionAcceptor(real, std::move(listeners), limits, clock));
+      new ConnectionAcceptor(std::move(listeners), limits, clock));
   RETURN_IF_ERROR(acceptor->Prepare());
   return acceptor;
 }
 
-ConnectionAcceptor::ConnectionAcceptor(std::string address, std::vector<Descriptor> listeners,
-                                       const ConnectionLimits& limits, const Clock& clock)
-    : address_(std::move(address)),
-      listeners_(std::move(listeners)),
+ConnectionAcceptor::ConnectionAcceptor(Listeners listeners, const ConnectionLimits& limits,
+                                       const Clock& clock)
+    : address_(std::move(listeners.address)),
+      listeners_(std::move(listeners.sockets)),
       limits_(limits),
       clock_(clock),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -239,6 +136,7 @@ void ConnectionAcceptor::Prove(std::string_view peer) {
   if (!address || !table_.Prove(*address)) {
     return;
   }
+  ++counts_.proven;
   if (const auto socket = sockets_.find(*address); socket != sockets_.end()) {
     FreeBuffer(socket->second);
     Watch(poll_.get(), EPOLL_CTL_MOD, socket->second, /*events=*/0);
@@ -254,6 +152,19 @@ void ConnectionAcceptor::Unprove(std::string_view peer) {
     LimitBuffer(socket->second, limits_.unproven_buffer);
     Watch(poll_.get(), EPOLL_CTL_MOD, socket->second, kUnprovenEvents);
   }
+}
+
+void ConnectionAcceptor::ExpectOwn(const PeerAddress& own) {
+  const MutexLock lock(mutex_);
+  own_ = own;
+  own_stage_ = OwnStage::kExpected;
+}
+
+ConnectionAcceptor::OwnStage ConnectionAcceptor::EndOwn() {
+  const MutexLock lock(mutex_);
+  own_.reset();
+  std::erase_if(waiting_, &Accepted::is_own);
+  return own_stage_;
 }
 
 ConnectionAcceptor::Counts ConnectionAcceptor::counts() const {
@@ -304,6 +215,11 @@ void ConnectionAcceptor::HandOver() {
       waiting_.pop_front();
     }
     take_(next.listener, next.socket.Release());
+    const MutexLock lock(mutex_);
+    ++counts_.handed_over;
+    if (next.is_own && own_ == next.peer) {
+      own_stage_ = OwnStage::kHandedOver;
+    }
   }
 }
 
@@ -341,7 +257,23 @@ void ConnectionAcceptor::Accept(int listener) {
   }
 }
 
+bool ConnectionAcceptor::TakeOwn(int listener, const PeerAddress& peer, Descriptor* socket) {
+  const MutexLock lock(mutex_);
+  if (own_ != peer) {
+    ++counts_.arrived;
+    return false;
+  }
+  own_stage_ = OwnStage::kAccepted;
+  waiting_.push_front(
+      {.listener = listener, .is_own = true, .peer = peer, .socket = std::move(*socket)});
+  accepted_.NotifyOne();
+  return true;
+}
+
 void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, const PeerAddress& peer) {
+  if (TakeOwn(listener, peer, &socket)) {
+    return;
+  }
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   LimitBuffer(socket.get(), limits_.unproven_buffer);
@@ -354,12 +286,14 @@ void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, const PeerA
   const int fd = watched.get();
   std::erase_if(waiting_, [this](const Accepted& one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto known = sockets_.find(one.peer);
-    return known == sockets_.end() || known->second != one.watched;  // it has ended
+    const bool has_ended = known == sockets_.end() || known->second != one.watched;
+    return has_ended && !one.is_own;
   });
   if (waiting_.size() >= kMaxWaiting) {
     Count(ConnectionEnd::kPortFull);
   } else if (Admit(peer, std::move(watched))) {
-    waiting_.push_back({listener, fd, peer, std::move(socket)});
+    waiting_.push_back(
+        {.listener = listener, .watched = fd, .peer = peer, .socket = std::move(socket)});
     accepted_.NotifyOne();
   }
 }
@@ -392,6 +326,7 @@ bool ConnectionAcceptor::TurnAway(int listener) {
     return false;  // another thread took the descriptor
   }
   const MutexLock lock(mutex_);
+  ++counts_.arrived;
   Count(ConnectionEnd::kNoDescriptor);
   return true;
 }

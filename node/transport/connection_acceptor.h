@@ -19,22 +19,10 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "node/transport/connection_table.h"
+#include "node/transport/descriptor.h"
+#include "node/transport/listeners.h"
 
 namespace ruvd::transport {
-
-// A file descriptor that is closed with this object.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int get() const { return fd_; }
-  int Release();
-
- private:
-  int fd_;
-};
 
 // Accepts connections in front of a server. gRPC 1.51 accepts without limit, and never again after
 // the process once had no descriptor left. This keeps a descriptor in reserve, holds every
@@ -49,11 +37,17 @@ class ConnectionAcceptor {
     size_t unproven = 0;                            // among them
     uint64_t accepted = 0;                          // since the start
     std::array<uint64_t, kConnectionEnds> ended{};  // by ConnectionEnd, since the start
+    // Signs that the port works, since the start: connections that came, whether or not they were
+    // refused; that the server took over; and whose other end has proved itself
+    uint64_t arrived = 0;
+    uint64_t handed_over = 0;
+    uint64_t proven = 0;
   };
+  // How far a connection of the node to its own port has come.
+  enum class OwnStage : uint8_t { kExpected, kAccepted, kHandedOver };
 
-  // Listens on "HOST:PORT" or "[IPV6]:PORT", on all addresses of the host; port 0 takes a free one.
-  // A name stands for all of its addresses. CONFIG_INVALID for another text, a host without
-  // address, or an address that cannot be bound. `clock` is borrowed.
+  // Listens on all addresses of a host, as ListenOnTcp does and with its errors. `clock` is
+  // borrowed.
   static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Listen(const std::string& address,
                                                                     const ConnectionLimits& limits,
                                                                     const Clock& clock);
@@ -79,15 +73,25 @@ class ConnectionAcceptor {
   void Unprove(std::string_view peer);
   Counts counts() const;
 
+  // Returns where a program of this machine reaches the port.
+  sockaddr_storage local_address() const { return LocalAddressOf(listeners_.front().get()); }
+  // Expects a connection of this process from the address `own`, to which a socket of it is bound,
+  // so that no other program can have it. The server gets this connection before all that wait,
+  // and it counts against no limit and in no count.
+  void ExpectOwn(const PeerAddress& own);
+  // Expects it no more, and returns how far it came.
+  OwnStage EndOwn();
+
  private:
-  ConnectionAcceptor(std::string address, std::vector<Descriptor> listeners,
-                     const ConnectionLimits& limits, const Clock& clock);
+  ConnectionAcceptor(Listeners listeners, const ConnectionLimits& limits, const Clock& clock);
   absl::Status Prepare();
   void Run();
   void HandOver();
   void OnEvent(int fd, uint32_t events);
   void Accept(int listener);
   void OnAccepted(int listener, Descriptor socket, const PeerAddress& peer);
+  // Takes the connection that ExpectOwn announced; counts any other one, and returns false.
+  bool TakeOwn(int listener, const PeerAddress& peer, Descriptor* socket);
   // Adds a connection with the second descriptor of its socket; false if there is no room.
   bool Admit(const PeerAddress& peer, Descriptor watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Accepts and closes one connection with the descriptor that is kept in reserve; false if even
@@ -116,7 +120,8 @@ class ConnectionAcceptor {
   CondVar accepted_;
   struct Accepted {
     int listener = -1;
-    int watched = -1;  // the second descriptor of the socket
+    int watched = -1;  // the second descriptor of the socket; -1: is_own
+    bool is_own = false;
     PeerAddress peer;
     Descriptor socket;
   };
@@ -127,6 +132,9 @@ class ConnectionAcceptor {
   std::map<int, PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
   std::map<PeerAddress, int> sockets_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
+  std::optional<PeerAddress> own_
+      ABSL_GUARDED_BY(mutex_);  // nullopt: no own connection is expected
+  OwnStage own_stage_ ABSL_GUARDED_BY(mutex_) = OwnStage::kExpected;
 };
 
 }  // namespace ruvd::transport

@@ -24,6 +24,7 @@
 #include "node/admission/revocation_file.h"
 #include "node/local/demo/ports.h"
 #include "node/program/program.h"
+#include "node/reasons.h"
 #include "node/terminal/exit_code.h"
 #include "node/version.h"
 #include "privacy/sodium.h"
@@ -185,6 +186,41 @@ TEST_F(CliCommandTest, ServePassesTheConfigurationAndReportsAFailedStart) {
   EXPECT_EQ(Run({"serve"}), 2);
 }
 
+// Finds out that it cannot go on as soon as it serves.
+class DeafNode final : public Node {
+ public:
+  explicit DeafNode(bool& drained) : drained_(drained) {}
+  std::string api_address() const override { return "127.0.0.1:1"; }
+  std::string federation_address() const override { return ""; }
+  std::string metrics_address() const override { return ""; }
+  std::string id() const override { return "00"; }
+  absl::Status ReloadCredentials() override { return absl::OkStatus(); }
+  absl::Status failure() const override {
+    return Error(absl::StatusCode::kInternal, reasons::kPortDeaf, "the port api is deaf");
+  }
+  absl::Status Drain(Duration) override {
+    drained_ = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  bool& drained_;
+};
+
+TEST(CliServeTest, ANodeThatCannotGoOnIsStoppedAndFailsTheProcess) {
+  std::ostringstream out;
+  std::ostringstream err;
+  cli::CommandContext context{.out = out, .err = err, .environment = {}};
+  bool drained = false;
+  EXPECT_EQ(RunProgram({"serve", "--node.data_dir", "d", "--model.path", "m"}, context,
+                       [&](const config::NodeConfig&) -> absl::StatusOr<std::unique_ptr<Node>> {
+                         return std::make_unique<DeafNode>(drained);
+                       }),
+            1);
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(err.str(), "ruvd: the port api is deaf [PORT_DEAF]\n");
+}
+
 // Receives the signal to stop as soon as it serves, and never ends.
 class HangingNode final : public Node {
  public:
@@ -194,6 +230,7 @@ class HangingNode final : public Node {
   std::string metrics_address() const override { return ""; }
   std::string id() const override { return "00"; }
   absl::Status ReloadCredentials() override { return absl::OkStatus(); }
+  absl::Status failure() const override { return absl::OkStatus(); }
   absl::Status Drain(Duration) override {
     std::promise<void>().get_future().wait();
     return absl::OkStatus();

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/transport/listeners.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/host_port.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/transport/peer_address.h"
+
+namespace ruvd::transport {
+namespace {
+
+uint16_t PortOf(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
+  const auto address = PeerAddressOf(bound);
+  return address ? address->port : 0;
+}
+
+// Returns a descriptor of -1, and sets errno, if the address cannot be bound.
+Descriptor ListenOn(const addrinfo& info, uint16_t port) {
+  Descriptor socket(::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  sockaddr_storage bound{};
+  std::memcpy(&bound, info.ai_addr, info.ai_addrlen);
+  (info.ai_family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
+                             : reinterpret_cast<sockaddr_in6&>(bound).sin6_port) = htons(port);
+  const bool any_ipv6 =
+      info.ai_family == AF_INET6 &&
+      IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(bound).sin6_addr);
+  const int only_ipv6 = any_ipv6 ? 0 : 1;
+  const bool listens =
+      socket.get() >= 0 &&
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+      (info.ai_family == AF_INET ||
+       ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6) == 0) &&
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&bound), info.ai_addrlen) == 0 &&
+      ::listen(socket.get(), SOMAXCONN) == 0;
+  const int error = errno;
+  if (!listens) {
+    socket = Descriptor();
+    errno = error;
+  }
+  return socket;
+}
+
+// Returns sockets on all addresses of the host, which share one port.
+absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const HostPort& where,
+                                                    const std::string& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port_text = std::to_string(where.port);
+  if (const int error = ::getaddrinfo(where.host.c_str(), port_text.c_str(), &hints, &found);
+      error != 0) {
+    return CannotListen(address, ::gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  std::vector<Descriptor> sockets;
+  std::string missing = "the host has no address";
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    if (info->ai_family != AF_INET && info->ai_family != AF_INET6) {
+      continue;
+    }
+    const uint16_t port = sockets.empty() ? where.port : PortOf(sockets.front().get());
+    Descriptor socket = ListenOn(*info, port);
+    const int error = errno;
+    if (socket.get() >= 0) {
+      sockets.push_back(std::move(socket));
+    } else if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) {
+      missing = std::strerror(error);  // such as an IPv6 address of a name, on a host without IPv6
+    } else {
+      return CannotListen(address, std::strerror(error));
+    }
+  }
+  if (sockets.empty()) {
+    return CannotListen(address, missing);
+  }
+  return sockets;
+}
+
+}  // namespace
+
+absl::Status CannotListen(const std::string& address, const std::string& why) {
+  return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
+               "cannot listen on {}: {}; is another process using the port? Choose another address",
+               address, why);
+}
+
+absl::StatusOr<Listeners> ListenOnTcp(const std::string& address) {
+  const std::optional<HostPort> where = ParseHostPort(address);
+  if (!where) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "'{}' is not a listen address; use host:port", address);
+  }
+  ASSIGN_OR_RETURN(std::vector<Descriptor> sockets, ListenOnAll(*where, address));
+  std::string real =
+      fmt::format("{}:{}", address.substr(0, address.rfind(':')), PortOf(sockets.front().get()));
+  return Listeners{.address = std::move(real), .sockets = std::move(sockets)};
+}
+
+sockaddr_storage LocalAddressOf(int listener) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size);
+  if (bound.ss_family == AF_INET) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(bound);
+    if (v4.sin_addr.s_addr == htonl(INADDR_ANY)) {
+      v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+  } else if (bound.ss_family == AF_INET6) {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(bound);
+    if (IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)) {
+      v6.sin6_addr = in6addr_loopback;
+    }
+  }
+  return bound;
+}
+
+}  // namespace ruvd::transport

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/transport/port_dial.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "node/transport/descriptor.h"
+#include "node/transport/peer_address.h"
+
+namespace ruvd::transport {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A dial looks this often whether it was stopped.
+constexpr milliseconds kWait{50};
+// The preface of a client (RFC 9113, section 3.4) and an empty SETTINGS frame.
+constexpr std::string_view kHttp2Hello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+// The head of a frame, of which byte 3 is the type; a TLS record begins with its own.
+constexpr size_t kHeadBytes = 9;
+constexpr unsigned char kSettings = 4;
+constexpr unsigned char kTlsAlert = 21;
+constexpr unsigned char kTlsHandshake = 22;
+
+// Returns the first message of a TLS client; empty if OpenSSL fails.
+std::string TlsHello() {
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
+                                                             SSL_CTX_free);
+  const std::unique_ptr<SSL, void (*)(SSL*)> client(
+      context == nullptr ? nullptr : SSL_new(context.get()), SSL_free);
+  BIO* const in = BIO_new(BIO_s_mem());
+  BIO* const out = BIO_new(BIO_s_mem());
+  if (client == nullptr || in == nullptr || out == nullptr) {
+    BIO_free(in);
+    BIO_free(out);
+    return "";
+  }
+  SSL_set_bio(client.get(), in, out);  // the client owns both
+  static constexpr std::array<unsigned char, 3> kProtocols = {2, 'h', '2'};
+  SSL_set_alpn_protos(client.get(), kProtocols.data(), kProtocols.size());
+  SSL_set_connect_state(client.get());
+  SSL_do_handshake(client.get());  // writes the message, and wants the answer
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(out, &bytes);
+  return size > 0 ? std::string(bytes, static_cast<size_t>(size)) : "";
+}
+
+// Returns whether the socket has one of the events, an error or an end within the patience.
+bool Await(int socket, int16_t events, milliseconds patience,
+           const std::function<bool()>& stopped) {
+  for (milliseconds left = patience; left > milliseconds(0); left -= kWait) {
+    pollfd entry{.fd = socket, .events = events, .revents = 0};
+    if (::poll(&entry, 1, static_cast<int>(kWait.count())) == 1) {
+      return true;
+    }
+    if (stopped && stopped()) {
+      return false;
+    }
+  }
+  return false;
+}
+
+bool IsAnswer(PortProtocol protocol, const std::array<unsigned char, kHeadBytes>& head) {
+  return protocol == PortProtocol::kHttp2 ? head[3] == kSettings
+                                          : head[0] == kTlsHandshake || head[0] == kTlsAlert;
+}
+
+// One attempt to be served.
+class Dial {
+ public:
+  Dial(ConnectionAcceptor& acceptor, PortProtocol protocol, milliseconds patience,
+       const std::function<bool()>& stopped)
+      : acceptor_(acceptor), protocol_(protocol), patience_(patience), stopped_(stopped) {}
+
+  DialResult Run() {
+    const std::string hello =
+        protocol_ == PortProtocol::kTls ? TlsHello() : std::string(kHttp2Hello);
+    const std::optional<PeerAddress> own = hello.empty() ? std::nullopt : Bind();
+    if (!own) {
+      return {PortSign::kUnknown, fmt::format("cannot dial: {}", std::strerror(errno))};
+    }
+    const ConnectionAcceptor::Counts before = acceptor_.counts();
+    acceptor_.ExpectOwn(*own);
+    const bool answered = Connect() && Ask(hello);
+    const ConnectionAcceptor::OwnStage stage = acceptor_.EndOwn();
+    if (answered) {
+      return {PortSign::kAlive, ""};
+    }
+    if (stopped_ && stopped_()) {
+      return {PortSign::kUnknown, "the dial was stopped"};
+    }
+    return Judge(stage, before, acceptor_.counts());
+  }
+
+ private:
+  // Binds a socket to an address from which the port is reached.
+  std::optional<PeerAddress> Bind() {
+    to_ = acceptor_.local_address();
+    sockaddr_storage own = to_;
+    const bool v4 = own.ss_family == AF_INET;
+    size_ = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    (v4 ? reinterpret_cast<sockaddr_in&>(own).sin_port
+        : reinterpret_cast<sockaddr_in6&>(own).sin6_port) = 0;
+    socket_ = Descriptor(::socket(own.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    // The end of the dial leaves nothing behind that would keep its port taken.
+    const linger reset{.l_onoff = 1, .l_linger = 0};
+    socklen_t size = size_;
+    if (socket_.get() < 0 ||
+        ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset) != 0 ||
+        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), size_) != 0 ||
+        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+      return std::nullopt;
+    }
+    return PeerAddressOf(own);
+  }
+
+  bool Connect() {
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to_), size_) == 0) {
+      return true;
+    }
+    int error = errno;
+    if (error == EINPROGRESS) {
+      error = ETIMEDOUT;
+      socklen_t size = sizeof error;
+      if (Await(socket_.get(), POLLOUT, patience_, stopped_)) {
+        ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      }
+    }
+    error_ = error;
+    return error == 0;
+  }
+
+  // Sends the beginning of a connection, and returns whether the server answers.
+  bool Ask(const std::string& hello) {
+    ::send(socket_.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+    std::array<unsigned char, kHeadBytes> head{};
+    for (size_t known = 0; known < head.size();) {
+      if (!Await(socket_.get(), POLLIN, patience_, stopped_)) {
+        return false;
+      }
+      const ssize_t more = ::recv(socket_.get(), head.data() + known, head.size() - known, 0);
+      if (more <= 0) {
+        was_ended_ = true;
+        return false;
+      }
+      known += static_cast<size_t>(more);
+    }
+    is_strange_ = !IsAnswer(protocol_, head);
+    return !is_strange_;
+  }
+
+  // Whether the port worked on connections of others while it did not on this one.
+  DialResult Judge(ConnectionAcceptor::OwnStage stage, const ConnectionAcceptor::Counts& before,
+                   const ConnectionAcceptor::Counts& after) const {
+    bool works = false;
+    std::string detail;
+    switch (stage) {
+      case ConnectionAcceptor::OwnStage::kExpected:
+        works = after.arrived > before.arrived;
+        detail = error_ != 0 ? fmt::format("a connection failed: {}", std::strerror(error_))
+                             : "a connection was not accepted";
+        break;
+      case ConnectionAcceptor::OwnStage::kAccepted:
+        works = after.handed_over > before.handed_over;
+        detail = "a connection was accepted, and the server did not take it over";
+        break;
+      case ConnectionAcceptor::OwnStage::kHandedOver:
+        works = after.proven > before.proven;
+        detail = is_strange_  ? "the server answered with other bytes than its protocol's"
+                 : was_ended_ ? "the server ended a connection without an answer"
+                              : "the server took a connection over and did not answer";
+        break;
+    }
+    return works ? DialResult{PortSign::kAlive, ""} : DialResult{PortSign::kSilent, detail};
+  }
+
+  ConnectionAcceptor& acceptor_;
+  const PortProtocol protocol_;
+  const milliseconds patience_;
+  const std::function<bool()>& stopped_;
+  sockaddr_storage to_{};
+  socklen_t size_ = 0;
+  Descriptor socket_;
+  int error_ = 0;  // of connecting
+  bool was_ended_ = false;
+  bool is_strange_ = false;
+};
+
+}  // namespace
+
+DialResult DialOwnPort(ConnectionAcceptor& acceptor, PortProtocol protocol, milliseconds patience,
+                       const std::function<bool()>& stopped) {
+  return Dial(acceptor, protocol, patience, stopped).Run();
+}
+
+}  // namespace ruvd::transport
