@@ -45,7 +45,18 @@ inline constexpr transport::ConnectionLimits kClientConnections = {
 static_assert(kClientConnections.unproven_bytes > kMaxApiMessageBytes);
 inline constexpr int kMaxClientStreams = 256;
 inline constexpr int kClientIdleMs = 600'000;
-// The fewest connections of clients with which a node starts.
+// The unix socket for clients of the node's own user, who prove themselves by their user; so only
+// the number of connections, and how often a user opens one, are limited.
+inline constexpr transport::ConnectionLimits kSocketConnections = {
+    .connections = 256,
+    .unproven = 256,
+    .unproven_of_source = 256,
+    .unproven_life = kClientConnections.unproven_life,
+    .unproven_bytes = kClientConnections.unproven_bytes,
+    .unproven_buffer = kClientConnections.unproven_buffer,
+    .opened_per_second = kClientConnections.opened_per_second,
+    .opened_burst = kClientConnections.opened_burst};
+// The fewest connections of clients, over the port and the unix socket, with which a node starts.
 inline constexpr size_t kLeastClientConnections = 64;
 // Threads of calls that block one each: those of the reflection service only.
 inline constexpr int kMaxBlockingThreads = 32;
@@ -63,11 +74,20 @@ constexpr size_t DescriptorsFor(size_t client_connections) {
 }
 static_assert(DescriptorsFor(kLeastClientConnections) <= 1024, "the usual soft limit suffices");
 
-// Returns what the port for clients allows in a process with so many descriptors, which are at
-// least DescriptorsFor(kLeastClientConnections).
+// Return what the unix socket and the port for clients allow in a process with so many descriptors,
+// which are at least DescriptorsFor(kLeastClientConnections). The socket gets up to a quarter.
+constexpr size_t RoomForClients(size_t descriptors) {
+  return (descriptors - DescriptorsFor(0)) / kDescriptorsOfConnection;
+}
+constexpr transport::ConnectionLimits SocketConnectionsWithin(size_t descriptors) {
+  transport::ConnectionLimits limits = kSocketConnections;
+  limits.connections = std::min(limits.connections, RoomForClients(descriptors) / 4);
+  return limits;
+}
 constexpr transport::ConnectionLimits ClientConnectionsWithin(size_t descriptors) {
   transport::ConnectionLimits limits = kClientConnections;
-  const size_t room = (descriptors - DescriptorsFor(0)) / kDescriptorsOfConnection;
+  const size_t room =
+      RoomForClients(descriptors) - SocketConnectionsWithin(descriptors).connections;
   limits.connections = std::min(limits.connections, room);
   limits.unproven = std::min(limits.unproven, limits.connections / 2);
   limits.unproven_of_source = std::min(limits.unproven_of_source, limits.unproven / 2);

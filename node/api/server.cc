@@ -108,12 +108,17 @@ RunningServer& RunningServer::operator=(RunningServer&& other) noexcept {
     server = std::move(other.server);  // first: its calls use the acceptor
     acceptor = std::move(other.acceptor);
     address = std::move(other.address);
+    take = std::move(other.take);
   }
   return *this;
 }
 
 RunningServer::~RunningServer() {
   Shutdown({});
+}
+
+void RunningServer::Accept() {
+  acceptor->Start(std::move(take));
 }
 
 void RunningServer::Shutdown(std::chrono::system_clock::time_point deadline) {
@@ -125,7 +130,7 @@ void RunningServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   }
 }
 
-absl::StatusOr<RunningServer> StartServer(ServerOptions options, const Clock& clock) {
+absl::StatusOr<RunningServer> OpenServer(ServerOptions options, const Clock& clock) {
   RunningServer running;
   ASSIGN_OR_RETURN(running.acceptor, transport::ConnectionAcceptor::Listen(
                                          options.listen, options.connections, clock));
@@ -157,12 +162,19 @@ absl::StatusOr<RunningServer> StartServer(ServerOptions options, const Clock& cl
   if (options.on_listening) {
     options.on_listening(*running.acceptor);
   }
-  running.acceptor->Start([incoming](int listener, int socket) {
+  running.acceptor->OnForeignUser(std::move(options.on_foreign_user));
+  running.take = [incoming](int listener, int socket) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.listener_fd = listener;
     connection.fd = socket;
     incoming->HandleNewConnection(&connection);
-  });
+  };
+  return running;
+}
+
+absl::StatusOr<RunningServer> StartServer(ServerOptions options, const Clock& clock) {
+  ASSIGN_OR_RETURN(RunningServer running, OpenServer(std::move(options), clock));
+  running.Accept();
   return running;
 }
 

@@ -20,7 +20,7 @@ namespace ruvd::api {
 
 // What a port serves, and to whom.
 struct ServerOptions {
-  std::string listen;  // host:port
+  std::string listen;  // host:port, or unix:PATH
   int max_message_bytes = 4 << 20;
   std::vector<grpc::Service*> services;                  // borrowed
   std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain connections
@@ -32,6 +32,8 @@ struct ServerOptions {
   // Whether a call of this method proves that its connection may use the port. Null: none does.
   // gRPC shows a call only once its first message has come whole.
   std::function<bool(std::string_view method)> call_proves = [](std::string_view) { return true; };
+  // Hears what ConnectionAcceptor::OnForeignUser hears.
+  transport::ConnectionAcceptor::HearForeign on_foreign_user = [](uid_t) {};
   // Hears which acceptor is the port's, before that accepts the first connection. May be null.
   std::function<void(transport::ConnectionAcceptor& acceptor)> on_listening;
 };
@@ -43,6 +45,9 @@ struct RunningServer {
   RunningServer& operator=(RunningServer&& other) noexcept;
   ~RunningServer();
 
+  // Accepts connections from now on; until then they wait. Call it once for a server of OpenServer.
+  void Accept();
+
   // Accepts nothing more, sends the last writes until `deadline`, then cancels open calls and waits
   // until gRPC is done with every call. Does nothing for a server that was never started.
   // Idempotent.
@@ -50,11 +55,14 @@ struct RunningServer {
 
   std::unique_ptr<transport::ConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
-  std::string address;  // in which port 0 is replaced by the chosen port
+  std::string address;                       // in which port 0 is replaced by the chosen port
+  transport::ConnectionAcceptor::Take take;  // gives gRPC a connection
 };
 
-// Returns the errors of ConnectionAcceptor::Listen, or INTERNAL if gRPC does not start. `clock` is
-// borrowed.
+// Listens, and accepts nothing yet. Returns the errors of ConnectionAcceptor::Listen, or INTERNAL
+// if gRPC does not start. `clock` is borrowed.
+absl::StatusOr<RunningServer> OpenServer(ServerOptions options, const Clock& clock = SystemClock());
+// Does the same, and accepts connections.
 absl::StatusOr<RunningServer> StartServer(ServerOptions options,
                                           const Clock& clock = SystemClock());
 

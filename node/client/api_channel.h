@@ -11,7 +11,8 @@
 
 namespace ruvd::client {
 
-// Makes a channel to a node's client API: plain, or TLS with a token on every call. It connects on
+// Makes a channel to a node's client API at HOST:PORT: plain, or TLS with a token on every call; or
+// at unix:PATH, where `credentials` must have no TLS. It connects on
 // the first call. Proxies of the environment are not used, because the node is in the local
 // network.
 std::shared_ptr<grpc::Channel> MakeApiChannel(const std::string& server,

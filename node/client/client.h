@@ -27,9 +27,9 @@ namespace ruvd::client {
 // UTF-8 is INVALID_ARGUMENT and is not sent. Thread-safe.
 class NodeClient {
  public:
-  // `server` is HOST:PORT. The client connects on the first call. Proxies of the environment are
-  // not used, because the node is in the local network. If the credentials have a problem, every
-  // call returns it.
+  // `server` is HOST:PORT or unix:PATH. The client connects on the first call. Proxies of the
+  // environment are not used, because the node is in the local network. If the credentials have a
+  // problem, every call returns it.
   explicit NodeClient(std::string server, const ClientCredentials& credentials = {});
   ~NodeClient();
   NodeClient(const NodeClient&) = delete;

@@ -11,6 +11,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "node/client/limits.h"
+#include "node/client/local_server.h"
 #include "node/reasons.h"
 
 namespace ruvd::client {
@@ -50,6 +51,13 @@ absl::Status Unreachable(std::string_view message, std::string_view server) {
                  "the TLS connection to {} failed: {}; --tls-ca must name the certificate of that "
                  "node or of its issuer; leave it out if the node has no api.tls_cert",
                  server, message);
+  }
+  if (server.starts_with(kUnixServer)) {
+    return Error(
+        absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+        "no node serves this user at {}; start one as this user with `ruvd serve`, or name "
+        "another node with --server",
+        server);
   }
   return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
                "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, name another "

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "node/socket_file.h"
 
 namespace ruvd::config {
 
@@ -31,6 +32,9 @@ struct NodeConfig {
   struct ApiSection {
     // Address of the gRPC services for clients; port 0 picks a free port
     std::string listen = "127.0.0.1:7420";
+    // File of the unix socket on which the same services serve processes of the node's own user; a
+    // relative path lies in the data folder; empty: no socket
+    std::string socket = ruvd::node::kSocketFile;
     // PEM files of the server's certificate (with its chain) and of its key; empty: plain
     // connections
     std::string tls_cert;

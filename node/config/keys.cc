@@ -65,6 +65,12 @@ const std::array kKeys = {
     ConfigKey{"api", "listen",
               "HOST:PORT of the gRPC services for clients; port 0 picks a free port.",
               RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
+    ConfigKey{
+        "api", "socket",
+        "File of the unix socket on which the same services serve processes of the node's own "
+        "user and of root, without TLS and tokens. A relative path lies in the data folder; if "
+        "empty, there is no socket.",
+        RUVD_FIELD(std::string, api.socket)},
     ConfigKey{"api", "tls_cert",
               "PEM file of the server's TLS certificate; if empty, connections are not encrypted.",
               RUVD_FIELD(std::string, api.tls_cert)},

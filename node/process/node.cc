@@ -162,6 +162,7 @@ void NodeImpl::StopNow() {
   watch_pool_.Shutdown();  // a port that stops is not deaf
   constexpr auto kGrace = std::chrono::milliseconds(400);
   api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
+  socket_.Shutdown(std::chrono::system_clock::now() + kGrace);
   if (link_tls_ != nullptr) {
     link_tls_->gate().Close();
   }

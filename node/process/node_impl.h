@@ -33,6 +33,7 @@
 #include "node/learning/learning_throttle.h"
 #include "node/learning/memory.h"
 #include "node/learning/router_learner.h"
+#include "node/log/log_limit.h"
 #include "node/metrics/metrics.h"
 #include "node/process/learning_options.h"
 #include "node/process/locked_clock.h"
@@ -57,6 +58,7 @@
 #include "node/sharing/expert_trial.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/global_gate.h"
+#include "node/sharing/limits.h"
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/operator_withdrawal.h"
 #include "node/sharing/pattern_trial.h"
@@ -170,6 +172,9 @@ class NodeImpl final : public Node {
   std::vector<PartHealth> Parts() const;
   // Runs periodically: reports the health of the parts.
   void LookAtHealth();
+  // Opens the unix socket for clients, unless the configuration has none. At the default path, one
+  // that cannot be opened is only logged.
+  absl::Status OpenSocket();
   // Makes the watchdog of the ports that this node will have.
   void MakeWatchdog();
   // Runs periodically, once all ports are open: dials them.
@@ -282,10 +287,13 @@ class NodeImpl final : public Node {
 
   std::unique_ptr<api::PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::vector<grpc::Service*> link_services_;  // services on the port for peers
-  std::vector<grpc::Service*> api_services_;   // services on the port for clients
-  size_t descriptors_ = 0;                     // that this process may have
+  std::vector<grpc::Service*> link_services_;    // services on the port for peers
+  std::vector<grpc::Service*> api_services_;     // services on the port for clients
+  std::vector<grpc::Service*> socket_services_;  // services on the unix socket
+  size_t descriptors_ = 0;                       // that this process may have
   api::RunningServer api_port_;
+  LogLimit foreign_lines_{clock_, limits::kLinkLogLines, limits::kLinkLogPeriod};  // of socket_
+  api::RunningServer socket_;                               // empty if there is no unix socket
   std::unique_ptr<HealthReport> health_;                    // of api_port_
   api::RunningServer federation_port_;                      // empty if the node does not federate
   transport::ConnectionAcceptor* link_acceptor_ = nullptr;  // of federation_port_

@@ -270,7 +270,6 @@ absl::Status NodeImpl::StartServers() {
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }
-  MakeWatchdog();
   ASSIGN_OR_RETURN(const uint64_t life, storage::StoreIncarnation(*database_));
   pattern_feed_ = std::make_unique<api::PatternFeed>(
       api::PatternFeed::Options{.patterns = patterns_.get(),
@@ -313,10 +312,16 @@ absl::Status NodeImpl::StartServers() {
   dependencies.consents = consents_.get();
   dependencies.fill_status = [this](admin::v1::GetStatusResponse* status) { FillStatus(status); };
   for (auto make : {api::MakeInferenceService, api::MakeLearningService, api::MakePatternService,
-                    api::MakeWitnessService, api::MakeAdminService, api::MakeAdapterService}) {
+                    api::MakeWitnessService, api::MakeAdminService}) {
     services_.push_back(make(dependencies));
     api_services_.push_back(services_.back().get());
   }
+  socket_services_ = api_services_;
+  services_.push_back(api::MakeAdapterService(dependencies));
+  api_services_.push_back(services_.back().get());
+  dependencies.paths_are_local = true;  // a caller over the socket is on this machine
+  services_.push_back(api::MakeAdapterService(dependencies));
+  socket_services_.push_back(services_.back().get());
   ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
   api::ServerOptions options{.listen = config_.api.listen,
                              .max_message_bytes = limits::kMaxApiMessageBytes,
@@ -326,13 +331,24 @@ absl::Status NodeImpl::StartServers() {
   if (api_tokens_ != nullptr) {  // a call that needs no token proves nothing
     options.call_proves = [](std::string_view method) { return !api::MayCall(method, 0); };
   }
-  ASSIGN_OR_RETURN(api_port_, api::StartServer(std::move(options)));
+  ASSIGN_OR_RETURN(api_port_, api::OpenServer(std::move(options)));
+  RETURN_IF_ERROR(OpenSocket());
+  MakeWatchdog();
   health_ = std::make_unique<HealthReport>(
       [this] { return Parts(); },
       [this](const std::string& service, bool serving) {
-        api_port_.server->GetHealthCheckService()->SetServingStatus(service, serving);
+        for (const api::RunningServer* port : {&api_port_, &socket_}) {
+          if (port->server != nullptr) {
+            port->server->GetHealthCheckService()->SetServingStatus(service, serving);
+          }
+        }
       });
   LookAtHealth();
+  // What a call may ask for is there by now.
+  api_port_.Accept();
+  if (socket_.acceptor != nullptr) {
+    socket_.Accept();
+  }
   return absl::OkStatus();
 }
 
@@ -390,6 +406,7 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_witness_crowded_out(witness.crowded_out);
   status->set_dead_letters(DeadLetterTotal(*actors_));
   WritePort("api", api_port_, status);
+  WritePort("socket", socket_, status);
   WritePort("federation", federation_port_, status);
   if (link_tls_ != nullptr && federation_port_.acceptor != nullptr) {
     auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();

@@ -37,8 +37,8 @@ void PortWatchdog::Hear(size_t port, const transport::DialResult& result) {
   }
   const MutexLock lock(mutex_);
   State& state = states_[port];
-  if (result.sign == transport::PortSign::kAlive) {
-    state = State();
+  if (result.sign != transport::PortSign::kSilent) {
+    state = State{.failures = 0, .since_ms = 0, .detail = result.detail};
     return;
   }
   if (state.failures++ == 0) {
@@ -61,7 +61,7 @@ std::vector<PartHealth> PortWatchdog::Parts() const {
     parts.push_back(
         {"port " + ports_[i].name,
          state.failures == 0
-             ? ""
+             ? state.detail
              : fmt::format("it is deaf since {}: {}; after {} dials in a row without a "
                            "sign of life the process ends, so that its service manager "
                            "starts it again ({} so far)",

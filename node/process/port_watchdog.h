@@ -46,7 +46,8 @@ class PortWatchdog {
   // the dials do.
   void Look();
 
-  // Returns one part for each port, "port api", whose problem says since when it does not answer.
+  // Returns one part for each port, "port api", whose problem says since when it does not answer,
+  // or that no caller finds it, which is a problem and no failure.
   std::vector<PartHealth> Parts() const;
   // Returns PORT_DEAF once a port is deaf, for good: what is deaf, since when, and what to do.
   absl::Status failure() const;

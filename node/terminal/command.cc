@@ -8,12 +8,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 
 #include "base/closest.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/client/local_server.h"
+#include "node/socket_file.h"
 #include "node/terminal/exit_code.h"
 #include "node/transport/api_tokens.h"
 
@@ -131,18 +134,39 @@ class CredentialFlags {
   std::string token_file_;
 };
 
+// The data folder of the documents.
+constexpr char kDataFolder[] = "/var/lib/ruvd";
+
+// Sets the node to talk to; `named` is what the user says, or empty. TLS and tokens are for ports.
+void ChooseServer(const std::string& named, CommandContext* context) {
+  client::ClientCredentials& credentials = context->credentials;
+  if (named.starts_with(client::kUnixServer) && credentials.tls) {
+    credentials.problem = UsageError(fmt::format(
+        "{} takes neither TLS nor a token, because the node knows the user who calls; leave out "
+        "--tls-ca and --token-file (RUVD_TLS_CA, RUVD_TOKEN_FILE), or name HOST:PORT",
+        named));
+  }
+  const std::array<std::string, 2> folders = {context->Variable("RUVD_NODE__DATA_DIR"),
+                                              kDataFolder};
+  if (!named.empty()) {
+    context->server = named;
+  } else if (const auto local = client::LocalServer(folders); local && !credentials.tls) {
+    context->server = *local;
+  }
+}
+
 absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandContext& context,
                          const std::function<void(VerbTable&)>& add_verbs) {
   CLI::App root("A node of a federated edge cluster that serves and improves a language model.",
                 "ruvd");
   root.fallthrough();
   std::string format = "table";
-  if (const std::string server = context.Variable("RUVD_SERVER"); !server.empty()) {
-    context.server = server;
-  }
-  root.add_option("--server", context.server,
-                  "HOST:PORT of the node to talk to (or set RUVD_SERVER)")
-      ->capture_default_str();
+  std::string server = context.Variable("RUVD_SERVER");
+  root.add_option("--server", server,
+                  fmt::format("HOST:PORT or unix:PATH of the node to talk to (or set RUVD_SERVER). "
+                              "By default it is the one of this user whose socket, {}, lies in "
+                              "RUVD_NODE__DATA_DIR or {}, and otherwise {}",
+                              node::kSocketFile, kDataFolder, context.server));
   CredentialFlags credentials;
   credentials.AddTo(root, context);
   root.add_option("--format", format, "Output format: table or json")
@@ -161,6 +185,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandConte
   }
   context.json = format == "json";
   context.credentials = credentials.Load();
+  ChooseServer(server, &context);
   return verbs.Run();
 }
 

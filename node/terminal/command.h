@@ -34,7 +34,7 @@ struct CommandContext {
   int rows = 24;
 
   // The common flags of all verbs set these.
-  std::string server = "127.0.0.1:7420";
+  std::string server = "127.0.0.1:7420";  // or unix:PATH
   client::ClientCredentials credentials;
   bool json = false;
 

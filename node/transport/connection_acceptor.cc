@@ -65,7 +65,9 @@ bool Watch(int poll, int operation, int fd, uint32_t events) {
 
 absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Listen(
     const std::string& address, const ConnectionLimits& limits, const Clock& clock) {
-  ASSIGN_OR_RETURN(Listeners listeners, ListenOnTcp(address));
+  ASSIGN_OR_RETURN(Listeners listeners, address.starts_with(kUnixScheme)
+                                            ? ListenOnUnix(address.substr(kUnixScheme.size()))
+                                            : ListenOnTcp(address));
   std::unique_ptr<ConnectionAcceptor> acceptor(
       new ConnectionAcceptor(std::move(listeners), limits, clock));
   RETURN_IF_ERROR(acceptor->Prepare());
@@ -76,6 +78,8 @@ ConnectionAcceptor::ConnectionAcceptor(Listeners listeners, const ConnectionLimi
                                        const Clock& clock)
     : address_(std::move(listeners.address)),
       listeners_(std::move(listeners.sockets)),
+      file_(std::move(listeners.file)),
+      is_unix_(address_.starts_with(kUnixScheme)),
       limits_(limits),
       clock_(clock),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -128,6 +132,7 @@ void ConnectionAcceptor::Stop() {
   for (const Descriptor& listener : listeners_) {
     ::shutdown(listener.get(), SHUT_RDWR);  // a caller is refused from now on
   }
+  file_.Remove();
 }
 
 void ConnectionAcceptor::Prove(std::string_view peer) {
@@ -257,6 +262,14 @@ void ConnectionAcceptor::Accept(int listener) {
   }
 }
 
+bool ConnectionAcceptor::IsAllowedUser(int socket, uid_t* user) {
+  ucred caller{};  // of the process that connected, at that time
+  socklen_t size = sizeof caller;
+  const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &caller, &size) == 0;
+  *user = caller.uid;
+  return known && (caller.uid == ::geteuid() || caller.uid == 0);
+}
+
 bool ConnectionAcceptor::TakeOwn(int listener, const PeerAddress& peer, Descriptor* socket) {
   const MutexLock lock(mutex_);
   if (own_ != peer) {
@@ -270,13 +283,26 @@ bool ConnectionAcceptor::TakeOwn(int listener, const PeerAddress& peer, Descript
   return true;
 }
 
-void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, const PeerAddress& peer) {
+void ConnectionAcceptor::OnAccepted(int listener, Descriptor socket, PeerAddress peer) {
+  uid_t user = 0;
+  if (is_unix_ && !IsAllowedUser(socket.get(), &user)) {
+    socket = Descriptor();
+    hear_foreign_(user);
+    const MutexLock lock(mutex_);
+    ++counts_.arrived;
+    Count(ConnectionEnd::kForeignUser);
+    return;
+  }
   if (TakeOwn(listener, peer, &socket)) {
     return;
   }
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  LimitBuffer(socket.get(), limits_.unproven_buffer);
+  if (is_unix_) {
+    peer = PeerOfUser(user, ++users_calls_);
+  } else {
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    LimitBuffer(socket.get(), limits_.unproven_buffer);
+  }
   Descriptor watched(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   const MutexLock lock(mutex_);
   if (watched.get() < 0) {
@@ -307,7 +333,10 @@ bool ConnectionAcceptor::Admit(const PeerAddress& peer, Descriptor watched) {
     return false;
   }
   const int fd = watched.get();
-  if (!Watch(poll_.get(), EPOLL_CTL_ADD, fd, kUnprovenEvents)) {
+  if (is_unix_) {
+    table_.Prove(peer);
+  }
+  if (!Watch(poll_.get(), EPOLL_CTL_ADD, fd, is_unix_ ? 0 : kUnprovenEvents)) {
     table_.Remove(peer);
     return false;
   }

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -13,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -46,8 +49,9 @@ class ConnectionAcceptor {
   // How far a connection of the node to its own port has come.
   enum class OwnStage : uint8_t { kExpected, kAccepted, kHandedOver };
 
-  // Listens on all addresses of a host, as ListenOnTcp does and with its errors. `clock` is
-  // borrowed.
+  // Listens on all addresses of a host as ListenOnTcp does, or at "unix:PATH" as ListenOnUnix does,
+  // with their errors. `clock` is borrowed. Over a unix socket only processes of the node's own
+  // user and of root are accepted, by what the kernel says of them; that is their proof.
   static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Listen(const std::string& address,
                                                                     const ConnectionLimits& limits,
                                                                     const Clock& clock);
@@ -62,6 +66,10 @@ class ConnectionAcceptor {
   // Takes over a connected, non-blocking socket; may take long. `listener` is the socket that
   // accepted it.
   using Take = std::function<void(int listener, int socket)>;
+  // Hears of each connection that another user opened to the unix socket, after its end. Called on
+  // the accepting thread; set it before Start.
+  using HearForeign = std::function<void(uid_t user)>;
+  void OnForeignUser(HearForeign hear) { hear_foreign_ = std::move(hear); }
   // Begins to accept. Call it once.
   void Start(Take take);
   // Accepts no connection any more, ends unproven ones, and no longer watches the others.
@@ -89,7 +97,9 @@ class ConnectionAcceptor {
   void HandOver();
   void OnEvent(int fd, uint32_t events);
   void Accept(int listener);
-  void OnAccepted(int listener, Descriptor socket, const PeerAddress& peer);
+  // Returns whether a caller over the unix socket may use it, and sets its user.
+  bool IsAllowedUser(int socket, uid_t* user);
+  void OnAccepted(int listener, Descriptor socket, PeerAddress peer);
   // Takes the connection that ExpectOwn announced; counts any other one, and returns false.
   bool TakeOwn(int listener, const PeerAddress& peer, Descriptor* socket);
   // Adds a connection with the second descriptor of its socket; false if there is no room.
@@ -107,9 +117,13 @@ class ConnectionAcceptor {
 
   const std::string address_;
   const std::vector<Descriptor> listeners_;
+  SocketFile file_;
+  const bool is_unix_;
   const ConnectionLimits limits_;
   const Clock& clock_;
   Take take_;
+  HearForeign hear_foreign_ = [](uid_t) {};
+  uint64_t users_calls_ = 0;  // over the unix socket; used by the accepting thread only
   Descriptor poll_;
   Descriptor wake_;
   Descriptor reserve_;  // used by the accepting thread only

@@ -27,6 +27,8 @@ std::string_view ConnectionEndName(ConnectionEnd end) {
       return "replaced";
     case ConnectionEnd::kNoDescriptor:
       return "no_descriptor";
+    case ConnectionEnd::kForeignUser:
+      return "foreign_user";
   }
   return "unknown";
 }

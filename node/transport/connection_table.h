@@ -42,8 +42,9 @@ enum class ConnectionEnd : uint8_t {
   kUnprovenBytes,    // it sent more than unproven_bytes
   kReplaced,         // the same address and port opened another one
   kNoDescriptor,     // the process has no descriptor left
+  kForeignUser,      // another user of the machine opened it to the unix socket
 };
-inline constexpr size_t kConnectionEnds = 7;
+inline constexpr size_t kConnectionEnds = 8;
 // Returns a stable lower-case name, for a metric's label.
 std::string_view ConnectionEndName(ConnectionEnd end);
 

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,6 +19,7 @@
 #include "base/host_port.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/socket_file.h"
 #include "node/transport/peer_address.h"
 
 namespace ruvd::transport {
@@ -92,7 +96,46 @@ absl::StatusOr<std::vector<Descriptor>> ListenOnAll(const HostPort& where,
   return sockets;
 }
 
+absl::Status CannotUse(absl::StatusCode code, const std::string& path, const std::string& why) {
+  return Error(code, reasons::kConfigInvalid, "cannot listen on {}{}: {}", kUnixScheme, path, why);
+}
+
+// Removes the socket of a dead process, and nothing else.
+absl::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0) {
+    return absl::OkStatus();  // binding says what else is wrong
+  }
+  if (!S_ISSOCK(file.st_mode)) {
+    return CannotUse(absl::StatusCode::kFailedPrecondition, path,
+                     "a file that is no socket lies there; move it away, or set api.socket to "
+                     "another path, or to \"\" for no socket");
+  }
+  const Descriptor caller(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (::connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno != ECONNREFUSED) {
+    return CannotUse(absl::StatusCode::kFailedPrecondition, path,
+                     "another process listens there; stop it, or set api.socket to another path, "
+                     "or to \"\" for no socket");
+  }
+  ::unlink(path.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat file{};
+  inode_ = ::lstat(path_.c_str(), &file) == 0 ? file.st_ino : 0;
+}
+
+void SocketFile::Remove() {
+  struct stat file{};
+  const std::string path = std::exchange(path_, "");
+  if (!path.empty() && ::lstat(path.c_str(), &file) == 0 && file.st_ino == inode_) {
+    ::unlink(path.c_str());
+  }
+}
 
 absl::Status CannotListen(const std::string& address, const std::string& why) {
   return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
@@ -109,7 +152,39 @@ absl::StatusOr<Listeners> ListenOnTcp(const std::string& address) {
   ASSIGN_OR_RETURN(std::vector<Descriptor> sockets, ListenOnAll(*where, address));
   std::string real =
       fmt::format("{}:{}", address.substr(0, address.rfind(':')), PortOf(sockets.front().get()));
-  return Listeners{.address = std::move(real), .sockets = std::move(sockets)};
+  return Listeners{.address = std::move(real), .sockets = std::move(sockets), .file = {}};
+}
+
+absl::StatusOr<Listeners> ListenOnUnix(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  static_assert(sizeof address.sun_path == node::kMaxSocketPath + 1);
+  if (path.size() > node::kMaxSocketPath) {
+    return CannotUse(
+        absl::StatusCode::kUnavailable, path,
+        fmt::format("the path has {} bytes, and the kernel takes {}; set api.socket to "
+                    "a shorter one, or to \"\" for no socket",
+                    path.size(), node::kMaxSocketPath));
+  }
+  path.copy(address.sun_path, path.size());
+  RETURN_IF_ERROR(RemoveStale(path, address));
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  // Linux gives the file the mode of the socket, so that it is closed to others from the beginning.
+  if (socket.get() < 0 || ::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return CannotUse(absl::StatusCode::kUnavailable, path,
+                     fmt::format("{}; set api.socket to a path in a folder that this user may "
+                                 "write, or to \"\" for no socket",
+                                 std::strerror(errno)));
+  }
+  SocketFile file(path);
+  if (::listen(socket.get(), SOMAXCONN) != 0) {
+    return CannotUse(absl::StatusCode::kUnavailable, path, std::strerror(errno));
+  }
+  Listeners listeners{
+      .address = std::string(kUnixScheme) + path, .sockets = {}, .file = std::move(file)};
+  listeners.sockets.push_back(std::move(socket));
+  return listeners;
 }
 
 sockaddr_storage LocalAddressOf(int listener) {

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <charconv>
@@ -41,7 +42,21 @@ std::optional<PeerAddress> PeerAddressOf(const sockaddr_storage& address) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
     return Plain(v6.sin6_addr, ntohs(v6.sin6_port));
   }
+  if (address.ss_family == AF_UNIX) {
+    PeerAddress name;
+    std::memcpy(name.host.data(), reinterpret_cast<const sockaddr_un&>(address).sun_path,
+                name.host.size());
+    return name;
+  }
   return std::nullopt;
+}
+
+PeerAddress PeerOfUser(uid_t user, uint64_t number) {
+  PeerAddress peer;
+  static_assert(sizeof user <= kIpv6SourceBytes, "SourceOf keeps the user");
+  std::memcpy(peer.host.data(), &user, sizeof user);
+  std::memcpy(peer.host.data() + sizeof peer.host / 2, &number, sizeof number);
+  return peer;
 }
 
 std::optional<PeerAddress> ParsePeer(std::string_view peer) {

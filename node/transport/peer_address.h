@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <array>
 #include <compare>
@@ -24,8 +25,13 @@ struct PeerAddress {
 // of an IPv6 address, of which a household often has all others. The rest is zero.
 using PeerSource = std::array<uint8_t, 16>;
 
-// Returns nullopt for an address that is neither IPv4 nor IPv6.
+// Returns the beginning of its name for a unix socket, and nullopt for an address of another kind.
+// A unix socket that its caller bound to no name has the empty one, as all such callers have.
 std::optional<PeerAddress> PeerAddressOf(const sockaddr_storage& address);
+
+// Returns an address for a caller over a unix socket: all callers of one user are one source, and
+// `number` tells them apart.
+PeerAddress PeerOfUser(uid_t user, uint64_t number);
 
 // Reads the text by which gRPC names a peer: "ipv4:1.2.3.4:5" or "ipv6:%5B2001:db8::1%5D:5".
 std::optional<PeerAddress> ParsePeer(std::string_view peer);

@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
 #include <cerrno>
@@ -110,28 +111,44 @@ class Dial {
   std::optional<PeerAddress> Bind() {
     to_ = acceptor_.local_address();
     sockaddr_storage own = to_;
-    const bool v4 = own.ss_family == AF_INET;
-    size_ = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    (v4 ? reinterpret_cast<sockaddr_in&>(own).sin_port
-        : reinterpret_cast<sockaddr_in6&>(own).sin6_port) = 0;
+    socklen_t own_size = 0;
+    if (own.ss_family == AF_UNIX) {
+      size_ = sizeof(sockaddr_un);
+      own_size = sizeof own.ss_family;  // the kernel finds a name (unix(7), autobind)
+    } else if (own.ss_family == AF_INET) {
+      size_ = own_size = sizeof(sockaddr_in);
+      reinterpret_cast<sockaddr_in&>(own).sin_port = 0;
+    } else {
+      size_ = own_size = sizeof(sockaddr_in6);
+      reinterpret_cast<sockaddr_in6&>(own).sin6_port = 0;
+    }
     socket_ = Descriptor(::socket(own.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     // The end of the dial leaves nothing behind that would keep its port taken.
     const linger reset{.l_onoff = 1, .l_linger = 0};
-    socklen_t size = size_;
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
     if (socket_.get() < 0 ||
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset) != 0 ||
-        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), size_) != 0 ||
-        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), own_size) != 0 ||
+        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
       return std::nullopt;
     }
-    return PeerAddressOf(own);
+    return PeerAddressOf(bound);
   }
 
   bool Connect() {
-    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to_), size_) == 0) {
-      return true;
+    int error = EAGAIN;
+    // A unix socket says at once that too many wait to be accepted.
+    for (milliseconds left = patience_; error == EAGAIN && left > milliseconds(0); left -= kWait) {
+      if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to_), size_) == 0) {
+        return true;
+      }
+      error = errno;
+      if (error == EAGAIN &&
+          (::poll(nullptr, 0, static_cast<int>(kWait.count())) != 0 || (stopped_ && stopped_()))) {
+        break;
+      }
     }
-    int error = errno;
     if (error == EINPROGRESS) {
       error = ETIMEDOUT;
       socklen_t size = sizeof error;
@@ -165,6 +182,9 @@ class Dial {
   // Whether the port worked on connections of others while it did not on this one.
   DialResult Judge(ConnectionAcceptor::OwnStage stage, const ConnectionAcceptor::Counts& before,
                    const ConnectionAcceptor::Counts& after) const {
+    if (to_.ss_family == AF_UNIX && error_ == ENOENT) {
+      return {PortSign::kGone, "the file of its socket is gone; a restart makes it again"};
+    }
     bool works = false;
     std::string detail;
     switch (stage) {

@@ -22,6 +22,7 @@ enum class PortProtocol : uint8_t {
 enum class PortSign : uint8_t {
   kAlive,    // the server answered, or the port was at work on connections of others meanwhile
   kSilent,   // neither
+  kGone,     // the file of the unix socket was removed, so no caller finds the port
   kUnknown,  // the dial could not be made (no descriptor, no port), or was stopped
 };
 struct DialResult {

@@ -118,6 +118,18 @@ TEST_F(PortWatchdogTest, ADialThatCouldNotBeMadeSaysNothing) {
   EXPECT_THAT(ProblemOf("port api"), HasSubstr("1 so far")) << "what was known stays so";
 }
 
+TEST_F(PortWatchdogTest, APortThatNoCallerFindsIsAProblemAndNoFailure) {
+  api_ = {PortSign::kGone, "the file is gone"};
+  for (int i = 0; i < 2 * kFailures; ++i) {
+    watchdog_.Look();
+  }
+  EXPECT_EQ(ProblemOf("port api"), "the file is gone");
+  EXPECT_TRUE(watchdog_.failure().ok());
+  api_ = {PortSign::kAlive, ""};
+  watchdog_.Look();
+  EXPECT_EQ(ProblemOf("port api"), "");
+}
+
 TEST_F(PortWatchdogTest, AFailureStaysAndNamesTheFirstDeafPort) {
   api_ = federation_ = {PortSign::kSilent, "no answer"};
   for (int i = 0; i < kFailures; ++i) {

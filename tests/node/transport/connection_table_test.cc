@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <rapidcheck/gtest.h>
+#include <sys/un.h>
 
 #include <chrono>
 #include <cstring>
@@ -203,8 +204,19 @@ TEST(PeerAddress, ReadsTheNamesThatGrpcGives) {
   in.sin_port = htons(50051);
   ::inet_pton(AF_INET, "192.0.2.7", &in.sin_addr);
   EXPECT_EQ(PeerAddressOf(storage).value(), v4);
-  storage.ss_family = AF_UNIX;
+  storage.ss_family = AF_NETLINK;
   EXPECT_FALSE(PeerAddressOf(storage).has_value());
+}
+
+TEST(PeerAddress, CallersOverAUnixSocketDifferAndAUserIsOneSource) {
+  sockaddr_storage storage{};
+  storage.ss_family = AF_UNIX;
+  EXPECT_EQ(PeerAddressOf(storage).value(), PeerAddress()) << "a socket without a name";
+  reinterpret_cast<sockaddr_un&>(storage).sun_path[1] = '7';
+  EXPECT_NE(PeerAddressOf(storage).value(), PeerAddress());
+  EXPECT_NE(PeerOfUser(1000, 1), PeerOfUser(1000, 2));
+  EXPECT_EQ(SourceOf(PeerOfUser(1000, 1)), SourceOf(PeerOfUser(1000, 1ULL << 63)));
+  EXPECT_NE(SourceOf(PeerOfUser(1000, 1)), SourceOf(PeerOfUser(1001, 1)));
 }
 
 }  // namespace
