@@ -406,7 +406,6 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_witness_crowded_out(witness.crowded_out);
   status->set_dead_letters(DeadLetterTotal(*actors_));
   WritePort("api", api_port_, status);
-  WritePort("socket", socket_, status);
   WritePort("federation", federation_port_, status);
   if (link_tls_ != nullptr && federation_port_.acceptor != nullptr) {
     auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
@@ -414,6 +413,7 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
       ended[absl::AsciiStrToLower(reason)] = count;
     }
   }
+  WritePort("socket", socket_, status);
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());

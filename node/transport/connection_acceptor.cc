@@ -221,8 +221,9 @@ void ConnectionAcceptor::HandOver() {
     }
     take_(next.listener, next.socket.Release());
     const MutexLock lock(mutex_);
-    ++counts_.handed_over;
-    if (next.is_own && own_ == next.peer) {
+    if (!next.is_own) {
+      ++counts_.handed_over;
+    } else if (own_ == next.peer) {
       own_stage_ = OwnStage::kHandedOver;
     }
   }

@@ -199,10 +199,12 @@ class Dial {
         break;
       case ConnectionAcceptor::OwnStage::kHandedOver:
         works = after.proven > before.proven;
-        detail = is_strange_  ? "the server answered with other bytes than its protocol's"
-                 : was_ended_ ? "the server ended a connection without an answer"
-                              : "the server took a connection over and did not answer";
+        detail = "the server took a connection over and did not answer";
         break;
+    }
+    if (is_strange_ || was_ended_) {
+      detail = is_strange_ ? "the server answered with other bytes than its protocol's"
+                           : "a connection was ended without an answer";
     }
     return works ? DialResult{PortSign::kAlive, ""} : DialResult{PortSign::kSilent, detail};
   }
