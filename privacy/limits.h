@@ -36,6 +36,9 @@ inline constexpr size_t kMaxRevocationListBytes = 18 + 170 + 3 * 8 + 4 + 44 * kM
 inline constexpr size_t kMaxRevokedEver = 100'000;
 // Nodes whose key an authority replaced, 76 bytes each
 inline constexpr size_t kMaxGrantedKeys = 50'000;
+// Nodes whose former keys may be on the revocation list at a time, so that it keeps room for nodes
+// that are revoked
+inline constexpr size_t kMaxEndedKeys = kMaxRevokedNodes / 2;
 // A join token is typed or mailed, so it is valid for a day at most.
 inline constexpr int64_t kMaxTokenMillis = 24LL * 3600 * 1000;
 // How long after its end a token still lets its holder be told that it has ended

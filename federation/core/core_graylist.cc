@@ -81,8 +81,9 @@ absl::Status GossipCore::State::ApplyEvidence(const v1::EquivocationProof& proof
                                               Instant now) {
   privacy::NodeId id{};
   const auto applied = evidence.Apply(proof, now, &id);
-  if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
-    return absl::OkStatus();  // messages of a revoked member are ignored anyway
+  const std::string reason = ReasonOf(applied.status());
+  if (reason == reasons::kNodeRevoked || reason == reasons::kKeyEpochRefused) {
+    return absl::OkStatus();  // messages of a revoked member, or of its former key, have no effect
   }
   RETURN_IF_ERROR(applied.status());
   if (*applied == EvidenceTable::ApplyResult::kKnown) {

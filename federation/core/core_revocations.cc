@@ -74,6 +74,13 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
     }
   }
   exchange.DropOfEndedKeys();
+  DropEndedEvidence();
+}
+
+void GossipCore::State::DropEndedEvidence() {
+  if (evidence.DropOfEndedKeys()) {
+    outbox.Emit(EvidenceChanged{});
+  }
 }
 
 // What nodes sent with certificates of issuers that are ended now counts no more.
@@ -90,6 +97,9 @@ void GossipCore::State::ExpelOfEndedIssuers() {
   for (const privacy::NodeId& id : ended) {
     exchange.Expel(id);
   }
+  // A thief of an issuer's key may have spoken for any member, with any number.
+  exchange.ForgetNumbers();
+  DropEndedEvidence();
 }
 
 absl::Status GossipCore::State::LearnIssuer(const privacy::IssuerCert& issuer, Instant now) {

@@ -136,6 +136,8 @@ struct GossipCore::State {
   LocalNode local;
   const std::chrono::milliseconds max_stale;
   ClusterClock* const clock;  // may be null
+  // Whether the node goes by its neighbours' clocks, because most of them agree against its own.
+  bool ClockIsCorrected() const { return clock != nullptr && !clock->Check().ok(); }
   bool ClockIsSettled() const { return clock == nullptr || clock->IsSettled(); }
   Random random;
   Outbox outbox;
@@ -236,6 +238,7 @@ struct GossipCore::State {
   // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
   void ExpelOfEndedIssuers();
+  void DropEndedEvidence();
 
   // ---- core_members.cc
   void GreetMember(const Link& link);

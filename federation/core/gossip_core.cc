@@ -145,7 +145,7 @@ Actions GossipCore::OnTick(Instant now) {
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);
-  state_->exchange.Tick(now, state_->ClockIsSettled());
+  state_->exchange.Tick(now, state_->ClockIsSettled(), state_->ClockIsCorrected());
   return state_->TakeActions();
 }
 

@@ -73,8 +73,9 @@ class ItemExchange {
   // The peer answered a frame that was sent at `sent`: promises before it that were not kept count
   // against the peer.
   void OnAnswer(LinkId link, TimePoint sent);
-  // Handles timeouts, and expiry if `expires`: whether the clock can be trusted.
-  void Tick(Instant now, bool expires);
+  // Handles timeouts, and expiry if `expires`: whether the clock can be trusted. `corrected`: the node
+  // goes by its neighbours' clocks against its own.
+  void Tick(Instant now, bool expires, bool corrected);
   // Sends the requests that have become possible.
   void SendRequests(TimePoint now);
 
@@ -100,8 +101,11 @@ class ItemExchange {
   }
   // Drops all items of a member, including those in transfer, and remembers their ids as unwanted.
   void Expel(const privacy::NodeId& origin);
+  // Forgets which numbers of messages were seen. What is known already stays known by its id.
+  void ForgetNumbers() { replay_ = privacy::ReplayWindow(); }
   // Drops items that were signed with keys which the revocation list ended, like items that expire:
-  // what was learned from them stays, and their nodes offer them again under the next key.
+  // what was learned from them stays, and their nodes offer them again under the next key. Items of
+  // rounds stay, because a round counts what was signed in time.
   void DropOfEndedKeys();
   // Returns the members found since the last call that signed two items under one number.
   std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
@@ -133,10 +137,12 @@ class ItemExchange {
                                             Instant now);
   // Checks the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
-  // Returns whether the revocation list ended the key that signed.
-  bool IsOfEndedKey(const privacy::EnvelopeHeader& header) const;
-  // Returns whether an item is to be offered again under this node's present key.
-  bool IsOwnOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const;
+  // Returns whether an item is to be dropped because the revocation list ended the key that signed
+  // it, or because this node offers it again under its present key.
+  bool IsOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const;
+  // Drops what this node signed while its clock was ahead of the neighbours', by which it goes now:
+  // no peer takes it. Withdrawals are signed again.
+  void DropOwnOfTheFuture(Instant now);
   void DropAll(const std::function<bool(const Item&)>& which, bool withdrawn);
   // Checks the payload whose hash `sender` signed.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
@@ -192,7 +198,6 @@ class ItemExchange {
   // a thousandth of kMaxPayloadMemory
   std::map<Digest, MerkleTree> trees_;
   int64_t wall_ms_ = 0;  // time of the current input
-  int64_t ticked_ms_ = 0;  // the wall clock at the last Tick
 };
 
 }  // namespace ruvd::federation

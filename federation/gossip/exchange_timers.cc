@@ -114,18 +114,11 @@ void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
   }
 }
 
-void ItemExchange::Tick(Instant now, bool expires) {
+void ItemExchange::Tick(Instant now, bool expires, bool corrected) {
   wall_ms_ = now.wall_ms;
-  // The clock was set back: no peer takes what this node signed while it was ahead.
-  if (now.wall_ms < ticked_ms_ - limits::kMaxEnvelopeAheadMillis) {
-    DropAll(
-        [&](const Item& item) {
-          return item.origin == local_->key->id() &&
-                 item.created_ms > now.wall_ms + limits::kMaxEnvelopeAheadMillis;
-        },
-        /*withdrawn=*/false);
+  if (corrected) {
+    DropOwnOfTheFuture(now);
   }
-  ticked_ms_ = now.wall_ms;
   if (expires) {
     for (const Item& item : table_.Expire(now.wall_ms)) {
       DropItem(item);
@@ -160,8 +153,7 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now, bool expires) {
       table_.AddTombstone(item.id, item.expires_ms);  // so that it is not fetched again
     }
     const bool expired = expires && item.expires_ms <= now.wall_ms;
-    if (withdrawn || !header.ok() || expired || IsOfEndedKey(*header) ||
-        IsOwnOfFormerKey(item, *header) || Known(item.id)) {
+    if (withdrawn || !header.ok() || expired || IsOfFormerKey(item, *header) || Known(item.id)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }
@@ -229,23 +221,40 @@ void ItemExchange::Expel(const privacy::NodeId& origin) {
   DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/true);
 }
 
-bool ItemExchange::IsOfEndedKey(const privacy::EnvelopeHeader& header) const {
-  return header.key_epoch < certificates_->revocations().LeastEpoch(header.sender_id);
-}
-
-// Rounds count what was signed in time, so items of rounds are not signed again.
-bool ItemExchange::IsOwnOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const {
-  return item.origin == local_->key->id() && header.key_epoch < local_->key->epoch() &&
-         !IsLearnerItem(item.kind) && !IsMaskItem(item.kind);
+bool ItemExchange::IsOfFormerKey(const Item& item, const privacy::EnvelopeHeader& header) const {
+  if (IsLearnerItem(item.kind) || IsMaskItem(item.kind)) {
+    return false;
+  }
+  const bool own = item.origin == local_->key->id() && header.key_epoch < local_->key->epoch();
+  return own || header.key_epoch < certificates_->revocations().LeastEpoch(header.sender_id);
 }
 
 void ItemExchange::DropOfEndedKeys() {
   DropAll(
       [this](const Item& item) {
         const auto header = privacy::ParseHeader(AsBytes(item.envelope->header));
-        return header.ok() && IsOfEndedKey(*header);
+        return header.ok() && IsOfFormerKey(item, *header);
       },
       /*withdrawn=*/false);
+}
+
+void ItemExchange::DropOwnOfTheFuture(Instant now) {
+  const auto is_ahead = [&](const Item& item) {
+    return item.origin == local_->key->id() &&
+           item.created_ms > now.wall_ms + limits::kMaxEnvelopeAheadMillis;
+  };
+  std::vector<Item> withdrawals;
+  for (const auto& [id, item] : table_.items()) {
+    if (item.kind == ItemKind::kWithdrawal && is_ahead(item)) {
+      withdrawals.push_back(item);
+    }
+  }
+  DropAll(is_ahead, /*withdrawn=*/false);
+  for (const Item& item : withdrawals) {
+    if (const auto offered = Offer(item.kind, item.round, *item.payload, now); !offered.ok()) {
+      outbox_->Refuse(/*link=*/0, offered.status());
+    }
+  }
 }
 
 void ItemExchange::DropAll(const std::function<bool(const Item&)>& which, bool withdrawn) {

@@ -118,6 +118,16 @@ absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Insert(
   return ApplyResult::kNew;
 }
 
+bool EvidenceTable::DropOfEndedKeys() {
+  return std::erase_if(proofs_, [this](const auto& entry) {
+           const auto certificate =
+               privacy::AdmissionCert::Parse(AsBytes(entry.second.certificate));
+           const std::string reason =
+               certificate.ok() ? ReasonOf(certificates_->Require(*certificate)) : "";
+           return reason == reasons::kIssuerEnded || reason == reasons::kKeyEpochRefused;
+         }) > 0;
+}
+
 void EvidenceTable::Expire(int64_t wall_ms) {
   if (wall_ms < next_expiry_ms_) {
     return;

@@ -50,6 +50,9 @@ class EvidenceTable {
   // Keeps a proof that this node found in envelopes that it had verified.
   absl::StatusOr<ApplyResult> Add(const Conviction& conviction, Instant now);
   bool IsConvicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
+  // Removes proofs whose certificate counts no more, because its issuer or its key was ended: a
+  // thief may have made what they prove. Returns whether there were any.
+  bool DropOfEndedKeys();
   // Removes proofs that have ended.
   void Expire(int64_t wall_ms);
 

@@ -98,47 +98,60 @@ privacy::JoinWelcome AdmissionController::Welcome(const privacy::JoinWelcome::No
 
 absl::StatusOr<Membership> AdmissionController::Admit(const privacy::JoinRequest& request) {
   ASSIGN_OR_RETURN(const privacy::RevokedNodes revoked, revocations_.EverRevoked(authority_));
-  ASSIGN_OR_RETURN(const privacy::NodeKeys keys,
-                   privacy::NodeKeys::Through(AsBytes(request.rotations), request.node_key));
-  RETURN_IF_ERROR(RequireNewest(granted(), keys.node(), keys.epoch(), keys.present()));
   ASSIGN_OR_RETURN(privacy::RevocationList list, RefreshRevocations());
+  const auto may_join = [this](const privacy::NodeKeys& keys) {
+    const MutexLock lock(granted_mutex_);
+    return RequireThroughGranted(granted_, keys);
+  };
   ASSIGN_OR_RETURN(privacy::AdmissionCert certificate,
-                   tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked));
-  if (keys.epoch() > 0) {  // another authority may have granted the key
-    RETURN_IF_ERROR(Grant(
-        keys.node(),
-        {.epoch = keys.epoch(), .key = keys.present(), .former_until_ms = clock_.WallMillis()}));
+                   tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked, may_join));
+  if (certificate.key_epoch > 0) {  // another authority may have granted the key
+    RETURN_IF_ERROR(Grant(certificate, clock_.WallMillis()));
     ASSIGN_OR_RETURN(list, RefreshRevocations());
   }
   return Membership{.certificate = std::move(certificate), .revocations = std::move(list)};
 }
 
-privacy::GrantedKeys AdmissionController::granted() const {
-  const MutexLock lock(granted_mutex_);
-  return granted_;
-}
-
-absl::Status AdmissionController::Grant(const privacy::NodeId& node,
-                                        const privacy::GrantedKey& key) {
+absl::Status AdmissionController::Grant(const privacy::AdmissionCert& certificate,
+                                        int64_t former_until_ms) {
   const MutexLock granting(granting_);
-  privacy::GrantedKeys keys = granted();
+  privacy::GrantedKeys keys;
+  {
+    const MutexLock lock(granted_mutex_);
+    keys = granted_;
+  }
   // Between the caller's check and now another call may have granted a key.
-  RETURN_IF_ERROR(RequireNewest(keys, node, key.epoch, key.key));
-  privacy::GrantedKey& kept = keys[node];
-  const int64_t until_ms = kept.epoch == key.epoch
-                               ? std::min(kept.former_until_ms, key.former_until_ms)
-                               : key.former_until_ms;
-  kept = {.epoch = key.epoch, .key = key.key, .former_until_ms = until_ms};
-  if (keys.size() > limits::kMaxGrantedKeys) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "this authority has replaced the keys of {} nodes, which is the limit; let the "
-                 "node join with an empty data folder",
-                 limits::kMaxGrantedKeys);
+  RETURN_IF_ERROR(
+      RequireNewest(keys, certificate.node_id, certificate.key_epoch, certificate.node_key));
+  privacy::GrantedKey& kept = keys[certificate.node_id];
+  const int64_t until_ms = kept.epoch == certificate.key_epoch
+                               ? std::min(kept.former_until_ms, former_until_ms)
+                               : former_until_ms;
+  kept = {.epoch = certificate.key_epoch, .key = certificate.node_key, .former_until_ms = until_ms};
+  if (keys.size() > limits::kMaxGrantedKeys ||
+      EndedAt(keys, std::max(until_ms, clock_.WallMillis())).size() > limits::kMaxEndedKeys) {
+    return Error(
+        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+        "this authority has replaced the keys of {} nodes; {} in all and {} within 31 days "
+        "are the limits, so let the node keep its key, or join as another one",
+        keys.size(), limits::kMaxGrantedKeys, limits::kMaxEndedKeys);
   }
   RETURN_IF_ERROR(WriteFileAtomically(granted_path_, EncodeGrantedKeys(keys), 0600));
   const MutexLock lock(granted_mutex_);
   granted_ = std::move(keys);
   return absl::OkStatus();
+}
+
+absl::Status AdmissionController::CheckGranted(const privacy::CertificateRenewal& renewal) const {
+  const privacy::AdmissionCert& present = renewal.certificate;
+  const MutexLock lock(granted_mutex_);
+  const auto found = granted_.find(present.node_id);
+  // A rotation is repeated if its answer was lost.
+  const bool repeated = found != granted_.end() && renewal.rotation &&
+                        found->second.epoch == renewal.rotation->epoch &&
+                        found->second.key == renewal.rotation->next;
+  return repeated ? absl::OkStatus()
+                  : RequireNewest(granted_, present.node_id, present.key_epoch, present.node_key);
 }
 
 bool AdmissionController::MayEndRotation(const privacy::AdmissionCert& former) const {
@@ -174,12 +187,10 @@ absl::StatusOr<privacy::AdmissionCert> AdmissionController::Reissue(
   const int64_t now_ms = clock_.WallMillis();
   ASSIGN_OR_RETURN(privacy::AdmissionCert renewed,
                    RenewCertificate(authority_, revoked, renewal, nonce, now_ms, FreshSerial()));
-  RETURN_IF_ERROR(RequireNewest(granted(), renewed.node_id, renewed.key_epoch, renewed.node_key));
+  RETURN_IF_ERROR(CheckGranted(renewal));
   if (renewal.rotation) {
     const int64_t overlap_ms = renewal.ends_former ? 0 : limits::kKeyOverlapMillis;
-    RETURN_IF_ERROR(Grant(renewed.node_id, {.epoch = renewed.key_epoch,
-                                            .key = renewed.node_key,
-                                            .former_until_ms = now_ms + overlap_ms}));
+    RETURN_IF_ERROR(Grant(renewed, now_ms + overlap_ms));
   }
   return renewed;
 }
@@ -190,8 +201,12 @@ absl::StatusOr<privacy::RevocationList> AdmissionController::Revoke(const privac
 
 absl::StatusOr<privacy::RevocationList> AdmissionController::RefreshRevocations() {
   const int64_t now_ms = clock_.WallMillis();
-  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, now_ms, authority_,
-                              EndedAt(granted(), now_ms));
+  std::vector<privacy::EndedKeys> ended;
+  {
+    const MutexLock lock(granted_mutex_);
+    ended = EndedAt(granted_, now_ms);
+  }
+  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, now_ms, authority_, ended);
 }
 
 }  // namespace ruvd::admission

@@ -29,8 +29,8 @@ struct Invitation {
   int64_t expires_ms = 0;  // Unix time
 };
 
-// Returns the newest keys of nodes that replaced theirs, as the authority of a data folder remembers
-// them. Returns KEY_INVALID for a damaged file.
+// Returns the newest keys of nodes that replaced theirs, as the authority of a data folder
+// remembers them. Returns KEY_INVALID for a damaged file.
 absl::StatusOr<privacy::GrantedKeys> LoadGrantedKeys(const std::string& data_dir);
 
 // The work of the node that holds the cluster authority's key: it invites, admits and revokes
@@ -86,9 +86,10 @@ class AdmissionController {
   AdmissionController(privacy::ClusterAuthority authority, privacy::JoinGrants grants,
                       privacy::GrantedKeys keys, const std::string& data_dir,
                       RevocationFile& revocations, const Clock& clock);
-  // Remembers durably that this is the node's newest key.
-  absl::Status Grant(const privacy::NodeId& node, const privacy::GrantedKey& key);
-  privacy::GrantedKeys granted() const;
+  // Remembers durably that this certificate is for the node's newest key.
+  absl::Status Grant(const privacy::AdmissionCert& certificate, int64_t former_until_ms);
+  // Returns KEY_EPOCH_REFUSED if the request is not by the node's newest key.
+  absl::Status CheckGranted(const privacy::CertificateRenewal& renewal) const;
   absl::StatusOr<privacy::AdmissionCert> Reissue(const privacy::CertificateRenewal& renewal,
                                                  const privacy::JoinWelcome::Nonce& nonce);
 

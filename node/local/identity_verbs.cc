@@ -199,7 +199,7 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
   ASSIGN_OR_RETURN(
       const privacy::GrantedKeys granted,
       admission::LoadGrantedKeys(std::filesystem::path(flags.authority).parent_path()));
-  RETURN_IF_ERROR(RequireNewest(granted, keys.node(), keys.epoch(), key));
+  RETURN_IF_ERROR(RequireThroughGranted(granted, keys));
   if (revoked.contains(keys.node())) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
                  "the node with this key was revoked for ever; give it an empty data folder, which "

@@ -15,6 +15,15 @@ namespace {
 constexpr std::string_view kMagic = "RUVDKEY1";
 constexpr size_t kRowBytes = sizeof(NodeId) + 4 + sizeof(PublicKey) + 8;
 
+absl::Status Replaced(const NodeId& node, uint32_t epoch, uint32_t granted) {
+  return Error(
+      absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
+      "key {} of node {} is not the one that the authority granted, or was replaced by key {}; end "
+      "on that node what `ruvd cert rotate` began by running it again, or, if somebody else "
+      "replaced the key, revoke the node and join as another one",
+      epoch, ToHex(node).substr(0, 16), granted);
+}
+
 }  // namespace
 
 std::string EncodeGrantedKeys(const GrantedKeys& keys) {
@@ -55,15 +64,18 @@ absl::StatusOr<GrantedKeys> DecodeGrantedKeys(std::span<const uint8_t> bytes) {
 absl::Status RequireNewest(const GrantedKeys& keys, const NodeId& node, uint32_t epoch,
                            const PublicKey& key) {
   const auto found = keys.find(node);
-  if (found == keys.end() || epoch > found->second.epoch ||
-      (epoch == found->second.epoch && key == found->second.key)) {
-    return absl::OkStatus();
-  }
-  return Error(
-      absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
-      "key {} of node {} was replaced by key {}; end on that node what `ruvd cert rotate` began by "
-      "running it again, or, if somebody else replaced the key, revoke the node and join anew",
-      epoch, ToHex(node).substr(0, 16), found->second.epoch);
+  return found == keys.end() || epoch > found->second.epoch ||
+                 (epoch == found->second.epoch && key == found->second.key)
+             ? absl::OkStatus()
+             : Replaced(node, epoch, found->second.epoch);
+}
+
+absl::Status RequireThroughGranted(const GrantedKeys& keys, const NodeKeys& shown) {
+  const auto found = keys.find(shown.node());
+  return found == keys.end() || (shown.epoch() >= found->second.epoch &&
+                                 shown.Of(found->second.epoch) == found->second.key)
+             ? absl::OkStatus()
+             : Replaced(shown.node(), shown.epoch(), found->second.epoch);
 }
 
 std::vector<EndedKeys> EndedAt(const GrantedKeys& keys, int64_t now_ms) {

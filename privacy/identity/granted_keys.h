@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/key_rotation.h"
 #include "privacy/identity/revocation_list.h"
 
 namespace ruvd::privacy {
@@ -32,9 +33,13 @@ std::string EncodeGrantedKeys(const GrantedKeys& keys);
 absl::StatusOr<GrantedKeys> DecodeGrantedKeys(std::span<const uint8_t> bytes);
 
 // Returns KEY_EPOCH_REFUSED if the authority granted another key of this epoch, or a later key, to
-// the node.
+// the node. A later epoch than the granted one is taken, so the caller must know, by the
+// authority's own signature, that it follows.
 absl::Status RequireNewest(const GrantedKeys& keys, const NodeId& node, uint32_t epoch,
                            const PublicKey& key);
+// Returns KEY_EPOCH_REFUSED unless the keys that a node shows have the granted one among them, at
+// its epoch: a thief of an earlier key could else make rotations of its own.
+absl::Status RequireThroughGranted(const GrantedKeys& keys, const NodeKeys& shown);
 
 // Returns the keys that have to be on a revocation list at `now_ms`: those that count no more, but
 // whose certificates may still be valid.

@@ -163,7 +163,8 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
 }
 
 absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int64_t now_ms,
-                                                 uint64_t serial, const RevokedNodes& revoked) {
+                                                 uint64_t serial, const RevokedNodes& revoked,
+                                                 const MayJoin& may_join) {
   const ClusterId cluster = authority_.cluster_id();
   const std::optional<Digest> hash = HashOf(request.token, cluster);
   const MutexLock lock(mutex_);
@@ -177,13 +178,17 @@ absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int
   if (now_ms >= grant->second.expires_ms || now_ms < grant->second.issued_ms) {
     return Refused(reasons::kTokenExpired, "has expired");
   }
-  ASSIGN_OR_RETURN(const NodeKeys keys,
-                   NodeKeys::Through(AsBytes(request.rotations), request.node_key));
+  RETURN_IF_ERROR(CheckPublicKey(request.node_key));
   if (!VerifySignature(request.node_key, AsBytes(ProofBytes(request, cluster, *hash)),
                        request.proof)) {
     return Error(
         absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
         "the request to join is not signed by the key that it names; sign it again with that key");
+  }
+  ASSIGN_OR_RETURN(const NodeKeys keys,
+                   NodeKeys::Through(AsBytes(request.rotations), request.node_key));
+  if (may_join != nullptr) {
+    RETURN_IF_ERROR(may_join(keys));
   }
   if (revoked.contains(keys.node())) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,

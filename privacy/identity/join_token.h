@@ -59,6 +59,7 @@ class JoinTokens {
  public:
   // Stores the grants durably. If storing an admission fails, its token stays used.
   using Keep = std::function<absl::Status(std::string_view grants)>;
+  using MayJoin = std::function<absl::Status(const NodeKeys& keys)>;
 
   // `authority` must outlive this object.
   JoinTokens(const ClusterAuthority& authority, JoinGrants grants, Keep keep);
@@ -72,8 +73,12 @@ class JoinTokens {
   // TOKEN_INVALID, TOKEN_USED, TOKEN_EXPIRED, SIGNATURE_INVALID, the errors of NodeKeys::Through,
   // CERTIFICATE_INVALID for an unusable name, or NODE_REVOKED for a node on `revoked`, which is
   // checked last. None of these errors uses up the token; an error of `keep` does.
+  // `may_join` is asked about the node's keys before the certificate is issued, and its error is
+  // returned. Rotations are read only for a token that is good and a proof that is right, because
+  // that takes long.
   absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
-                                       const RevokedNodes& revoked = {});
+                                       const RevokedNodes& revoked = {},
+                                       const MayJoin& may_join = nullptr);
 
   // Returns whether the other end of a TLS connection knows a token of the list. The token may be
   // used, or have expired within kTokenGraceMillis, so that Redeem can say so. It is cheap and

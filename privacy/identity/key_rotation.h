@@ -41,7 +41,8 @@ struct KeyRotation {
 };
 
 // The successive public keys of one node, and the rotations that lead from each to the next one.
-// It proves by itself, without an issuer, which id and epoch the present key has. It is a plain value.
+// It proves by itself, without an issuer, which id and epoch the present key has. It is a plain
+// value.
 class NodeKeys {
  public:
   // The keys of a node that never rotated. Fails with KEY_INVALID for an unusable key.
