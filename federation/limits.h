@@ -176,7 +176,11 @@ inline constexpr size_t kDialDraws = 64;
 inline constexpr Duration kHealDialPerMember = milliseconds(100);
 inline constexpr Duration kHealDialMin = seconds(1);
 
-// ---- Peer scores (gossipsub v1.1; P1, P2, P4 and P7 of it)
+// Places in the mesh that members behind one source get before members of other sources, if there
+// are other sources: half of kMeshDegree. A source is a network address, or a relay.
+inline constexpr size_t kMeshOfSource = kMeshDegree / 2;
+
+// ---- Peer scores (gossipsub v1.1; P1 to P4 and P7 of it)
 // 100 s in the mesh are worth one point, and no more: peers that are merely present must not
 // outweigh those that deliver.
 inline constexpr Duration kMeshTimeCap = seconds(100);
@@ -203,6 +207,30 @@ inline constexpr double kEarlyGraftWeight = 1;
 inline constexpr Duration kGraftGrace = seconds(10);
 // One flood may come from a node that was cut off for long, a second one may not.
 inline constexpr double kFloodWeight = 8;
+// A neighbour of the mesh owes an announcement of each item that this node pushed, within this time
+// after this node took the item: ten slow links carry the largest payload in it.
+inline constexpr Duration kAnnounceTime = seconds(60);
+// A neighbour owes nothing for so long after it joined the mesh, because it may have much to fetch.
+inline constexpr Duration kAnnounceGrace = seconds(60);
+// Items that wait for announcements at one time, 300 B each; others are not counted.
+inline constexpr size_t kMaxAwaitedItems = 256;
+// A neighbour is judged after it owed so many announcements. At the upper number both counts are
+// halved, so that they follow what it does now.
+inline constexpr double kLeastOwed = 10;
+inline constexpr double kMostOwed = 32;
+// It is compared with the best but one of the others, so that one liar changes nothing. That one
+// must have announced the first share of what it owed, and the neighbour has a deficit if it
+// announced less than the second share of that.
+inline constexpr size_t kComparedNeighbour = 2;
+inline constexpr double kLeastAnnounced = 0.5;
+inline constexpr double kLeastShareOfCompared = 0.25;
+// How often a node tells neighbours that it has taken what they announced to it, 32 B an item
+inline constexpr Duration kConfirmPeriod = seconds(5);
+// A deficit up to the first value is an accident, and the excess counts squared. The second one
+// outweighs all that a peer earned. A silent neighbour stays out of the mesh for 13 to 23 minutes.
+inline constexpr double kDeficitAllowed = 1;
+inline constexpr double kMaxDeficit = 5;
+inline constexpr Duration kDeficitHalfLife = seconds(600);
 // A peer below this score is kept out: at first for this time, then for twice as long each time, up
 // to 21 hours.
 inline constexpr double kGraylistScore = -100;
@@ -211,6 +239,10 @@ inline constexpr int kGraylistDoublings = 7;
 inline constexpr Duration kGraylistMemory = seconds(24 * 3600);
 // Peers with counts, and peers that are or were kept out, 120 B each
 inline constexpr size_t kMaxScores = 256;
+// How often scores are stored (at most 40 KB), and how soon after that they are stored once more
+// because a peer was newly kept out: crowds that misbehave cost no more than six fsyncs a minute.
+inline constexpr Duration kScoresStorePeriod = seconds(600);
+inline constexpr Duration kScoresStoreGap = seconds(10);
 inline constexpr size_t kMaxPromisesPerLink = 128;
 // A mesh whose median neighbour delivered nothing lately adds this many members that did, this
 // often.

@@ -112,6 +112,7 @@ void GossipCore::State::TickMesh(Instant now) {
 
 void GossipCore::State::Heartbeat(Instant now) {
   const size_t others = std::max<size_t>(members.alive(), 1) - 1;
+  exchange.Heartbeat(now.now);
   scores.Heartbeat(mesh.links(), now.now);
   const Mesh::Plan plan =
       mesh.Heartbeat(others, [this](LinkId id) { return scores.ScoreOfLink(id); }, now.now);

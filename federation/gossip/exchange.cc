@@ -56,8 +56,9 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       budget_(rules_.plan.get(), MaskItemsOf(rules_.plan.get())) {}
 
 void ItemExchange::LinkDown(LinkId link) {
-  links_.erase(link);
+  other_plan_.erase(link);
   to_announce_.erase(link);
+  to_confirm_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
   chunks_.LinkDown(link);
@@ -95,6 +96,7 @@ void ItemExchange::TrimHolders() {
 
 absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
   fetcher_.AddAnnouncer(id, link);
+  announcements_.RecordAnnouncement(id, link);
   if (!table_.HasTombstone(id)) {
     if (std::exchange(HolderOf(id, link).pushed, true) && !holders_.at(id).solicited) {
       return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
@@ -248,6 +250,7 @@ absl::Status ItemExchange::OnIHave(LinkId link, const v1::IHave& i_have) {
     }
     if (table_.Find(*id) != nullptr) {
       HolderOf(*id, link);
+      announcements_.RecordAnnouncement(*id, link);
     } else if (fetcher_.Transferring(*id)) {
       HolderOf(*id, link);
       fetcher_.AddAnnouncer(*id, link);
@@ -414,7 +417,7 @@ bool ItemExchange::Accept(Item item, bool own) {
   if (item.kind == ItemKind::kWithdrawal) {
     Apply(item);
   }
-  Spread(item, wall_ms_);
+  Spread(item);
   return true;
 }
 

@@ -24,6 +24,7 @@
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
 #include "federation/gossip/mesh.h"
+#include "federation/gossip/mesh_announcements.h"
 #include "federation/gossip/origin_budget.h"
 #include "federation/gossip/promises.h"
 #include "federation/gossip/withdrawal_index.h"
@@ -54,7 +55,12 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  void LinkUp(LinkId link) { links_.insert(link); }
+  // `same_plan` says whether the peer takes part in this node's rounds.
+  void LinkUp(LinkId link, bool same_plan) {
+    if (!same_plan) {
+      other_plan_.insert(link);
+    }
+  }
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
@@ -73,8 +79,11 @@ class ItemExchange {
   // The peer answered a frame that was sent at `sent`: promises before it that were not kept count
   // against the peer.
   void OnAnswer(LinkId link, TimePoint sent);
-  // Handles timeouts, and expiry if `expires`: whether the clock can be trusted. `corrected`: the node
-  // goes by its neighbours' clocks against its own.
+  // Must be called every kHeartbeat: sends confirmations that are due. Neighbours of the mesh that
+  // announce much less than the others get a deficit in their score.
+  void Heartbeat(TimePoint now);
+  // Handles timeouts, and expiry if `expires`: whether the clock can be trusted. `corrected`: the
+  // node goes by its neighbours' clocks against its own.
   void Tick(Instant now, bool expires, bool corrected);
   // Sends the requests that have become possible.
   void SendRequests(TimePoint now);
@@ -164,7 +173,8 @@ class ItemExchange {
   void ServeChunks(TimePoint now);
   // Inserts, reports and spreads an item. Returns whether it was kept.
   bool Accept(Item item, bool own);
-  void Spread(const Item& item, int64_t wall_ms);
+  // Tells all neighbours of an item; those that announced it to this node get a confirmation.
+  void Spread(const Item& item);
   void PushTo(LinkId link, const Item& item);
   void Announce(LinkId link, const std::vector<Digest>& ids);
   void DropItem(const Item& item);
@@ -191,13 +201,18 @@ class ItemExchange {
       manifests_;  // verified manifests; distinguishes a second message from a second copy
   std::vector<Conviction> convictions_;
   WithdrawalIndex withdrawals_;
-  std::set<LinkId> links_;
+  std::set<LinkId> other_plan_;  // links whose peers take no items of this node's rounds
+  MeshAnnouncements announcements_;
   std::map<Digest, Holders> holders_;                  // for live items and those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // sent with the next tick
+  std::map<LinkId, std::vector<Digest>> to_confirm_;   // sent every kConfirmPeriod
+  TimePoint next_confirm_{};
   // Trees of live items of several chunks whose chunks were asked for: 64 B a chunk, and so at most
   // a thousandth of kMaxPayloadMemory
   std::map<Digest, MerkleTree> trees_;
-  int64_t wall_ms_ = 0;  // time of the current input
+  // Time of the current input, and of the last heartbeat
+  int64_t wall_ms_ = 0;
+  TimePoint heartbeat_{};
 };
 
 }  // namespace ruvd::federation

@@ -4,11 +4,13 @@
 // The parts of ItemExchange that give items to peers.
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/gossip/exchange.h"
+#include "federation/gossip/learner_items.h"
 #include "federation/limits.h"
 
 namespace ruvd::federation {
@@ -126,21 +128,45 @@ void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
   }
 }
 
-void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
+void ItemExchange::Spread(const Item& item) {
   // Most neighbours already know what anti-entropy brought, and it may be much at once.
   const auto holders = holders_.find(item.id);
-  const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
-                     (holders == holders_.end() || !holders->second.solicited);
+  const bool is_new = wall_ms_ - item.created_ms <= limits::kPushAgeMillis;
+  const bool fresh = is_new && (holders == holders_.end() || !holders->second.solicited);
+  std::set<LinkId> told;
   for (const LinkId link : mesh_->links()) {
     if (Holds(item.id, link)) {
-      continue;
-    }
-    if (fresh) {
+      told.insert(link);
+      if (is_new) {
+        to_confirm_[link].push_back(item.id);
+      }
+    } else if (fresh) {
       PushTo(link, item);
     } else {
       HolderOf(item.id, link);
       to_announce_[link].push_back(item.id);
     }
+  }
+  if (fresh) {
+    const bool of_rounds =
+        IsLearnerItem(item.kind) || (IsMaskItem(item.kind) && rules_.plan != nullptr);
+    announcements_.RecordItem(item.id, told, of_rounds ? other_plan_ : std::set<LinkId>(),
+                              heartbeat_);
+  }
+}
+
+void ItemExchange::Heartbeat(TimePoint now) {
+  heartbeat_ = now;
+  if (now >= next_confirm_) {
+    next_confirm_ = now + limits::kConfirmPeriod;
+    for (auto& [link, ids] : std::exchange(to_confirm_, {})) {
+      std::erase_if(ids, [this](const Digest& id) { return table_.Find(id) == nullptr; });
+      Announce(link, ids);
+    }
+  }
+  announcements_.Heartbeat(mesh_->links(), now);
+  for (const LinkId link : mesh_->links()) {
+    scores_->RecordDeficit(link, announcements_.DeficitOf(link));
   }
 }
 

@@ -125,6 +125,7 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
       OnPrune(link, limits::kPruneBackoff, now);
     }
   }
+  const bool vacated = !plan.prune.empty();
   if (mesh_.size() > limits::kMeshHigh) {
     for (LinkId link : ChoosePrunes(score)) {
       plan.prune.push_back(link);
@@ -133,7 +134,8 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
   }
   PlanOpportunity(score, now, plan);
   const size_t wanted = std::min(limits::kMeshDegree, others);
-  if (mesh_.size() < std::min(limits::kMeshLow, others)) {
+  const size_t least = vacated ? limits::kMeshDegree : limits::kMeshLow;
+  if (mesh_.size() < std::min(least, others)) {
     std::vector<LinkId> candidates;
     for (const auto& [id, link] : links_) {
       if (!mesh_.contains(id) && !BackedOff(link.peer, now) && score(id) >= 0) {

@@ -47,8 +47,8 @@ class Mesh {
     // Set if the neighbours deliver little: members to dial should have a higher score
     std::optional<double> better_than;
   };
-  // Returns what to do now. `others` is the number of members that could be linked. Must be called
-  // every kHeartbeat.
+  // Returns what to do now. `others` is the number of members that could be linked. The place of a
+  // link whose score fell below 0 is given to another. Must be called every kHeartbeat.
   Plan Heartbeat(size_t others, const std::function<double(LinkId)>& score, TimePoint now);
   // A link outside the mesh was used.
   void Touch(LinkId link, TimePoint now);

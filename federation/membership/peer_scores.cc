@@ -27,9 +27,13 @@ double Square(double value) {
 
 }  // namespace
 
-double PeerScores::ScoreOf(const Peer& peer) {
+double PeerScores::ConductOf(const Peer& peer) {
   const double excess = std::max(0.0, peer.misbehaviour - limits::kMisbehaviourAllowed);
   return limits::kDeliveryWeight * peer.deliveries - Square(peer.invalid) - Square(excess);
+}
+
+double PeerScores::ScoreOf(const Peer& peer) {
+  return ConductOf(peer) - Square(std::max(0.0, peer.deficit - limits::kDeficitAllowed));
 }
 
 double PeerScores::Of(const privacy::NodeId& peer) const {
@@ -42,13 +46,16 @@ double PeerScores::ScoreOfLink(LinkId link) const {
   if (found == links_.end()) {
     return 0;
   }
-  double score = Of(found->second.peer);
-  if (found->second.meshed) {
-    const double share = std::chrono::duration<double>(now_ - *found->second.meshed) /
-                         std::chrono::duration<double>(limits::kMeshTimeCap);
-    score += limits::kMeshTimeWeight * std::clamp(share, 0.0, 1.0);
+  return Of(found->second.peer) + MeshTimeOf(found->second);
+}
+
+double PeerScores::MeshTimeOf(const Link& link) const {
+  if (!link.meshed) {
+    return 0;
   }
-  return score;
+  const double share = std::chrono::duration<double>(now_ - *link.meshed) /
+                       std::chrono::duration<double>(limits::kMeshTimeCap);
+  return limits::kMeshTimeWeight * std::clamp(share, 0.0, 1.0);
 }
 
 PeerScores::Peer* PeerScores::CountsOf(LinkId link) {
@@ -73,6 +80,7 @@ void PeerScores::Heartbeat(const std::set<LinkId>& mesh, TimePoint now) {
   static const double deliveries = FadingOf(limits::kDeliveryHalfLife);
   static const double invalid = FadingOf(limits::kInvalidHalfLife);
   static const double misbehaviour = FadingOf(limits::kMisbehaviourHalfLife);
+  static const double deficit = FadingOf(limits::kDeficitHalfLife);
   for (auto& [id, link] : links_) {
     if (!mesh.contains(id)) {
       link.meshed.reset();
@@ -85,8 +93,9 @@ void PeerScores::Heartbeat(const std::set<LinkId>& mesh, TimePoint now) {
     peer.deliveries *= deliveries;
     peer.invalid *= invalid;
     peer.misbehaviour *= misbehaviour;
+    peer.deficit *= deficit;
     const bool forgotten =
-        std::max({peer.deliveries, peer.invalid, peer.misbehaviour}) < kForgotten;
+        std::max({peer.deliveries, peer.invalid, peer.misbehaviour, peer.deficit}) < kForgotten;
     it = forgotten ? peers_.erase(it) : std::next(it);
   }
 }
@@ -119,6 +128,15 @@ void PeerScores::Invalid(LinkId link, double weight) {
   }
 }
 
+void PeerScores::RecordDeficit(LinkId link, double deficit) {
+  if (deficit <= 0) {
+    return;
+  }
+  if (Peer* peer = CountsOf(link)) {
+    peer->deficit = std::max(peer->deficit, std::min(deficit, limits::kMaxDeficit));
+  }
+}
+
 void PeerScores::RecordMisbehaviour(LinkId link, double weight) {
   if (Peer* peer = CountsOf(link)) {
     peer->misbehaviour += weight;
@@ -128,7 +146,8 @@ void PeerScores::RecordMisbehaviour(LinkId link, double weight) {
 
 void PeerScores::UpdateGraylist(LinkId link) {
   const privacy::NodeId& id = links_.at(link).peer;
-  if (ScoreOfLink(link) >= limits::kGraylistScore || Graylisted(id)) {
+  const double score = ConductOf(peers_.at(id)) + MeshTimeOf(links_.at(link));
+  if (score >= limits::kGraylistScore || Graylisted(id)) {
     return;
   }
   if (graylistings_.size() >= limits::kMaxScores && !graylistings_.contains(id)) {

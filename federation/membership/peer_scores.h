@@ -17,9 +17,16 @@ namespace ruvd::federation {
 
 // Scores peers by what they did to this node, never by what others say. This is the score of
 // gossipsub v1.1 as far as it fits a pull protocol: time in the mesh (P1) and payloads delivered
-// (P2) count for a peer; invalid messages (P4) and misbehaviour (P7) count against it, squared.
-// Counts fade, and persist when the link ends. A peer whose score falls below kGraylistScore is
-// kept out for a time that doubles with each occurrence. Bounded. Not thread-safe.
+// (P2) count for a peer; items that it failed to announce as a neighbour of the mesh (P3 and P3b),
+// invalid messages (P4) and misbehaviour (P7) count against it, squared:
+//
+//   score = P1 + kDeliveryWeight * deliveries - (deficit - kDeficitAllowed)^2 - invalid^2
+//           - (misbehaviour - kMisbehaviourAllowed)^2
+//
+// where a difference below 0 counts as 0. Counts fade, and persist when the link ends. A peer whose
+// score without its deficit falls below kGraylistScore is kept out for a time that doubles with
+// each occurrence: who is silent harms no node, so that costs only its place in the mesh. Bounded.
+// Not thread-safe.
 class PeerScores {
  public:
   void LinkUp(LinkId link, const privacy::NodeId& peer) {
@@ -40,6 +47,10 @@ class PeerScores {
   // A message had no effect for a reason that its sender is to blame for. `weight` is 1 for
   // messages that no honest node sends.
   void Invalid(LinkId link, double weight);
+  // A neighbour of the mesh lacks this many announcements (MeshAnnouncements). The largest deficit
+  // counts, up to kMaxDeficit, and outlasts the place in the mesh, so that the peer does not get it
+  // back at once.
+  void RecordDeficit(LinkId link, double deficit);
   // The peer broke a promise, grafted too early, or sent too much.
   void RecordMisbehaviour(LinkId link, double weight);
 
@@ -61,12 +72,16 @@ class PeerScores {
     double deliveries = 0;
     double invalid = 0;
     double misbehaviour = 0;
+    double deficit = 0;
   };
   struct Graylisting {
     TimePoint until{};
     int times = 0;
   };
   static double ScoreOf(const Peer& peer);
+  // Returns the score without the deficit.
+  static double ConductOf(const Peer& peer);
+  double MeshTimeOf(const Link& link) const;  // from 0 to kMeshTimeWeight
   // Returns the counts of a link's peer; nullptr for a link that is gone.
   Peer* CountsOf(LinkId link);
   void MakeRoom();

@@ -106,6 +106,15 @@ TEST_F(MeshTest, BadScoresLeaveAndStayOut) {
   EXPECT_FALSE(mesh_.OnGraft(2, -1, now_ + limits::kPruneBackoff));
 }
 
+TEST_F(MeshTest, ThePlaceOfABadScoreIsGivenToAnother) {
+  Up(1, limits::kMeshDegree, /*outbound=*/true);
+  Up(20, 20, /*outbound=*/true, /*graft=*/false);
+  const auto score = [](federation::LinkId link) { return link <= 2 ? -1.0 : 0.0; };
+  const federation::Mesh::Plan plan = mesh_.Heartbeat(100, score, now_);
+  EXPECT_THAT(plan.graft, ElementsAre(20));
+  EXPECT_EQ(plan.dials, 1U);
+}
+
 TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {
   Up(1, 6, /*outbound=*/true);
   Up(7, 7, /*outbound=*/true, /*graft=*/false);

@@ -80,6 +80,36 @@ TEST_F(PeerScoresTest, AccidentsAreForgiven) {
   EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), -4);
 }
 
+TEST_F(PeerScoresTest, ADeficitOutlastsThePlaceInTheMeshAndKeepsNoPeerOut) {
+  scores_.LinkUp(1, Id(1));
+  scores_.RecordDeficit(1, limits::kDeficitAllowed);
+  EXPECT_EQ(scores_.Of(Id(1)), 0);
+  for (int i = 0; i < 100; ++i) {
+    scores_.RecordDeficit(1, 1000);
+  }
+  scores_.LinkDown(1);
+  EXPECT_LT(scores_.Of(Id(1)), 0);
+  Pass(limits::kDeficitHalfLife);
+  EXPECT_LT(scores_.Of(Id(1)), 0);
+  Pass(2 * limits::kDeficitHalfLife);
+  EXPECT_EQ(scores_.Of(Id(1)), 0);
+  scores_.LinkUp(2, Id(2));
+  scores_.RecordDeficit(2, 1000);
+  scores_.Invalid(2, 9.5);  // together they are below kGraylistScore
+  EXPECT_LT(scores_.Of(Id(2)), limits::kGraylistScore);
+  EXPECT_THAT(scores_.Graylisted(), IsEmpty());
+}
+
+TEST_F(PeerScoresTest, ADeficitOutweighsAllThatAPeerEarned) {
+  scores_.LinkUp(1, Id(1));
+  Pass(2 * limits::kMeshTimeCap, {1});
+  for (int i = 0; i < 100; ++i) {
+    scores_.RecordDelivery(1);
+  }
+  scores_.RecordDeficit(1, limits::kMaxDeficit);
+  EXPECT_LT(scores_.ScoreOfLink(1), 0);
+}
+
 TEST_F(PeerScoresTest, ADisconnectedPeerKeepsItsScore) {
   scores_.LinkUp(1, Id(1));
   scores_.Invalid(1, 3);
