@@ -4,7 +4,6 @@
 // How many links GossipCore keeps, and which it closes for others.
 
 #include <algorithm>
-#include <array>
 
 #include "base/crowd.h"
 #include "base/reasons.h"
@@ -30,7 +29,7 @@ size_t GossipCore::State::CountedLinks() const {
 }
 
 void GossipCore::State::MakeRoomForHalfOpenLink(Instant now) {
-  Crowd<LinkId, std::array<uint8_t, 16>> half_open;
+  Crowd<LinkId, Mesh::Source> half_open;
   for (const auto& [id, link] : links) {  // by age
     if (link.half_open()) {
       half_open.Add(id, link.source);

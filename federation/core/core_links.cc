@@ -286,7 +286,7 @@ void GossipCore::State::LinkUp(Link& link, const privacy::NodeId& peer, Instant 
   link_of[peer] = link.id;
   members.SetLink(peer, true, now.now);
   detector.LinkUp(link.id, peer, now.now);
-  mesh.LinkUp(link.id, peer, link.dialed, now.now);
+  mesh.LinkUp(link.id, peer, link.dialed, link.source, now.now);
   exchange.LinkUp(link.id, link.same_plan);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);

@@ -155,6 +155,7 @@ GossipCore::State::Link& GossipCore::State::OpenRelayed(const Link& carrier, Cir
   Link& opened = AddLink(id, dialed, nonce, {.own_certificates = {}, .relayed = true}, now);
   opened.relayed = true;
   opened.relay = carrier.peer;
+  std::copy_n(carrier.peer.begin(), opened.source.size(), opened.source.begin());
   opened.sought = member;
   return opened;
 }

@@ -47,7 +47,7 @@ struct GossipCore::State {
     bool dialed = false;
     bool active = false;
     bool half_open() const { return !active && !dialed && !relayed && !waits_for_list; }
-    std::array<uint8_t, 16> source{};  // of the link's channel
+    Mesh::Source source{};  // of the link's channel, or the relay
     // Set when the link is active
     privacy::NodeId peer{};
     privacy::AdmissionCert certificate;

@@ -10,8 +10,9 @@
 
 namespace ruvd::federation {
 
-void Mesh::LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, TimePoint now) {
-  links_[link] = {.peer = peer, .outbound = outbound, .used = now};
+void Mesh::LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, const Source& source,
+                  TimePoint now) {
+  links_[link] = {.peer = peer, .outbound = outbound, .source = source, .used = now};
 }
 
 void Mesh::LinkDown(LinkId link) {
@@ -72,6 +73,7 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
                    [&](LinkId a, LinkId b) { return score(a) > score(b); });
   // After the best links, chance decides; a score alone would keep the same group together forever.
   random_.Shuffle(std::span<LinkId>(order).subspan(std::min(order.size(), limits::kMeshBest)));
+  order = OtherSourcesFirst(order, {});
   const auto outbound = [this](LinkId link) { return links_.at(link).outbound; };
   const auto kept_end = order.begin() + limits::kMeshDegree;
   auto kept_outbound = std::count_if(order.begin(), kept_end, outbound);
@@ -85,6 +87,71 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
     }
   }
   return {kept_end, order.end()};
+}
+
+Mesh::Places Mesh::PlacesOfSources() const {
+  Places places;
+  for (const LinkId link : mesh_) {
+    TakePlace(link, places);
+  }
+  return places;
+}
+
+bool Mesh::HasPlace(LinkId link, const Places& places) const {
+  const Source& source = links_.at(link).source;
+  const auto found = places.find(source);
+  return source == Source{} || found == places.end() || found->second < limits::kMeshOfSource;
+}
+
+bool Mesh::TakePlace(LinkId link, Places& places) const {
+  if (!HasPlace(link, places)) {
+    return false;
+  }
+  ++places[links_.at(link).source];
+  return true;
+}
+
+std::vector<LinkId> Mesh::OtherSourcesFirst(const std::vector<LinkId>& links, Places places) const {
+  std::vector<LinkId> first;
+  std::vector<LinkId> behind;
+  for (const LinkId link : links) {
+    (TakePlace(link, places) ? first : behind).push_back(link);
+  }
+  first.insert(first.end(), behind.begin(), behind.end());
+  return first;
+}
+
+std::vector<LinkId> Mesh::Candidates(const std::function<double(LinkId)>& score,
+                                     TimePoint now) const {
+  std::vector<LinkId> candidates;
+  for (const auto& [id, link] : links_) {
+    if (!mesh_.contains(id) && !BackedOff(link.peer, now) && score(id) >= 0) {
+      candidates.push_back(id);
+    }
+  }
+  return candidates;
+}
+
+// Links that exchange items once are there anyway, so this costs no dial. Members of one source
+// that have each a link to this node lose nothing by it.
+void Mesh::GraftOtherSources(const std::function<double(LinkId)>& score, TimePoint now,
+                             Plan& plan) {
+  Places places;
+  auto counted = static_cast<size_t>(std::ranges::count_if(
+      mesh_, [this, &places](LinkId link) { return TakePlace(link, places); }));
+  if (counted >= limits::kMeshLow || counted == mesh_.size()) {
+    return;
+  }
+  std::vector<LinkId> candidates = Candidates(score, now);
+  std::erase_if(candidates, [&](LinkId link) { return !HasPlace(link, places); });
+  random_.Shuffle(std::span<LinkId>(candidates));
+  for (const LinkId link : candidates) {
+    if (counted < limits::kMeshLow && TakePlace(link, places)) {
+      ++counted;
+      mesh_.insert(link);
+      plan.graft.push_back(link);
+    }
+  }
 }
 
 // If most neighbours deliver nothing, chance alone would take long to improve the mesh (gossipsub
@@ -106,12 +173,10 @@ void Mesh::PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint
     return;
   }
   plan.better_than = median;
-  for (const auto& [id, link] : links_) {
-    if (plan.graft.size() < limits::kOpportunityGrafts && !mesh_.contains(id) &&
-        score(id) > median && !BackedOff(link.peer, now)) {
-      plan.graft.push_back(id);
-    }
-  }
+  std::vector<LinkId> better = Candidates(score, now);
+  std::erase_if(better, [&](LinkId link) { return score(link) <= median; });
+  plan.graft = OtherSourcesFirst(better, PlacesOfSources());
+  plan.graft.resize(std::min(plan.graft.size(), limits::kOpportunityGrafts));
   mesh_.insert(plan.graft.begin(), plan.graft.end());
 }
 
@@ -136,19 +201,17 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
   const size_t wanted = std::min(limits::kMeshDegree, others);
   const size_t least = vacated ? limits::kMeshDegree : limits::kMeshLow;
   if (mesh_.size() < std::min(least, others)) {
-    std::vector<LinkId> candidates;
-    for (const auto& [id, link] : links_) {
-      if (!mesh_.contains(id) && !BackedOff(link.peer, now) && score(id) >= 0) {
-        candidates.push_back(id);
-      }
-    }
+    std::vector<LinkId> candidates = Candidates(score, now);
     random_.Shuffle(std::span<LinkId>(candidates));
+    candidates = OtherSourcesFirst(candidates, PlacesOfSources());
     candidates.resize(std::min(candidates.size(), wanted - mesh_.size()));
     for (LinkId link : candidates) {
       mesh_.insert(link);
       plan.graft.push_back(link);
     }
     plan.dials = wanted - mesh_.size();
+  } else {
+    GraftOtherSources(score, now, plan);
   }
   const size_t outbound = Outbound();
   if (outbound < std::min(limits::kMeshOutbound, others)) {

@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,11 +23,21 @@ namespace ruvd::federation {
 // dialled by this node, selected and repaired as in gossipsub v1.1. Links outside the mesh answer
 // requests and reconcile, and end when they are idle. This class only decides; the owner sends
 // Graft and Prune. Not thread-safe.
+//
+// Many identities of one attacker come from few sources. gossipsub v1.1 lowers the scores of peers
+// that share an address (P6), squared. Here that would expel honest members behind one NAT, or on
+// one machine. So no score depends on the source, and no link is refused for it: a source only
+// loses the choice for more than kMeshOfSource places against other sources that have links. If all
+// links have one source, or each has its own, nothing changes.
 class Mesh {
  public:
   explicit Mesh(Random random) : random_(random) {}
 
-  void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, TimePoint now);
+  // The part of the peer's address that one host cannot change at will, or the relay through which
+  // the link runs; zero if neither is known. Two links of unknown sources share none.
+  using Source = std::array<uint8_t, 16>;
+  void LinkUp(LinkId link, const privacy::NodeId& peer, bool outbound, const Source& source,
+              TimePoint now);
   void LinkDown(LinkId link);
   // This node adds the link to its mesh.
   void Graft(LinkId link);
@@ -61,11 +73,23 @@ class Mesh {
   struct Link {
     privacy::NodeId peer{};
     bool outbound = false;
+    Source source{};
     TimePoint used{};
   };
   size_t Outbound() const;
   void PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
   std::vector<LinkId> ChoosePrunes(const std::function<double(LinkId)>& score);
+  // Returns the links outside the mesh that may join it.
+  std::vector<LinkId> Candidates(const std::function<double(LinkId)>& score, TimePoint now) const;
+  using Places = std::map<Source, size_t>;
+  Places PlacesOfSources() const;
+  bool HasPlace(LinkId link, const Places& places) const;
+  // Takes one of the places of the link's source. Returns false if the source has them all already.
+  bool TakePlace(LinkId link, Places& places) const;
+  // Returns the links in the same order, but those behind others whose source has taken its places.
+  std::vector<LinkId> OtherSourcesFirst(const std::vector<LinkId>& links, Places places) const;
+  // Adds links of other sources to a mesh most of whose places one source has.
+  void GraftOtherSources(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
 
   Random random_;
   std::map<LinkId, Link> links_;

@@ -101,8 +101,15 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
   grpc::Alarm alarm_;  // set once, when closing begins
 };
 
-federation::LinkChannel ChannelOf(const admission::LinkTls* tls, const grpc::AuthContext& context) {
-  return tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
+// `peer` is what gRPC calls the other end.
+federation::LinkChannel ChannelOf(const admission::LinkTls* tls, const grpc::AuthContext& context,
+                                  const std::string& peer) {
+  federation::LinkChannel channel =
+      tls == nullptr ? federation::LinkChannel{} : tls->ChannelOf(context);
+  if (const auto address = transport::ParsePeer(peer)) {
+    channel.source = transport::SourceOf(*address);
+  }
+  return channel;
 }
 
 class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
@@ -117,11 +124,8 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
         new ServerLink(federation, on_member, std::move(ended), context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialling side that the link is open
-    federation::LinkChannel channel = ChannelOf(tls, *context->auth_context());
-    if (const auto address = transport::ParsePeer(link->peer_)) {
-      channel.source = transport::SourceOf(*address);
-    }
-    link->id_ = federation.OpenLink(link, "", std::move(channel));
+    link->id_ =
+        federation.OpenLink(link, "", ChannelOf(tls, *context->auth_context(), link->peer_));
     link->StartRead(&link->incoming_);
     return link.get();
   }
@@ -257,7 +261,8 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
     }
     opened_();
     AddHold();  // Send may be called from any thread until Close
-    id_ = federation_.OpenLink(self_, address_, ChannelOf(tls_, *context_.auth_context()));
+    id_ = federation_.OpenLink(self_, address_,
+                               ChannelOf(tls_, *context_.auth_context(), context_.peer()));
     StartRead(&incoming_);
   }
   void OnReadDone(bool ok) override { FrameArrived(ok, id_); }

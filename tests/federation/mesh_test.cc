@@ -30,9 +30,10 @@ const auto kNeutral = [](federation::LinkId) { return 0.0; };
 
 class MeshTest : public testing::Test {
  protected:
-  void Up(federation::LinkId first, federation::LinkId last, bool outbound, bool graft = true) {
+  void Up(federation::LinkId first, federation::LinkId last, bool outbound, bool graft = true,
+          const federation::Mesh::Source& source = {}) {
     for (federation::LinkId link = first; link <= last; ++link) {
-      mesh_.LinkUp(link, Peer(link), outbound, now_);
+      mesh_.LinkUp(link, Peer(link), outbound, source, now_);
       if (graft) {
         mesh_.Graft(link);
       }
@@ -113,6 +114,59 @@ TEST_F(MeshTest, ThePlaceOfABadScoreIsGivenToAnother) {
   const federation::Mesh::Plan plan = mesh_.Heartbeat(100, score, now_);
   EXPECT_THAT(plan.graft, ElementsAre(20));
   EXPECT_EQ(plan.dials, 1U);
+}
+
+constexpr federation::Mesh::Source kCrowd = {1};
+
+TEST_F(MeshTest, ACrowdOfOneSourceDisplacesNoOtherSource) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    mesh_ = federation::Mesh(Random(seed));
+    Up(1, 5, /*outbound=*/true);
+    Up(11, 30, /*outbound=*/false, /*graft=*/true, kCrowd);
+    // The crowd even has the best scores.
+    const auto score = [](federation::LinkId link) { return link > 10 ? 5.0 : 0.0; };
+    mesh_.Heartbeat(100, score, now_);
+    EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+    EXPECT_EQ(Outbound(5), limits::kMeshDegree - limits::kMeshOfSource) << "seed " << seed;
+  }
+}
+
+TEST_F(MeshTest, MembersOfOneSourceKeepEveryPlaceThatOthersDoNotTake) {
+  Up(1, 1, /*outbound=*/false);
+  Up(11, 24, /*outbound=*/true, /*graft=*/true, kCrowd);
+  mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+  EXPECT_TRUE(mesh_.Contains(1));
+  Up(40, 40, /*outbound=*/false, /*graft=*/false, kCrowd);
+  EXPECT_TRUE(mesh_.OnGraft(40, 0, now_));
+}
+
+TEST_F(MeshTest, AMeshOfOneSourceIsLikeAnyOther) {
+  federation::Mesh other{Random(1)};
+  for (federation::LinkId link = 1; link <= 20; ++link) {
+    other.LinkUp(link, Peer(link), /*outbound=*/link < 4, kCrowd, now_);
+    other.Graft(link);
+  }
+  Up(1, 3, /*outbound=*/true);
+  Up(4, 20, /*outbound=*/false);
+  for (int second = 0; second < 100; ++second) {
+    const TimePoint now = now_ + seconds(second);
+    const federation::Mesh::Plan plan = mesh_.Heartbeat(100, kNeutral, now);
+    const federation::Mesh::Plan same = other.Heartbeat(100, kNeutral, now);
+    EXPECT_EQ(plan.prune, same.prune);
+    EXPECT_EQ(plan.graft, same.graft);
+    EXPECT_EQ(plan.dials, same.dials);
+  }
+}
+
+TEST_F(MeshTest, AMeshThatACrowdFilledTakesInOtherSources) {
+  Up(11, 20, /*outbound=*/true, /*graft=*/true, kCrowd);
+  Up(30, 31, /*outbound=*/false, /*graft=*/false, kCrowd);
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_).graft, IsEmpty());
+  Up(1, 4, /*outbound=*/false, /*graft=*/false);
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_).graft,
+              SizeIs(limits::kMeshLow - limits::kMeshOfSource));
+  EXPECT_EQ(Outbound(4), limits::kMeshLow - limits::kMeshOfSource);
 }
 
 TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {

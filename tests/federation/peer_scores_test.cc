@@ -183,7 +183,7 @@ TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
   federation::Mesh mesh{Random(1)};
   const TimePoint start{};
   for (federation::LinkId link = 1; link <= 8; ++link) {
-    mesh.LinkUp(link, Id(link), /*outbound=*/true, start);
+    mesh.LinkUp(link, Id(link), /*outbound=*/true, /*source=*/{}, start);
   }
   for (federation::LinkId link = 1; link <= 6; ++link) {
     mesh.Graft(link);

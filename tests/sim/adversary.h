@@ -59,7 +59,7 @@ enum class AdversaryKind : uint8_t {
   kEquivocator,  // two items under one number, two records of one incarnation
   kFlooder,      // endless announcements, requests and reconciliations
   kBomber,       // frames above their limit, payloads as large as allowed that never come
-  kSybil,        // one of many that link to every node and give nothing
+  kSybil,        // one of many at one address that link to every node and give nothing
   kWrongFrame,   // contributions for another adapter frame
   kSpammer,      // valid patterns without an end
   kAccuser,      // accuses all members of not answering

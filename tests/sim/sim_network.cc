@@ -59,7 +59,16 @@ Wire SimNetwork::WireOf(std::shared_ptr<const federation::v1::WireFrame> frame) 
 
 void SimNetwork::AddNode(std::string address, NetworkEndpoint* endpoint) {
   node_of_address_[address] = nodes_.size();
-  nodes_.push_back({.address = std::move(address), .endpoint = endpoint});
+  nodes_.push_back({.address = std::move(address), .endpoint = endpoint, .host = nodes_.size()});
+}
+
+federation::Mesh::Source SimNetwork::SourceOf(federation::LinkId link) const {
+  federation::Mesh::Source source{};
+  if (const std::optional<size_t> peer = PeerOf(link)) {
+    const uint64_t address = nodes_[*peer].host + 1;  // zero is an unknown source
+    std::memcpy(source.data(), &address, sizeof(address));
+  }
+  return source;
 }
 
 Duration SimNetwork::Delay() {

@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "federation/events/actions.h"
+#include "federation/gossip/mesh.h"
 #include "tests/sim/event_queue.h"
 
 namespace ruvd::test {
@@ -90,6 +91,10 @@ class SimNetwork {
 
   // From now on no dial reaches this node, as behind a firewall; its own dials succeed.
   void Hide(size_t node) { nodes_[node].hidden = true; }
+  // From now on links of this node come from the address of another one.
+  void MoveBehind(size_t node, size_t other) { nodes_[node].host = other; }
+  // Returns the source that the other end of an open link has, as transport::SourceOf does.
+  federation::Mesh::Source SourceOf(federation::LinkId link) const;
   void Dial(size_t from, const std::string& address);
   void Send(federation::LinkId link, Wire wire);
   // One side closes: the other side learns of it after everything that was sent before.
@@ -141,6 +146,7 @@ class SimNetwork {
   struct Node {
     std::string address;
     NetworkEndpoint* endpoint = nullptr;
+    size_t host = 0;  // the node whose address it has
     bool clogged = false;
     bool lost = false;
     bool deaf = false;

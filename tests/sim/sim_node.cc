@@ -307,7 +307,11 @@ void SimNode::Tick(uint64_t boot) {
 }
 
 void SimNode::LinkOpened(federation::LinkId link, const std::string& dialed_address) {
-  Take([this, link, dialed_address] { Apply(core_->OnLinkOpened(link, dialed_address, now())); });
+  federation::LinkChannel channel;
+  channel.source = network_->SourceOf(link);
+  Take([this, link, dialed_address, channel] {
+    Apply(core_->OnLinkOpened(link, dialed_address, now(), channel));
+  });
 }
 
 void SimNode::DialFailed(const std::string& address) {

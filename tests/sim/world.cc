@@ -136,8 +136,13 @@ void World::MakeNodes() {
       honest_.push_back(i);
     }
     const bool honest = adversary == nullptr;
+    const bool sybil = kinds[i] == AdversaryKind::kSybil;
     nodes_.push_back(std::make_unique<SimNode>(std::move(setup), queue_, network_, audit_,
                                                std::move(adversary)));
+    if (sybil) {  // one attacker has all of them on one machine
+      network_.MoveBehind(i, sybils_at_.value_or(i));
+      sybils_at_ = sybils_at_.value_or(i);
+    }
     // If all nodes are hidden, none can meet; the first honest node is therefore not hidden.
     const bool may_hide = options_.undialable > 0 && !dialable_.empty();
     if (may_hide && random_.Bernoulli(options_.undialable)) {

@@ -163,6 +163,7 @@ class World {
   Audit audit_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<size_t> honest_;
+  std::optional<size_t> sybils_at_;            // the node whose address all sybils have
   std::vector<size_t> dialable_;               // of these
   std::map<size_t, size_t> contributions_of_;  // offered, by node
   std::shared_ptr<const federation::LearnerPlan> plan_;
