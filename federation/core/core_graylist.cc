@@ -38,8 +38,22 @@ bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
 
 void GossipCore::State::TickGraylist(Instant now) {
   scores.Tick(now.now);
+  const Duration since = scores_stored ? now.now - *scores_stored : Duration::max();
+  if (since >= limits::kScoresStorePeriod ||
+      (since >= limits::kScoresStoreGap && scores.newly_graylisted())) {
+    StoreScores(now);
+  }
   evidence.Expire(now.wall_ms);
   RetryEvidence(now);
+}
+
+void GossipCore::State::StoreScores(Instant now) {
+  if (scores.empty()) {
+    return;
+  }
+  scores_stored = now.now;
+  scores.ClearNewlyGraylisted();
+  outbox.Emit(ScoresChanged{});
 }
 
 absl::Status GossipCore::State::OnEvidence(Link& link, const v1::Evidence& message, Instant now) {

@@ -132,6 +132,8 @@ struct GossipCore::State {
   }
   void CloseGraylisted(Link& link, Instant now);
   void TickGraylist(Instant now);
+  // Has the owner store the scores, if there are any.
+  void StoreScores(Instant now);
 
   LocalNode local;
   const std::chrono::milliseconds max_stale;
@@ -167,6 +169,7 @@ struct GossipCore::State {
   std::optional<TimePoint> drain_until;
   TimePoint last_served{};  // when a peer last asked for a chunk
   TimePoint next_heartbeat{};
+  std::optional<TimePoint> scores_stored;  // when the owner was last asked to store them
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
   bool refutation_due = false;

@@ -164,6 +164,11 @@ Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Inst
   return state_->TakeActions();
 }
 
+void GossipCore::RestoreScores(const KeptScores& scores, Instant now) {
+  state_->scores.Restore(scores, now);
+  state_->scores_stored = now.now;
+}
+
 Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   State& state = *state_;
   std::vector<Item> allowed;
@@ -313,6 +318,7 @@ Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;
   state.AnnounceDeparture(now);
+  state.StoreScores(now);
   while (!state.links.empty()) {
     state.CloseDraining(state.links.rbegin()->second, now);  // links that others carry come first
   }
@@ -322,6 +328,7 @@ Actions GossipCore::Leave(Instant now) {
 Actions GossipCore::Drain(Duration deadline, Instant now) {
   state_->leaving = true;
   state_->AnnounceDeparture(now);
+  state_->StoreScores(now);
   state_->BeginDrain(deadline, now);
   return state_->TakeActions();
 }
@@ -439,6 +446,10 @@ absl::Status GossipCore::RevocationsFresh(Instant now) const {
 
 std::vector<std::string> GossipCore::Evidence() const {
   return state_->evidence.Stored();
+}
+
+KeptScores GossipCore::Scores(Instant now) const {
+  return state_->scores.Keep(now);
 }
 
 double GossipCore::ScoreOf(const privacy::NodeId& peer) const {

@@ -22,6 +22,7 @@
 #include "federation/instant.h"
 #include "federation/limits.h"
 #include "federation/link/link_channel.h"
+#include "federation/membership/kept_scores.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_expert.h"
 #include "federation/patterns/shared_pattern.h"
@@ -78,6 +79,11 @@ class GossipCore {
   // Each proof is checked again; proofs that have expired or are invalid are left out. Must be
   // called right after Create.
   Actions RestoreEvidence(const std::vector<std::string>& proofs, Instant now);
+  // Takes the result of Scores before the restart. Counts fade by the time that passed since, and
+  // graylistings go on. A clock that was lost shortens or prolongs neither: no time passes
+  // backwards, and no peer is kept out for longer than the longest graylisting. Must be called
+  // right after Create.
+  void RestoreScores(const KeptScores& scores, Instant now);
   // Takes verified records of members known before the restart, or from other nodes of the process.
   // The base is shared, not copied. Must be called right after Create.
   Actions RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now);
@@ -174,6 +180,8 @@ class GossipCore {
   // Returns a proof for each member that is known to have equivocated, by id: at most kMaxEvidence,
   // each EvidenceTable::kStoredBytes long.
   std::vector<std::string> Evidence() const;
+  // Returns what is remembered of peers, for RestoreScores.
+  KeptScores Scores(Instant now) const;
   // Returns this node's score of a peer; negative: not in its mesh; 0 for an unknown peer.
   double ScoreOf(const privacy::NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;

@@ -112,9 +112,13 @@ struct RevocationsChanged {
 // RestoreEvidence after a restart.
 struct EvidenceChanged {};
 
-using Action =
-    std::variant<SendFrame, CloseLink, LinkIdentified, Dial, ItemAccepted, ItemDropped,
-                 ItemWithdrawn, MessageRefused, MemberChanged, RevocationsChanged, EvidenceChanged>;
+// What is remembered of peers is worth storing: store GossipCore::Scores durably, for RestoreScores
+// after a restart.
+struct ScoresChanged {};
+
+using Action = std::variant<SendFrame, CloseLink, LinkIdentified, Dial, ItemAccepted, ItemDropped,
+                            ItemWithdrawn, MessageRefused, MemberChanged, RevocationsChanged,
+                            EvidenceChanged, ScoresChanged>;
 using Actions = std::vector<Action>;
 
 }  // namespace ruvd::federation

@@ -4,6 +4,7 @@
 #include "federation/membership/peer_scores.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -12,10 +13,21 @@
 namespace ruvd::federation {
 namespace {
 
-// Returns the share of a count that is left after one heartbeat.
-double FadingOf(Duration half_life) {
-  const std::chrono::duration<double> step = limits::kHeartbeat;
-  return std::exp2(-step / std::chrono::duration<double>(half_life));
+// Returns the share of a count that is left after some time.
+double FadingOf(Duration half_life, std::chrono::duration<double> time = limits::kHeartbeat) {
+  return std::exp2(-time / std::chrono::duration<double>(half_life));
+}
+
+// The largest value of a restored count against a peer. Squared it is far below kGraylistScore, and
+// it fades within two hours.
+constexpr double kMostRestored = 20;
+
+constexpr Duration kLongestGraylisting =
+    limits::kGraylistTime * (int64_t{1} << limits::kGraylistDoublings);
+
+// Returns the milliseconds of the wall clock since a record was made; 0 if that is to come.
+int64_t MillisSince(int64_t saved_ms, int64_t wall_ms) {
+  return saved_ms >= wall_ms ? 0 : wall_ms - std::max<int64_t>(saved_ms, 0);
 }
 
 // Smaller counts are treated as zero.
@@ -155,8 +167,57 @@ void PeerScores::UpdateGraylist(LinkId link) {
         graylistings_, {}, [](const auto& entry) { return entry.second.until; }));
   }
   Graylisting& sentence = graylistings_[id];
-  const int doublings = std::min(sentence.times++, limits::kGraylistDoublings);
-  sentence.until = now_ + limits::kGraylistTime * (1 << doublings);
+  const int64_t doublings = std::min<int64_t>(sentence.times++, limits::kGraylistDoublings);
+  sentence.until = now_ + limits::kGraylistTime * (int64_t{1} << doublings);
+  newly_graylisted_ = true;
+}
+
+KeptScores PeerScores::Keep(Instant now) const {
+  KeptScores kept{.saved_ms = now.wall_ms, .peers = {}, .graylistings = {}};
+  for (const auto& [id, peer] : peers_) {
+    kept.peers.push_back({.id = id,
+                          .deliveries = peer.deliveries,
+                          .invalid = peer.invalid,
+                          .misbehaviour = peer.misbehaviour,
+                          .deficit = peer.deficit});
+  }
+  for (const auto& [id, sentence] : graylistings_) {
+    const auto remaining =
+        std::chrono::duration_cast<std::chrono::milliseconds>(sentence.until - now.now);
+    kept.graylistings.push_back(
+        {.id = id, .remaining_ms = remaining.count(), .times = sentence.times});
+  }
+  return kept;
+}
+
+void PeerScores::Restore(const KeptScores& kept, Instant now) {
+  now_ = now.now;
+  const int64_t passed_ms = MillisSince(kept.saved_ms, now.wall_ms);
+  const std::chrono::duration<double, std::milli> passed(static_cast<double>(passed_ms));
+  const auto faded = [passed](double count, double most, Duration half_life) {
+    return std::isfinite(count) ? std::clamp(count, 0.0, most) * FadingOf(half_life, passed) : 0;
+  };
+  for (const KeptScores::Peer& peer : kept.peers) {
+    if (peers_.size() < limits::kMaxScores) {
+      peers_[peer.id] = {
+          .deliveries = faded(peer.deliveries, limits::kMaxDeliveries, limits::kDeliveryHalfLife),
+          .invalid = faded(peer.invalid, kMostRestored, limits::kInvalidHalfLife),
+          .misbehaviour = faded(peer.misbehaviour, kMostRestored, limits::kMisbehaviourHalfLife),
+          .deficit = faded(peer.deficit, limits::kMaxDeficit, limits::kDeficitHalfLife)};
+    }
+  }
+  constexpr auto kMost =
+      std::chrono::duration_cast<std::chrono::milliseconds>(kLongestGraylisting).count();
+  constexpr auto kMemory =
+      std::chrono::duration_cast<std::chrono::milliseconds>(limits::kGraylistMemory).count();
+  for (const KeptScores::Graylisting& sentence : kept.graylistings) {
+    const int64_t remaining_ms = std::clamp(sentence.remaining_ms, -kMemory, kMost);
+    if (graylistings_.size() < limits::kMaxScores && passed_ms <= kMemory + remaining_ms) {
+      graylistings_[sentence.id] = {
+          .until = now.now + std::chrono::milliseconds(remaining_ms - passed_ms),
+          .times = std::clamp<int64_t>(sentence.times, 1, limits::kGraylistDoublings + 1)};
+    }
+  }
 }
 
 std::vector<privacy::NodeId> PeerScores::Better(double score) const {

@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "federation/events/actions.h"
+#include "federation/instant.h"
+#include "federation/membership/kept_scores.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::federation {
@@ -63,6 +65,17 @@ class PeerScores {
   std::vector<privacy::NodeId> Graylisted() const;  // by id
   size_t size() const { return peers_.size(); }
 
+  // Returns all counts and graylistings, except how long links have been in the mesh.
+  KeptScores Keep(Instant now) const;
+  // Takes the result of Keep of an earlier process, at most kMaxScores of each. Counts fade by the
+  // time of the wall clock that passed since, which is none if the clock was set back. Values out
+  // of range are brought into it: the record may be damaged, or from a time with another clock.
+  void Restore(const KeptScores& kept, Instant now);
+  bool empty() const { return peers_.empty() && graylistings_.empty(); }
+  // Returns whether a peer was graylisted since the last ClearNewlyGraylisted.
+  bool newly_graylisted() const { return newly_graylisted_; }
+  void ClearNewlyGraylisted() { newly_graylisted_ = false; }
+
  private:
   struct Link {
     privacy::NodeId peer{};
@@ -76,7 +89,7 @@ class PeerScores {
   };
   struct Graylisting {
     TimePoint until{};
-    int times = 0;
+    int64_t times = 0;
   };
   static double ScoreOf(const Peer& peer);
   // Returns the score without the deficit.
@@ -92,6 +105,7 @@ class PeerScores {
   std::map<privacy::NodeId, Peer> peers_;  // peers with recent activity
   std::map<privacy::NodeId, Graylisting> graylistings_;
   TimePoint now_{};  // time of the last Tick
+  bool newly_graylisted_ = false;
 };
 
 }  // namespace ruvd::federation

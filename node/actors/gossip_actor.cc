@@ -319,11 +319,7 @@ class GossipActor final : public runtime::Actor<Message> {
       } else if (auto* member = std::get_if<federation::MemberChanged>(&action)) {
         LogInfo("member {} {} at {}", member->member.name,
                 federation::MemberStateName(member->member.state), member->member.address);
-      } else if (auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
-        trust_.StoreRevocations(revoked->list);
-        ExcludeExpelled();
-      } else if (std::holds_alternative<federation::EvidenceChanged>(action)) {
-        trust_.StoreEvidence(*core_);
+      } else if (trust_.Store(action, *core_, Now())) {
         ExcludeExpelled();
       }
     }

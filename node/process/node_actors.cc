@@ -333,6 +333,11 @@ sharing::TrustStore NodeImpl::TrustStoreOf(const privacy::PublicKey& root) {
           .store_evidence =
               [state = state_.get()](const std::vector<std::string>& proofs) {
                 return sharing::StoreEvidence(*state, proofs);
+              },
+          .load_scores = [state = state_.get()] { return sharing::LoadScores(*state); },
+          .store_scores =
+              [state = state_.get()](const federation::KeptScores& scores) {
+                return sharing::StoreScores(*state, scores);
               }};
 }
 

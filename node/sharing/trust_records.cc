@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
 #include "federation/membership/evidence.h"
@@ -53,6 +57,70 @@ absl::Status StoreEvidence(storage::StateStore& state, const std::vector<std::st
   return state.Put(storage::state::EquivocationProofs(), stored);
 }
 
+absl::StatusOr<federation::KeptScores> LoadScores(const storage::StateStore& state) {
+  ASSIGN_OR_RETURN(const auto stored, state.Get(storage::state::PeerScores()));
+  return stored ? FromStored(*stored) : federation::KeptScores();
+}
+
+absl::StatusOr<federation::KeptScores> FromStored(const storage::v1::PeerScores& stored) {
+  const auto is_id = [](const auto& row) { return row.id().size() == sizeof(privacy::NodeId); };
+  const auto counts = [&is_id](const storage::v1::PeerScores::Peer& peer) {
+    const auto fits = [](double count) { return std::isfinite(count) && count >= 0; };
+    return is_id(peer) && fits(peer.deliveries()) && fits(peer.invalid()) &&
+           fits(peer.misbehaviour()) && fits(peer.deficit());
+  };
+  if (std::cmp_greater(stored.peers_size(), limits::kMaxScores) ||
+      std::cmp_greater(stored.graylistings_size(), limits::kMaxScores) ||
+      !std::ranges::all_of(stored.peers(), counts) ||
+      !std::ranges::all_of(stored.graylistings(), is_id)) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the stored scores of peers are damaged; they come about anew");
+  }
+  const auto id_of = [](const std::string& bytes) {
+    privacy::NodeId id{};
+    std::ranges::copy(AsBytes(bytes), id.begin());
+    return id;
+  };
+  federation::KeptScores scores{.saved_ms = stored.saved_ms(), .peers = {}, .graylistings = {}};
+  for (const auto& peer : stored.peers()) {
+    scores.peers.push_back({.id = id_of(peer.id()),
+                            .deliveries = peer.deliveries(),
+                            .invalid = peer.invalid(),
+                            .misbehaviour = peer.misbehaviour(),
+                            .deficit = peer.deficit()});
+  }
+  for (const auto& sentence : stored.graylistings()) {
+    scores.graylistings.push_back({.id = id_of(sentence.id()),
+                                   .remaining_ms = sentence.remaining_ms(),
+                                   .times = sentence.times()});
+  }
+  return scores;
+}
+
+storage::v1::PeerScores ToStored(const federation::KeptScores& scores) {
+  storage::v1::PeerScores stored;
+  stored.set_saved_ms(scores.saved_ms);
+  for (const federation::KeptScores::Peer& peer : scores.peers) {
+    auto* row = stored.add_peers();
+    row->set_id(std::string(AsText(peer.id)));
+    row->set_deliveries(peer.deliveries);
+    row->set_invalid(peer.invalid);
+    row->set_misbehaviour(peer.misbehaviour);
+    row->set_deficit(peer.deficit);
+  }
+  for (const federation::KeptScores::Graylisting& sentence : scores.graylistings) {
+    auto* row = stored.add_graylistings();
+    row->set_id(std::string(AsText(sentence.id)));
+    row->set_remaining_ms(sentence.remaining_ms);
+    row->set_times(sentence.times);
+  }
+  return stored;
+}
+
+absl::Status StoreScores(storage::StateStore& state, const federation::KeptScores& scores) {
+  return state.Put(storage::state::PeerScores(), ToStored(scores));
+}
+
 absl::StatusOr<federation::Actions> TrustRecords::Restore(federation::GossipCore& core,
                                                           federation::Instant now) const {
   ASSIGN_OR_RETURN(const privacy::RevocationList revocations, store_.load_revocations());
@@ -69,7 +137,30 @@ absl::StatusOr<federation::Actions> TrustRecords::Restore(federation::GossipCore
     federation::Actions restored = core.RestoreEvidence(*evidence, now);
     std::move(restored.begin(), restored.end(), std::back_inserter(actions));
   }
+  const auto scores = store_.load_scores();
+  LogTrustFailure("the stored scores of peers could not be read", scores.status());
+  if (scores.ok()) {
+    core.RestoreScores(*scores, now);
+  }
   return actions;
+}
+
+bool TrustRecords::Store(const federation::Action& action, const federation::GossipCore& core,
+                         federation::Instant now) const {
+  if (const auto* revoked = std::get_if<federation::RevocationsChanged>(&action)) {
+    StoreRevocations(revoked->list);
+    return true;
+  }
+  if (std::holds_alternative<federation::EvidenceChanged>(action)) {
+    LogTrustFailure("evidence of an equivocation could not be stored",
+                    store_.store_evidence(core.Evidence()));
+    return true;
+  }
+  if (std::holds_alternative<federation::ScoresChanged>(action)) {
+    LogTrustFailure("the scores of peers could not be stored",
+                    store_.store_scores(core.Scores(now)));
+  }
+  return false;
 }
 
 void TrustRecords::StoreRevocations(const privacy::RevocationList& list) const {
@@ -78,11 +169,6 @@ void TrustRecords::StoreRevocations(const privacy::RevocationList& list) const {
       "list {} of the cluster's issuer {} revokes {} node(s)", list.edition(), list.issuer.number,
       list.nodes.size());
   LogTrustFailure("the revocation list could not be stored", store_.store_revocations(list));
-}
-
-void TrustRecords::StoreEvidence(const federation::GossipCore& core) const {
-  LogTrustFailure("evidence of an equivocation could not be stored",
-                  store_.store_evidence(core.Evidence()));
 }
 
 void TrustRecords::LogIfRevocationListStale(const federation::GossipCore& core,

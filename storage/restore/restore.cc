@@ -323,8 +323,13 @@ absl::Status Restore::KeepState(Database& restored, const PresentLedger& present
   }
   const auto proofs = StateStore(*present_).Get(state::EquivocationProofs());
   // Damaged ones are no reason to refuse: peers send them again.
-  return proofs.ok() && proofs->has_value()
-             ? StateStore(restored).Put(state::EquivocationProofs(), **proofs)
+  if (proofs.ok() && proofs->has_value()) {
+    RETURN_IF_ERROR(StateStore(restored).Put(state::EquivocationProofs(), **proofs));
+  }
+  // The scores of peers in the backup are older. Damaged ones come about anew.
+  const auto scores = StateStore(*present_).Get(state::PeerScores());
+  return scores.ok() && scores->has_value()
+             ? StateStore(restored).Put(state::PeerScores(), **scores)
              : absl::OkStatus();
 }
 

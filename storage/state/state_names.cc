@@ -22,6 +22,7 @@ constexpr std::string_view kDeepCheckpoint = "deep-checkpoint";
 constexpr std::string_view kDeepSchedule = "deep-schedule";
 constexpr std::string_view kEquivocationProofs = "equivocation-proofs";
 constexpr std::string_view kErasures = "erasures";
+constexpr std::string_view kPeerScores = "peer-scores";
 constexpr std::string_view kRouterTraining = "router-training";
 
 template <typename Message>
@@ -34,15 +35,16 @@ struct Kind {
   std::string_view name;
   absl::Status (*check)(std::string_view bytes);
 };
-constexpr std::array<Kind, 9> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
-                                         {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
-                                         {kDeepMemories, Check<v1::DeepMemory>},
-                                         {kDeepSchedule, Check<v1::DeepSchedule>},
-                                         {kEquivocationProofs, Check<v1::EquivocationProofs>},
-                                         {kErasures, Check<v1::ErasureNotes>},
-                                         {kLearnedAdapters, Check<v1::LearnedAdapter>},
-                                         {kRouters, Check<v1::StoredRouter>},
-                                         {kRouterTraining, Check<v1::RouterTrainingState>}}};
+constexpr std::array<Kind, 10> kKinds = {{{kClusterRounds, Check<v1::ClusterRounds>},
+                                          {kDeepCheckpoint, Check<v1::DeepCheckpoint>},
+                                          {kDeepMemories, Check<v1::DeepMemory>},
+                                          {kDeepSchedule, Check<v1::DeepSchedule>},
+                                          {kEquivocationProofs, Check<v1::EquivocationProofs>},
+                                          {kErasures, Check<v1::ErasureNotes>},
+                                          {kLearnedAdapters, Check<v1::LearnedAdapter>},
+                                          {kPeerScores, Check<v1::PeerScores>},
+                                          {kRouters, Check<v1::StoredRouter>},
+                                          {kRouterTraining, Check<v1::RouterTrainingState>}}};
 
 }  // namespace
 
@@ -66,6 +68,9 @@ StateName<v1::ErasureNotes> Erasures() {
 }
 StateName<v1::LearnedAdapter> LearnedAdapter(std::string_view name, uint32_t version) {
   return {fmt::format("{}{}-{}", kLearnedAdapters, name, version)};
+}
+StateName<v1::PeerScores> PeerScores() {
+  return {std::string(kPeerScores)};
 }
 StateName<v1::RouterTrainingState> RouterTrainingState() {
   return {std::string(kRouterTraining)};

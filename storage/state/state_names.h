@@ -19,6 +19,7 @@ class DeepSchedule;
 class EquivocationProofs;
 class ErasureNotes;
 class LearnedAdapter;
+class PeerScores;
 class RouterTrainingState;
 class StoredRouter;
 }  // namespace v1
@@ -43,6 +44,7 @@ StateName<v1::DeepSchedule> DeepSchedule();
 StateName<v1::EquivocationProofs> EquivocationProofs();
 StateName<v1::ErasureNotes> Erasures();
 StateName<v1::LearnedAdapter> LearnedAdapter(std::string_view name, uint32_t version);
+StateName<v1::PeerScores> PeerScores();
 StateName<v1::RouterTrainingState> RouterTrainingState();
 StateName<v1::StoredRouter> StoredRouter(uint32_t version);
 

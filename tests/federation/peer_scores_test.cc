@@ -7,13 +7,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
+#include <variant>
 
 #include "base/reasons.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/promises.h"
 #include "federation/reasons.h"
+#include "tests/federation/fixture.h"
 #include "tests/federation/swarm.h"
 #include "tests/federation/test_peer.h"
 
@@ -154,6 +157,87 @@ TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
     scores_.Invalid(i, 20);
   }
   EXPECT_LE(scores_.Graylisted().size(), limits::kMaxScores);
+}
+
+class KeptScoresTest : public PeerScoresTest {
+ protected:
+  federation::Instant Now() const { return {now_, wall_ms_}; }
+  // Returns the scores of a process that starts when its clock shows `wall_ms`.
+  federation::PeerScores After(int64_t wall_ms) const {
+    federation::PeerScores restored;
+    restored.Restore(scores_.Keep(Now()), {TimePoint(), wall_ms});
+    return restored;
+  }
+  void Graylist() {
+    scores_.LinkUp(1, Id(1));
+    scores_.Invalid(1, 12);
+  }
+
+  int64_t wall_ms_ = kWallStart;
+};
+
+constexpr int64_t kHourMillis = 3600 * 1000;
+
+TEST_F(KeptScoresTest, APeerStaysOutAfterARestartUntilItsTimeIsOver) {
+  Graylist();
+  const int64_t out_ms = limits::kGraylistTime / milliseconds(1);
+  EXPECT_THAT(After(wall_ms_ + out_ms - 1).Graylisted(), ElementsAre(Id(1)));
+  EXPECT_THAT(After(wall_ms_ + out_ms).Graylisted(), IsEmpty());
+}
+
+TEST_F(KeptScoresTest, TheNextTimeIsLongerAlsoAfterARestart) {
+  Graylist();
+  federation::PeerScores restored = After(wall_ms_ + kHourMillis);
+  restored.LinkUp(2, Id(1));
+  restored.Invalid(2, 12);
+  restored.Tick(TimePoint(limits::kGraylistTime));
+  EXPECT_TRUE(restored.Graylisted(Id(1)));
+  restored.Tick(TimePoint(2 * limits::kGraylistTime));
+  EXPECT_FALSE(restored.Graylisted(Id(1)));
+}
+
+TEST_F(KeptScoresTest, CountsFadeWhileTheNodeIsOff) {
+  scores_.LinkUp(1, Id(1));
+  scores_.Invalid(1, 4);
+  EXPECT_NEAR(After(wall_ms_).Of(Id(1)), -16, 1e-9);
+  EXPECT_NEAR(After(wall_ms_ + kHourMillis / 6).Of(Id(1)), -4, 1e-9);  // kInvalidHalfLife
+}
+
+TEST_F(KeptScoresTest, ALostClockKeepsNoPeerOutForLonger) {
+  Graylist();
+  federation::PeerScores restored = After(0);  // it is 1970 again
+  EXPECT_TRUE(restored.Graylisted(Id(1)));
+  restored.Tick(TimePoint(limits::kGraylistTime));
+  EXPECT_FALSE(restored.Graylisted(Id(1)));
+  wall_ms_ = 0;  // it was 1970 when the scores were stored
+  EXPECT_THAT(After(kWallStart).Graylisted(), IsEmpty());
+}
+
+TEST_F(KeptScoresTest, ADamagedRecordKeepsNoPeerOutForLonger) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  federation::KeptScores kept{.saved_ms = kMost, .peers = {}, .graylistings = {}};
+  kept.graylistings = {{.id = Id(1), .remaining_ms = kMost, .times = kMost},
+                       {.id = Id(2), .remaining_ms = kLeast, .times = kLeast}};
+  kept.peers = {{.id = Id(3), .invalid = std::numeric_limits<double>::infinity()},
+                {.id = Id(4), .invalid = 1e300}};
+  for (const int64_t saved_ms : {kMost, kLeast}) {
+    kept.saved_ms = saved_ms;
+    federation::PeerScores restored;
+    restored.Restore(kept, {TimePoint(), kWallStart});
+    EXPECT_EQ(restored.Of(Id(3)), 0);
+    EXPECT_GE(restored.Of(Id(4)), -400);
+    restored.Tick(TimePoint(limits::kGraylistTime * (1 << limits::kGraylistDoublings)));
+    EXPECT_THAT(restored.Graylisted(), IsEmpty());
+  }
+  kept.peers.clear();
+  for (uint64_t i = 0; i < 2 * limits::kMaxScores; ++i) {
+    kept.peers.push_back({.id = Id(i), .deliveries = 1});
+    kept.graylistings.push_back({.id = Id(i), .remaining_ms = kHourMillis, .times = 1});
+  }
+  federation::PeerScores restored;
+  restored.Restore(kept, {TimePoint(), kMost});
+  EXPECT_LE(restored.size(), limits::kMaxScores);
 }
 
 TEST(Promises, AreBrokenByALaterAnswerOnly) {
@@ -421,6 +505,32 @@ TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
   EXPECT_NE(Graft().Find(WireFrame::kPrune), nullptr);
   Flood();
   EXPECT_EQ(peer_.Dial().closed, reasons::kGraylisted);
+}
+
+// The served path up to the owner's store: a core says when to store, and the next one takes it.
+TEST_F(ScoredPeer, WhoIsKeptOutStaysOutAfterARestart) {
+  size_t stored = 0;
+  Flood();
+  ASSERT_EQ(peer_.Dial().closed, "");
+  Flood();
+  federation::KeptScores kept;
+  for (int second = 0; second < 60; ++second) {
+    target_.Advance(seconds(1));
+    for (const federation::Action& action : target_.core().OnTick(target_.now())) {
+      if (std::holds_alternative<federation::ScoresChanged>(action)) {
+        kept = target_.core().Scores(target_.now());
+        ++stored;
+      }
+    }
+  }
+  EXPECT_GE(stored, 1U);
+  EXPECT_LE(stored, 2U) << "stored by minutes, and once more for a peer that is newly kept out";
+  CoreUnderTest again(3);
+  again.core().RestoreScores(kept, again.now());
+  TestPeer same(again, 1, 9);
+  EXPECT_EQ(same.Dial().closed, reasons::kGraylisted);
+  TestPeer other(again, 2, 10);
+  EXPECT_EQ(other.Dial().closed, "");
 }
 
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {

@@ -75,6 +75,10 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
       return Convert<v1::RouterTrainingState>(bytes, serving_from, serving_to);
     case 3:
       return ConvertRouter(bytes);
+    case 4:
+      return Convert<v1::PeerScores>(
+          bytes, [](const auto& stored) { return ruvd::sharing::FromStored(stored); },
+          [](const auto& value) { return ruvd::sharing::ToStored(value); });
     default:
       ruvd::sharing::FromStored(Parse<v1::EquivocationProofs>(bytes)).IgnoreError();
   }
@@ -83,7 +87,7 @@ void ConvertOne(uint8_t which, std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr uint8_t kMessages = 5;
+  constexpr uint8_t kMessages = 6;
   if (size > 0) {
     ConvertOne(data[0] % kMessages, ruvd::AsText({data + 1, size - 1}));
   }

@@ -41,6 +41,10 @@ void SimDisk::PutEvidence(std::vector<std::string> proofs) {
   unsynced_.emplace_back(EvidenceRecord{std::move(proofs)});
 }
 
+void SimDisk::PutScores(federation::KeptScores scores) {
+  unsynced_.emplace_back(std::move(scores));
+}
+
 void SimDisk::PutRounds(std::string saved) {
   unsynced_.emplace_back(RoundsRecord{std::move(saved)});
 }
@@ -66,6 +70,8 @@ void SimDisk::Write(Record record) {
     state_.revocations = *std::move(list);
   } else if (auto* evidence = std::get_if<EvidenceRecord>(&record)) {
     state_.evidence = std::move(evidence->proofs);
+  } else if (auto* scores = std::get_if<federation::KeptScores>(&record)) {
+    state_.scores = *std::move(scores);
   } else if (auto* rounds = std::get_if<RoundsRecord>(&record)) {
     state_.rounds = std::move(rounds->saved);
   } else {

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "federation/events/item.h"
+#include "federation/membership/kept_scores.h"
 #include "privacy/consent/consent.h"
 #include "privacy/consent/withdrawal.h"
 #include "privacy/identity/revocation_list.h"
@@ -42,6 +43,7 @@ class SimDisk {
     std::vector<privacy::Withdrawal> withdrawals;  // of this node, in order of time
     privacy::RevocationList revocations;
     std::vector<std::string> evidence;
+    federation::KeptScores scores;
     std::string rounds;  // ClusterRounds::TakeSavedState
     std::set<uint64_t> withdrawn_lessons;
   };
@@ -54,6 +56,7 @@ class SimDisk {
   void AppendWithdrawal(const privacy::Withdrawal& withdrawal);
   void PutRevocations(const privacy::RevocationList& list);
   void PutEvidence(std::vector<std::string> proofs);
+  void PutScores(federation::KeptScores scores);
   void PutRounds(std::string saved);
   void WithdrawLesson(uint64_t lesson);
 
@@ -92,7 +95,7 @@ class SimDisk {
   };
   using Record = std::variant<PutItemRecord, DeleteItemRecord, BootRecord, privacy::ConsentRecord,
                               privacy::LedgerEntry, privacy::Withdrawal, privacy::RevocationList,
-                              EvidenceRecord, RoundsRecord, LessonRecord>;
+                              EvidenceRecord, federation::KeptScores, RoundsRecord, LessonRecord>;
   // Carries out one record.
   void Write(Record record);
   void Replay(size_t count);

@@ -123,6 +123,7 @@ void SimNode::RestoreTrust() {
   RUVD_CHECK(revoked.ok());
   Apply(*std::move(revoked));
   Apply(core_->RestoreEvidence(disk_.Read().evidence, now()));
+  core_->RestoreScores(disk_.Read().scores, now());
   if (established_) {
     Apply(core_->RestoreMembers(established_, now()));
   }
@@ -400,6 +401,8 @@ void SimNode::Do(federation::Action& action) {
     if (rounds_) {
       rounds_->ExcludeExpelled(*core_);
     }
+  } else if (std::holds_alternative<federation::ScoresChanged>(action)) {
+    disk_.PutScores(core_->Scores(now()));
   } else if (auto* refused = std::get_if<federation::MessageRefused>(&action)) {
     audit_->Refused(setup_.number, refused->link, refused->status);
   } else if (auto* changed = std::get_if<federation::MemberChanged>(&action)) {

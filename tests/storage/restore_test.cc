@@ -174,6 +174,22 @@ TEST_F(RestoreTest, ProofsOfEquivocationsSinceTheBackupAreKept) {
   EXPECT_EQ(restored_proof(), "old");
 }
 
+TEST_F(RestoreTest, ScoresOfPeersSinceTheBackupAreKept) {
+  const auto of_time = [](int64_t saved_ms) {
+    v1::PeerScores scores;
+    scores.set_saved_ms(saved_ms);
+    return scores;
+  };
+  auto database = OpenStore();
+  ASSERT_TRUE(StateStore(*database).Put(state::PeerScores(), of_time(1)).ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  ASSERT_TRUE(StateStore(*database).Put(state::PeerScores(), of_time(2)).ok());
+  database.reset();
+  EXPECT_TRUE(Restore().ok());
+  database = OpenStore();
+  EXPECT_EQ(StateStore(*database).Get(state::PeerScores()).value().value().saved_ms(), 2);
+}
+
 TEST_F(RestoreTest, TheOtherKeyOfAnInterruptedChangeOpensThePresentStore) {
   BackUp();
   ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "9 hash\n").ok());

@@ -80,7 +80,9 @@ class GossipActorTest : public JudgingTest {
               return absl::OkStatus();
             },
         .load_evidence = [] { return std::vector<std::string>(); },
-        .store_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); }};
+        .store_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); },
+        .load_scores = [] { return federation::KeptScores(); },
+        .store_scores = [](const federation::KeptScores&) { return absl::OkStatus(); }};
   }
   ManualClock& wall() { return executor_.manual_clock(); }
 

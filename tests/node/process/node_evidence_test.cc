@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests that a node remembers which peers equivocated.
+// Tests that a node remembers which peers equivocated, and which it keeps out for their conduct.
 
 #include <gmock/gmock.h>
 
@@ -105,6 +105,30 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
         }
       }
       return told && Excludes("liar");
+    }));
+  }
+  Restart();
+  RecordingPeer liar(LiarConfig(2), liar_key_);
+  EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
+    return liar.received().find(reasons::kGraylisted) != std::string::npos;
+  }));
+}
+
+// Regression test: scores were forgotten with the process.
+TEST_F(NodeEvidenceTest, AForgerIsKeptOutAlsoAfterARestart) {
+  {
+    const federation::GossipConfig config = LiarConfig(1);
+    federation::v1::WireFrame forged = TwoTales(config).front();
+    forged.mutable_push()->mutable_envelope()->mutable_signature()->front() ^= 1;
+    RecordingPeer liar(config, liar_key_);
+    bool told = false;
+    EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
+      if (liar.core().active_links() > 0 && !std::exchange(told, true)) {
+        for (int i = 0; i < 12; ++i) {
+          liar.Say(forged);
+        }
+      }
+      return liar.received().find(reasons::kGraylisted) != std::string::npos;
     }));
   }
   Restart();
