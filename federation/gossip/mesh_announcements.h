@@ -35,8 +35,8 @@ class MeshAnnouncements {
  public:
   // Must be called every kHeartbeat with the links of the mesh: counts who announced what was due.
   void Heartbeat(const std::set<LinkId>& mesh, TimePoint now);
-  // This node took an item at `now`, which it pushes to all links of its mesh. Those of `told`
-  // announced it, and those of `excused` need not: they do not take items of this kind.
+  // This node took an item at `now`, which it pushes to all links of its mesh. The links `told`
+  // announced it, and `excused` ones need not: they do not take items of this kind.
   void RecordItem(const Digest& id, const std::set<LinkId>& told, const std::set<LinkId>& excused,
                   TimePoint now);
   // The peer of this link announced an item.

@@ -10,7 +10,7 @@
 
 namespace ruvd::federation {
 
-// What PeerScores remembers of peers, in a form that outlasts the process. A plain value.
+// What PeerScores remembers of peers, in a form that outlasts the process. This is a value.
 struct KeptScores {
   struct Peer {
     privacy::NodeId id{};

@@ -68,7 +68,7 @@ class PeerScores {
   // Returns all counts and graylistings, except how long links have been in the mesh.
   KeptScores Keep(Instant now) const;
   // Takes the result of Keep of an earlier process, at most kMaxScores of each. Counts fade by the
-  // time of the wall clock that passed since, which is none if the clock was set back. Values out
+  // time of the wall clock that passed since, or not at all if it was set back. Values out
   // of range are brought into it: the record may be damaged, or from a time with another clock.
   void Restore(const KeptScores& kept, Instant now);
   bool empty() const { return peers_.empty() && graylistings_.empty(); }
