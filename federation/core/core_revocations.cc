@@ -74,13 +74,6 @@ void GossipCore::State::ExpelRevoked(const privacy::RevocationList& former) {
     }
   }
   exchange.DropOfEndedKeys();
-  DropEndedEvidence();
-}
-
-void GossipCore::State::DropEndedEvidence() {
-  if (evidence.DropOfEndedKeys()) {
-    outbox.Emit(EvidenceChanged{});
-  }
 }
 
 // What nodes sent with certificates of issuers that are ended now counts no more.
@@ -99,7 +92,9 @@ void GossipCore::State::ExpelOfEndedIssuers() {
   }
   // A thief of an issuer's key may have spoken for any member, with any number.
   exchange.ForgetNumbers();
-  DropEndedEvidence();
+  if (evidence.DropOfEndedIssuers()) {
+    outbox.Emit(EvidenceChanged{});
+  }
 }
 
 absl::Status GossipCore::State::LearnIssuer(const privacy::IssuerCert& issuer, Instant now) {

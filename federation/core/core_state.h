@@ -241,7 +241,6 @@ struct GossipCore::State {
   // Drops the items of nodes that the current list names and `former` does not.
   void ExpelRevoked(const privacy::RevocationList& former);
   void ExpelOfEndedIssuers();
-  void DropEndedEvidence();
 
   // ---- core_members.cc
   void GreetMember(const Link& link);

@@ -118,13 +118,11 @@ absl::StatusOr<EvidenceTable::ApplyResult> EvidenceTable::Insert(
   return ApplyResult::kNew;
 }
 
-bool EvidenceTable::DropOfEndedKeys() {
+bool EvidenceTable::DropOfEndedIssuers() {
   return std::erase_if(proofs_, [this](const auto& entry) {
            const auto certificate =
                privacy::AdmissionCert::Parse(AsBytes(entry.second.certificate));
-           const std::string reason =
-               certificate.ok() ? ReasonOf(certificates_->Require(*certificate)) : "";
-           return reason == reasons::kIssuerEnded || reason == reasons::kKeyEpochRefused;
+           return certificate.ok() && certificate->issuer.number < certificates_->least_issuer();
          }) > 0;
 }
 

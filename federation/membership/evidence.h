@@ -50,9 +50,10 @@ class EvidenceTable {
   // Keeps a proof that this node found in envelopes that it had verified.
   absl::StatusOr<ApplyResult> Add(const Conviction& conviction, Instant now);
   bool IsConvicted(const privacy::NodeId& id) const { return proofs_.contains(id); }
-  // Removes proofs whose certificate counts no more, because its issuer or its key was ended: a
-  // thief may have made what they prove. Returns whether there were any.
-  bool DropOfEndedKeys();
+  // Removes proofs whose certificate is of an issuer that was ended: a thief of its key may have
+  // certified the key that signed. Proofs of a key that was replaced stay, because a liar could
+  // else be free of them. Returns whether there were any.
+  bool DropOfEndedIssuers();
   // Removes proofs that have ended.
   void Expire(int64_t wall_ms);
 

@@ -94,6 +94,9 @@ absl::Status CertificateRenewer::CheckCertificate() {
   }
   present_ = *renewed;
   options_.take(present_);
+  if (const auto stored = options_.load(); stored.ok() && stored->Supersedes(present_)) {
+    return absl::OkStatus();  // `ruvd cert rotate` has put that of the next key there meanwhile
+  }
   return WriteFileAtomically(options_.path, present_.Encode());
 }
 

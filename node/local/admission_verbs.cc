@@ -118,17 +118,15 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
                  flags.data_dir);
   }
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
-  ASSIGN_OR_RETURN(const privacy::NodeKey key,
-                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
-  ASSIGN_OR_RETURN(
-      const admission::Membership membership,
-      admission::JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
+  ASSIGN_OR_RETURN(const admission::Membership membership,
+                   admission::JoinWithNodeKey(
+                       flags.data_dir,
+                       [&](const privacy::NodeKey& key) {
+                         return admission::JoinCluster(flags.address, invitation, flags.name, key,
+                                                       SystemClock());
+                       },
+                       SystemClock()));
   const privacy::AdmissionCert& certificate = membership.certificate;
-  // The list is written first, so that the node never runs as a member without it.
-  RETURN_IF_ERROR(admission::RevocationFile(flags.data_dir)
-                      .Store(membership.revocations, certificate.issuer.root));
-  RETURN_IF_ERROR(WriteFileAtomically(PathIn(flags.data_dir, admission::kNodeCertificateFile),
-                                      certificate.Encode()));
   config::NodeConfig config;
   config.node.name = flags.name;
   config.node.data_dir = AbsolutePath(flags.data_dir);
@@ -142,14 +140,14 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   }
   if (context.json) {
     report::v1::JoinReport report;
-    report.set_id(ToHex(key.id()));
+    report.set_id(ToHex(certificate.node_id));
     report.set_authority(config.federation.authority);
     report.set_expires_ms(certificate.not_after_ms);
     report.set_config(path);
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
-  context.out << FormatFields({{"id", ToHex(key.id())},
+  context.out << FormatFields({{"id", ToHex(certificate.node_id)},
                                {"authority", config.federation.authority},
                                {"member until", FormatTime(certificate.not_after_ms) + " UTC"},
                                {"config", path}});
@@ -172,11 +170,13 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   const std::string path = PathIn(flags.data_dir, admission::kNodeCertificateFile);
   // The certificate is read first: without it this node is not a member, and then no key may be
   // created.
+  RETURN_IF_ERROR(ReadFile(path, limits::kMaxKeyFileBytes).status());
+  ASSIGN_OR_RETURN(const privacy::NodeKey key,
+                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
+  // The key may just have been replaced, and the certificate with it.
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
   ASSIGN_OR_RETURN(const privacy::AdmissionCert present,
                    privacy::AdmissionCert::Parse(AsBytes(bytes)));
-  ASSIGN_OR_RETURN(const privacy::NodeKey key,
-                   admission::LoadNodeKey(flags.data_dir, SystemClock()));
   ASSIGN_OR_RETURN(
       const admission::Membership membership,
       admission::RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
@@ -214,7 +214,7 @@ absl::Status RotateKey(CommandContext& context, const RotateFlags& flags) {
                                                     flags.end_former, limits::kJoinPatience,
                                                     SystemClock());
                        },
-                       SystemClock()));
+                       SystemClock(), /*always_asks=*/flags.end_former));
   if (context.json) {
     report::v1::NewKeyReport report;
     report.set_id(ToHex(granted.node_id));

@@ -83,7 +83,11 @@ absl::Status CheckWhose(const storage::ledger::LedgerFileSummary& file, const st
   }
   RETURN_IF_ERROR(loaded.status());
   ASSIGN_OR_RETURN(const privacy::NodeKey node, privacy::NodeKey::LoadOrCreate(key));
-  return file.node == node.id() ? absl::OkStatus() : ForeignLedger(file, ToHex(node.id()));
+  bool own = false;  // a thief of a former key could make rotations to a key of its own
+  for (uint32_t epoch = 0; epoch <= node.epoch(); ++epoch) {
+    own = own || node.keys().Of(epoch) == file.key;
+  }
+  return own && file.node == node.id() ? absl::OkStatus() : ForeignLedger(file, ToHex(node.id()));
 }
 
 absl::StatusOr<storage::ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& flags) {

@@ -125,17 +125,17 @@ absl::StatusOr<federation::Actions> TrustRecords::Restore(federation::GossipCore
                                                           federation::Instant now) const {
   ASSIGN_OR_RETURN(const privacy::RevocationList revocations, store_.load_revocations());
   federation::Actions actions;
-  if (absl::StatusOr<federation::Actions> taken = core.SetRevocations(revocations, now);
-      taken.ok()) {
-    actions = *std::move(taken);
-  } else {
-    LogTrustFailure("the stored revocation list is not valid", taken.status());
-  }
+  // Evidence comes first: what a key proved before its node replaced it stays proven.
   const auto evidence = store_.load_evidence();
   LogTrustFailure("the stored evidence could not be read", evidence.status());
   if (evidence.ok()) {
-    federation::Actions restored = core.RestoreEvidence(*evidence, now);
-    std::move(restored.begin(), restored.end(), std::back_inserter(actions));
+    actions = core.RestoreEvidence(*evidence, now);
+  }
+  if (absl::StatusOr<federation::Actions> taken = core.SetRevocations(revocations, now);
+      taken.ok()) {
+    std::move(taken->begin(), taken->end(), std::back_inserter(actions));
+  } else {
+    LogTrustFailure("the stored revocation list is not valid", taken.status());
   }
   const auto scores = store_.load_scores();
   LogTrustFailure("the stored scores of peers could not be read", scores.status());

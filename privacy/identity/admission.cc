@@ -44,8 +44,10 @@ absl::Status CheckFields(const AdmissionCert& cert) {
       cert.not_after_ms > cert.issuer.not_after_ms) {
     return Invalid("is valid at a time at which its issuer is not");
   }
-  if ((cert.key_epoch == 0) != (cert.node_id == NodeIdOf(cert.node_key)) ||
-      cert.key_epoch > limits::kMaxKeyRotations) {
+  if (cert.key_epoch > limits::kMaxKeyRotations) {
+    return Invalid("is for a key that was replaced more often than a node can");
+  }
+  if ((cert.key_epoch == 0) != (cert.node_id == NodeIdOf(cert.node_key))) {
     return Invalid("has an id that does not belong to its key");
   }
   return absl::OkStatus();

@@ -39,10 +39,11 @@ absl::StatusOr<NodeKey> NodeKey::LoadOrCreate(const std::string& path) {
   RETURN_IF_ERROR(rotations.status());
   absl::StatusOr<NodeKeys> keys = NodeKeys::Through(AsBytes(*rotations), key.public_key());
   if (!keys.ok()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
-                 "{} does not belong to {} ({}); restore both from one backup, or remove both to "
-                 "make a new identity",
-                 beside, path, MessageOf(keys.status()));
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+        "{} does not belong to {} ({}); if a replacement of the key was cut off, run `ruvd "
+        "cert rotate` again, else restore both from one backup",
+        beside, path, MessageOf(keys.status()));
   }
   return NodeKey(std::move(key), *std::move(keys));
 }

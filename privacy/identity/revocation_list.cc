@@ -231,12 +231,6 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
                  "node {} was revoked; it needs a new identity and a new certificate",
                  ToHex(certificate.node_id).substr(0, 16));
   }
-  if (certificate.key_epoch < list_.LeastEpoch(certificate.node_id)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
-                 "key {} of {} was replaced by a later one; if this is your node, end what `ruvd "
-                 "cert rotate` began by running it again, or restore the node's newest key",
-                 certificate.key_epoch, certificate.name);
-  }
   if (certificate.issuer.number < least_issuer_) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kIssuerEnded,
                  "the cluster's root ended issuer {}, which issued the certificate of {}; join "
@@ -248,6 +242,12 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
                  "the certificate of {} had ended when the cluster's authority signed revocation "
                  "list {}; renew it, and check the clock of this node if it says otherwise",
                  certificate.name, list_.edition());
+  }
+  if (certificate.key_epoch < list_.LeastEpoch(certificate.node_id)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
+                 "key {} of {} was replaced by a later one; if this is your node, end what `ruvd "
+                 "cert rotate` began by running it again, or restore the node's newest key",
+                 certificate.key_epoch, certificate.name);
   }
   return absl::OkStatus();
 }

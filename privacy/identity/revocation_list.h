@@ -95,7 +95,7 @@ class Revocations {
   uint32_t least_issuer() const { return least_issuer_; }
 
   // Returns OK if the holder of this certificate may be trusted. Otherwise returns NODE_REVOKED,
-  // KEY_EPOCH_REFUSED for a key that its node replaced, ISSUER_ENDED for a certificate of an issuer
+  // ISSUER_ENDED for a certificate of an issuer
   // that was ended, or CERTIFICATE_EXPIRED for one that the list does not cover.
   absl::Status Require(const AdmissionCert& certificate) const;
 

@@ -11,6 +11,9 @@
 #include <memory>
 
 #include "base/reasons.h"
+#include "base/status.h"
+#include "federation/link/cluster_clock.h"
+#include "federation/reasons.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/federation/test_peer.h"
 
@@ -51,7 +54,18 @@ absl::StatusOr<federation::Actions> OfferContribution(CoreUnderTest& node,
 // Found by the simulator: a node that started with a clock a day ahead kept for a day what it had
 // signed until it heard the others, and no other node took it.
 TEST(GossipCore, WhatWasSignedAheadOfTheCorrectedClockWasKept) {
-  CoreUnderTest node;
+  class Corrected : public federation::ClusterClock {
+   public:
+    using ClusterClock::ClusterClock;
+    absl::Status Check() const override {
+      return corrected ? Error(absl::StatusCode::kFailedPrecondition, reasons::kClockWrong, "so")
+                       : absl::OkStatus();
+    }
+    bool corrected = false;
+  };
+  const ManualClock own;
+  Corrected clock(own);
+  CoreUnderTest node(0, [&clock](federation::GossipConfig& config) { config.clock = &clock; });
   const auto at = [](int seconds, int64_t ahead_ms) {
     federation::Instant now = At(std::chrono::seconds(seconds));
     now.wall_ms += ahead_ms;
@@ -66,6 +80,9 @@ TEST(GossipCore, WhatWasSignedAheadOfTheCorrectedClockWasKept) {
   EXPECT_THAT(answers.dropped, IsEmpty());
   ASSERT_EQ(node.core().Items().size(), 2U);
   answers.Add(node.core().OnTick(at(3, 0)));
+  EXPECT_THAT(answers.dropped, IsEmpty()) << "a clock that was lost may be the wrong one";
+  clock.corrected = true;
+  answers.Add(node.core().OnTick(at(4, 0)));
   EXPECT_EQ(answers.dropped.size(), 1U);
   EXPECT_THAT(answers.withdrawn, IsEmpty()) << "it may be offered again";
   ASSERT_EQ(node.core().Items().size(), 1U);

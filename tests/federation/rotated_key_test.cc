@@ -100,7 +100,8 @@ TEST_F(RotatedKeyTest, TheFormerKeyEndsWithTheListAndNotBefore) {
   // Others may not have heard of it, and are not to blame.
   TestPeer other(target_, 2, 10);
   ASSERT_EQ(other.Dial().closed, "");
-  const Answers passed_on = other.Push(Former(11, /*boot=*/2)->Manifest(ItemKind::kPattern, payload_));
+  const Answers passed_on =
+      other.Push(Former(11, /*boot=*/2)->Manifest(ItemKind::kPattern, payload_));
   EXPECT_EQ(passed_on.Find(WireFrame::kChunkRequest), nullptr);
   EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kKeyEpochRefused));
   EXPECT_EQ(target_.core().ScoreOf(other.key().id()), 0);
@@ -211,6 +212,30 @@ TEST_F(RotatedKeyTest, AWithdrawalOutlivesTheKeyThatSignedIt) {
       IsEmpty());
   Learn(EndFormer());
   EXPECT_EQ(target_.core().Items().size(), 1U);
+}
+
+// Otherwise a liar could replace its key to be free of what it said.
+TEST_F(RotatedKeyTest, WhatAFormerKeyProvedStaysProven) {
+  const auto former = Former(7);
+  ASSERT_EQ(former->Dial().closed, "");
+  federation::LocalNode again = former->local();
+  federation::Sealer twin(again, EntropyOf(77));  // counts its messages anew
+  const privacy::Envelope one = former->Manifest(ItemKind::kPattern, payload_);
+  ruvd::federation::Manifest other;
+  other.certificate = again.certificate;
+  other.kind = ItemKind::kPattern;
+  other.payload_bytes = 5;
+  other.payload_root = federation::MerkleTree("other").root();
+  other.model_hash = again.model_hash;
+  other.frame_id = again.frame_id;
+  const privacy::Envelope two =
+      *twin.Seal(privacy::EnvelopePurpose::kPattern, federation::kBodyManifest, 1,
+                 federation::EncodeManifest(other), kWallStart, kWallStart + kDayMillis);
+  former->Push(one);
+  former->Push(two);
+  ASSERT_EQ(target_.core().StandingOf(rotated_.id()), federation::MemberStanding::kEquivocated);
+  Learn(EndFormer());
+  EXPECT_EQ(target_.core().StandingOf(rotated_.id()), federation::MemberStanding::kEquivocated);
 }
 
 TEST_F(RotatedKeyTest, ACertificateOfAnotherIdOrEpochIsRefusedAtStart) {

@@ -9,8 +9,10 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/identity/node_key.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::privacy {
 namespace {
@@ -46,8 +48,31 @@ TEST(GrantedKeys, NoEarlierKeyAndNoOtherOfTheEpochIsCertified) {
   EXPECT_EQ(reason(1, 1, 10), reasons::kKeyEpochRefused);
   EXPECT_EQ(reason(1, 2, 99), reasons::kKeyEpochRefused) << "a thief's";
   EXPECT_EQ(reason(1, 2, 11), "");
-  EXPECT_EQ(reason(1, 3, 20), "");
+  EXPECT_EQ(reason(1, 3, 20), "") << "the authority itself signed that it follows";
   EXPECT_EQ(reason(3, 0, 30), "") << "it never replaced its key";
+}
+
+// Found by a review: a thief of the first key had two rotations of its own certified, and the node
+// was shut out of its id.
+TEST(GrantedKeys, RotationsThatLeadAroundTheGrantedKeyWereTaken) {
+  const NodeKey honest = test::RotatedKey(KeySeed{1}, KeySeed{2});
+  const GrantedKeys granted = {{honest.id(), {.epoch = 1, .key = honest.public_key()}}};
+  const auto reason = [&granted](const NodeKeys& shown) {
+    return ReasonOf(RequireThroughGranted(granted, shown));
+  };
+  const auto after = [](const NodeKey& key, uint8_t seed) {
+    NodeKeys keys = key.keys();
+    EXPECT_TRUE(keys.Rotate(key.RotateTo(SigningKey::FromSeed(KeySeed{seed}), 2000)).ok());
+    return keys;
+  };
+  EXPECT_EQ(reason(honest.keys()), "");
+  EXPECT_EQ(reason(after(honest, 3)), "");
+  EXPECT_EQ(reason(NodeKey::FromSeed(KeySeed{1}).keys()), reasons::kKeyEpochRefused);
+  const NodeKey thief = test::RotatedKey(KeySeed{1}, KeySeed{7});
+  ASSERT_EQ(thief.id(), honest.id());
+  EXPECT_EQ(reason(thief.keys()), reasons::kKeyEpochRefused);
+  EXPECT_EQ(reason(after(thief, 8)), reasons::kKeyEpochRefused);
+  EXPECT_EQ(reason(NodeKey::FromSeed(KeySeed{9}).keys()), "") << "another node";
 }
 
 TEST(GrantedKeys, EndFormerKeysWhenTheirTimeIsOver) {

@@ -331,8 +331,10 @@ std::set<Digest> Audit::WithoutExpiring(const std::set<Digest>& held) const {
   std::set<Digest> rest;
   for (const Digest& id : held) {
     const auto found = signed_.find(id);
-    if (found == signed_.end() ||
-        (!Expires(found->second) && !nodes_[found->second.origin].spreads_too_much)) {
+    const bool of_ended_key =
+        found != signed_.end() && found->second.of_former_key && found->second.replaced;
+    if (found == signed_.end() || (!Expires(found->second) && !of_ended_key &&
+                                   !nodes_[found->second.origin].spreads_too_much)) {
       rest.insert(rest.end(), id);
     }
   }

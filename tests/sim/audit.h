@@ -119,7 +119,7 @@ class Audit {
 
   // ---- Judgement at the end.
   // `held` are the ids of a node's items. Items that expire about now may be held or not, and so
-  // may those of nodes that spread too much.
+  // may those of nodes that spread too much, and items of rounds of a key that has ended.
   void CheckItems(size_t node, const std::set<Digest>& held, const std::set<Digest>& expected);
   std::set<Digest> WithoutExpiring(const std::set<Digest>& held) const;
   void CheckMembers(size_t node, const std::vector<federation::Member>& members,

@@ -119,10 +119,10 @@ void SimNode::Start() {
 }
 
 void SimNode::RestoreTrust() {
+  Apply(core_->RestoreEvidence(disk_.Read().evidence, now()));
   auto revoked = core_->SetRevocations(disk_.Read().revocations, now());
   RUVD_CHECK(revoked.ok());
   Apply(*std::move(revoked));
-  Apply(core_->RestoreEvidence(disk_.Read().evidence, now()));
   core_->RestoreScores(disk_.Read().scores, now());
   if (established_) {
     Apply(core_->RestoreMembers(established_, now()));

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/admission/admission_controller.h"
@@ -25,6 +26,7 @@
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "tests/rotated_key.h"
 
 namespace ruvd::admission {
 namespace {
@@ -179,6 +181,49 @@ TEST_F(NodeKeyFilesTest, AKeyThatTurnsOutToBeStolenEndsEarlierThanPlanned) {
   }
 }
 
+// Found by a review: a token let a thief of the first key take the node's id over.
+TEST_F(NodeKeyFilesTest, AThiefWithATokenMadeRotationsOfItsOwn) {
+  const privacy::NodeKey stolen = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+  ASSERT_TRUE(privacy::SigningKey::FromSeed(privacy::KeySeed{1})
+                  .Save(fs::path(Node()) / kNodeKeyFile, privacy::KeyUse::kNode)
+                  .ok());
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  ASSERT_TRUE(IssueCertificate(
+                  privacy::ClusterAuthority::Load(fs::path(Office()) / kAuthorityKeyFile).value(),
+                  {.node_key = stolen.public_key(), .name = "b"}, clock_,
+                  fs::path(Node()) / kNodeCertificateFile)
+                  .ok());
+  ASSERT_TRUE(ReplaceNodeKey(
+                  Node(),
+                  [&](const auto& present, const auto& key, const auto& rotation) {
+                    return office->Renew(
+                        privacy::CertificateRenewal::Sign(present, kNonce, key, rotation, true),
+                        kNonce);
+                  },
+                  clock_)
+                  .ok());
+  const auto join = [&](const privacy::NodeKey& key) {
+    const Invitation invited = office->Invite(privacy::roles::kMember, 60'000).value();
+    return ReasonOf(
+        office
+            ->Admit(privacy::JoinRequest::Sign(invited.text.token, "b", invited.text.cluster, key))
+            .status());
+  };
+  const privacy::NodeKey once = test::RotatedKey(privacy::KeySeed{1}, privacy::KeySeed{7});
+  privacy::NodeKeys keys = once.keys();
+  privacy::SigningKey third = privacy::SigningKey::FromSeed(privacy::KeySeed{8});
+  ASSERT_TRUE(keys.Rotate(once.RotateTo(third, 1)).ok());
+  const privacy::NodeKey twice = privacy::NodeKey::Create(std::move(third), keys).value();
+  for (const privacy::NodeKey* thief : {&stolen, &once, &twice}) {
+    EXPECT_EQ(join(*thief), reasons::kKeyEpochRefused) << thief->epoch();
+  }
+  const privacy::NodeKey honest = LoadNodeKey(Node(), clock_).value();
+  EXPECT_EQ(honest.id(), stolen.id());
+  EXPECT_EQ(join(honest), "");
+  EXPECT_EQ(office->RefreshRevocations()->LeastEpoch(honest.id()), 1U);
+}
+
 TEST_F(NodeKeyFilesTest, ARevokedNodeGetsNoNextKey) {
   RevocationFile revocations(Office());
   const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
@@ -212,15 +257,76 @@ TEST_F(NodeKeyFilesTest, WhatACrashCutsOffIsCompletedAtTheNextStart) {
   }
 }
 
+// The operator hears of the theft after the command was cut off.
+TEST_F(NodeKeyFilesTest, AKeyThatIsStolenIsReplacedAlsoAfterACutOffReplacement) {
+  const privacy::SigningKey next =
+      privacy::SigningKey::LoadOrCreate(fs::path(Node()) / "node.key.next", privacy::KeyUse::kNode)
+          .value();
+  const auto granted = Ask(Certificate(), *key_, key_->RotateTo(next, 1));
+  ASSERT_TRUE(
+      WriteFileAtomically(fs::path(Node()) / "node.cert.next", granted->certificate.Encode()).ok());
+  const auto replaced = ReplaceNodeKey(
+      Node(),
+      [this](const auto& present, const auto& key, const auto& rotation) {
+        return Ask(present, key, rotation, /*ends_former=*/true);
+      },
+      clock_, /*always_asks=*/true);
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_EQ(replaced->key_epoch, 2U);
+  ExpectWhole(2, 2);
+  EXPECT_EQ(RevocationFile(Node()).Load(replaced->issuer.root)->LeastEpoch(key_->id()), 2U);
+}
+
+TEST_F(NodeKeyFilesTest, OneProcessAtATimeReplacesTheKey) {
+  {
+    const auto held = FolderLock::Take(Node(), /*waits=*/false);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_EQ(ReasonOf(Replace().status()), reasons::kStoreLocked);
+    ExpectWhole(0, 0);
+  }
+  EXPECT_TRUE(Replace().ok());
+  EXPECT_FALSE(FolderLock::Take(Node() + "/none", /*waits=*/false).ok());
+}
+
+// The certificate of the former key has ended meanwhile, so that only a token helps.
+TEST_F(NodeKeyFilesTest, ANodeWhoseReplacementWasCutOffJoinsWithItsNextKey) {
+  const auto lost = ReplaceNodeKey(
+      Node(),
+      [&](const auto& present, const auto& key,
+          const auto& rotation) -> absl::StatusOr<Membership> {
+        EXPECT_TRUE(Ask(present, key, rotation).ok());
+        return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable, "cut off");
+      },
+      clock_);
+  ASSERT_FALSE(lost.ok());
+  RevocationFile revocations(Office());
+  const auto office = AdmissionController::Open(Office(), revocations, clock_).value();
+  const Invitation invited = office->Invite(privacy::roles::kMember, 60'000).value();
+  const auto joined = JoinWithNodeKey(
+      Node(),
+      [&](const privacy::NodeKey& key) {
+        return office->Admit(
+            privacy::JoinRequest::Sign(invited.text.token, "b", invited.text.cluster, key));
+      },
+      clock_);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ExpectWhole(1, 1);
+  EXPECT_FALSE(Has("node.key.next") || Has("node.cert.next"));
+}
+
 TEST_F(NodeKeyFilesTest, FilesThatDoNotBelongTogetherAreNamed) {
   ASSERT_TRUE(privacy::SigningKey::Generate()
                   .Save(fs::path(Node()) / "node.key.next", privacy::KeyUse::kNode)
                   .ok());
-  ASSERT_TRUE(
-      WriteFileAtomically(fs::path(Node()) / "node.cert.next", Certificate().Encode()).ok());
+  const auto authority =
+      privacy::ClusterAuthority::Load(fs::path(Office()) / kAuthorityKeyFile).value();
+  ASSERT_TRUE(IssueCertificate(authority,
+                               {.node_key = privacy::NodeKey::Generate().public_key(), .name = "b"},
+                               clock_, fs::path(Node()) / "node.cert.next")
+                  .ok());
   const auto loaded = LoadNodeKey(Node(), clock_);
   EXPECT_EQ(ReasonOf(loaded.status()), reasons::kKeyInvalid);
-  EXPECT_NE(MessageOf(loaded.status()).find("remove both files"), std::string::npos);
+  EXPECT_NE(MessageOf(loaded.status()).find("from one backup"), std::string::npos);
 }
 
 // Kills a process that replaces the key, at many moments. The node is always whole afterwards, and

@@ -90,7 +90,7 @@ TEST_F(NodeRotationTest, AThiefOfTheFormerKeyIsKeptOut) {
   EXPECT_TRUE(test::WaitUntil([&] { return IsLinked(*node_, honest.id()); }));
   EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(honest).members_alive() == 2; }));
   EXPECT_FALSE(IsLinked(thief, node_->id()));
-  // Nor does the authority give it a certificate or a key.
+  // The authority gives it neither a certificate nor a key.
   Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("thief")}, 4);
   EXPECT_THAT(Rotate("thief", {}, 4), HasSubstr("[KEY_EPOCH_REFUSED]"));
   EXPECT_THAT(Join("thief", Token(), 4), HasSubstr("[KEY_EPOCH_REFUSED]"));
