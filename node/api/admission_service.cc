@@ -312,7 +312,8 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
       ASSIGN_OR_RETURN(const privacy::RevocationList list, dependencies_.office->Revoke(node));
       dependencies_.on_revoked(list);
       response->set_number(list.edition());
-      response->set_revoked(static_cast<uint32_t>(list.nodes.size()));
+      response->set_revoked(static_cast<uint32_t>(std::ranges::count(
+          list.nodes, privacy::kEveryEpoch, &privacy::RevokedNode::least_epoch)));
       return absl::OkStatus();
     });
     return reactor;

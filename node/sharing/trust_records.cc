@@ -164,10 +164,13 @@ bool TrustRecords::Store(const federation::Action& action, const federation::Gos
 }
 
 void TrustRecords::StoreRevocations(const privacy::RevocationList& list) const {
+  const auto revoked =
+      std::ranges::count(list.nodes, privacy::kEveryEpoch, &privacy::RevokedNode::least_epoch);
   // The authority signs the list again every few hours, mostly without a change.
   Log(list.nodes.empty() ? LogLevel::kInfo : LogLevel::kWarning,
-      "list {} of the cluster's issuer {} revokes {} node(s)", list.edition(), list.issuer.number,
-      list.nodes.size());
+      "list {} of the cluster's issuer {} revokes {} node(s), and former keys of {}",
+      list.edition(), list.issuer.number, revoked,
+      list.nodes.size() - static_cast<size_t>(revoked));
   LogTrustFailure("the revocation list could not be stored", store_.store_revocations(list));
 }
 

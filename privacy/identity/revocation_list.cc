@@ -244,10 +244,11 @@ absl::Status Revocations::Require(const AdmissionCert& certificate) const {
                  certificate.name, list_.edition());
   }
   if (certificate.key_epoch < list_.LeastEpoch(certificate.node_id)) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
-                 "key {} of {} was replaced by a later one; if this is your node, end what `ruvd "
-                 "cert rotate` began by running it again, or restore the node's newest key",
-                 certificate.key_epoch, certificate.name);
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kKeyEpochRefused,
+        "key {} of {} was replaced by a later one; if this is your node, start it again with "
+        "the later key, or, if `ruvd cert rotate` was cut off, run that again",
+        certificate.key_epoch, certificate.name);
   }
   return absl::OkStatus();
 }
