@@ -20,10 +20,11 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
+  // Not the keys of the kept inputs, which are signed.
   static const ruvd::privacy::NodeKey key =
-      ruvd::privacy::NodeKey::FromSeed(ruvd::privacy::KeySeed{1});
+      ruvd::privacy::NodeKey::FromSeed(ruvd::privacy::KeySeed{0xF1});
   static const ruvd::privacy::ClusterAuthority authority =
-      ruvd::privacy::ClusterAuthority::FromSeed(ruvd::privacy::KeySeed{2});
+      ruvd::privacy::ClusterAuthority::FromSeed(ruvd::privacy::KeySeed{0xF2});
   if (const auto rotation = ruvd::privacy::KeyRotation::Parse(bytes); rotation.ok()) {
     RUVD_CHECK(rotation->Encode() == AsText(bytes));
     ruvd::privacy::NodeKeys keys = ruvd::privacy::NodeKeys::Begin(key.public_key()).value();
