@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "federation/core/core_state.h"
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 #include "federation/reasons.h"
 #include "privacy/envelope/equivocation.h"
 #include "privacy/reasons.h"

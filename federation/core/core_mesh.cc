@@ -11,6 +11,7 @@
 #include "federation/core/core_state.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 

@@ -12,6 +12,7 @@
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/learner_items.h"
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 namespace {

@@ -13,6 +13,7 @@
 #include "federation/gossip/learner_items.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 #include "federation/reasons.h"
 
 namespace ruvd::federation {

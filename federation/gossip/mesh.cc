@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 

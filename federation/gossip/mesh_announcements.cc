@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "federation/events/actions.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 

@@ -4,6 +4,7 @@
 #include "federation/gossip/promises.h"
 
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::federation {
 namespace {

@@ -60,8 +60,9 @@ class AdmissionController {
   // this authority.
   privacy::JoinWelcome Welcome(const privacy::JoinWelcome::Nonce& nonce,
                                const Digest& certificate) const;
-  // Admits a node and uses up its token. Returns NODE_REVOKED for a node that was ever revoked, and
-  // the errors of JoinTokens::Redeem, of RevocationFile::EverRevoked and of Refresh.
+  // Admits a node and uses up its token. Returns NODE_REVOKED for a node that was ever revoked,
+  // KEY_EPOCH_REFUSED for a key that is not the newest that was granted to the node, and the errors
+  // of JoinTokens::Redeem, of RevocationFile::EverRevoked and of Refresh.
   absl::StatusOr<Membership> Admit(const privacy::JoinRequest& request);
   // Issues a new certificate to replace one that is still valid, perhaps for the node's next key,
   // which is then remembered for ever. The former key counts for kKeyOverlapMillis more, or ends at

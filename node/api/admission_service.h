@@ -20,7 +20,7 @@ struct AdmissionDependencies {
   const admission::LinkTls* tls = nullptr;  // of the port for peers
   Executor* files = nullptr;                // runs work that waits for the disk
   privacy::NodeId self{};                   // the node itself, which cannot be revoked
-  // Is called with a revocation list that became longer.
+  // Is called with the newest revocation list, which may name a node or a key more.
   std::function<void(const privacy::RevocationList&)> on_revoked;
 };
 

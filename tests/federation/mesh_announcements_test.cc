@@ -8,6 +8,7 @@
 #include <set>
 
 #include "federation/limits.h"
+#include "federation/membership/score_limits.h"
 
 namespace ruvd::test {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/promises.h"
+#include "federation/membership/score_limits.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/swarm.h"
 

@@ -12,6 +12,7 @@
 
 #include "base/reasons.h"
 #include "federation/membership/peer_scores.h"
+#include "federation/membership/score_limits.h"
 #include "federation/reasons.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/test_peer.h"

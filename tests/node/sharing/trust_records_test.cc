@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 #include "federation/membership/evidence.h"
+#include "federation/membership/score_limits.h"
 #include "privacy/reasons.h"
 #include "ruvd/storage/v1/state.pb.h"
 #include "tests/node/database_fixture.h"
