@@ -15,8 +15,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Rooms with a suite of their own, from bottom to top; the suite of storage is storage_tests.
-rooms=(base privacy hnsw storage inference federation sim runtime config transport serving learning
-  sharing actors client cli tools api local process program)
+mapfile -t rooms_of_node < <(sed -n 's/^ruvd_test_suite(\([a-z]*\)_tests .*/\1/p' tests/node/CMakeLists.txt)
+rooms=(base privacy hnsw storage inference federation sim "${rooms_of_node[@]}")
 
 usage() { sed -n '5,13s/^# \{0,1\}//p' deploy/sanitize.sh; }
 fail() { echo "sanitize.sh: $1" >&2; exit 2; }
@@ -52,8 +52,7 @@ room_of() {
     proto/*) echo federation ;;
     # These rooms have no suite of their own.
     node/terminal/*) echo cli ;;
-    node/admission/* | node/metrics/*) echo process ;;
-    node/log/*) echo program ;;
+    node/metrics/*) echo process ;;
     node/*/*)
       room=${1#tests/node/}
       room=${room#node/}
