@@ -77,7 +77,8 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
   if (!read.reason.empty()) {
     absl::Status status = MakeError(status_code, read.reason, message);
     if (read.retry_ms) {
-      status.SetPayload(kRetryUrl, absl::Cord(std::to_string(*read.retry_ms)));
+      const std::string retry_ms = std::to_string(*read.retry_ms);
+      status.SetPayload(kRetryUrl, absl::Cord(absl::string_view(retry_ms)));
     }
     return status;
   }

@@ -169,6 +169,7 @@ TEST_F(PortDialTest, AServerThatTakesNothingOverIsSilent) {
   EXPECT_EQ(result.sign, PortSign::kSilent);
   EXPECT_THAT(result.detail, HasSubstr("did not take it over"));
   over = true;
+  acceptor_->Stop();  // its thread reads `over`
 }
 
 // As long as others are served, a dial that fails is bad luck.
