@@ -424,6 +424,7 @@ bool ItemExchange::Accept(Item item, bool own) {
 void ItemExchange::DropItem(const Item& item) {
   holders_.erase(item.id);
   trees_.erase(item.id);
+  announcements_.Forget(item.id);
   if (item.kind == ItemKind::kWithdrawal) {
     withdrawals_.Remove(item);
   }

@@ -4,6 +4,8 @@
 // The parts of ItemExchange that give items to peers.
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "federation/gossip/learner_items.h"
 #include "federation/limits.h"
 #include "federation/membership/score_limits.h"
+#include "privacy/limits.h"
 
 namespace ruvd::federation {
 namespace {
@@ -23,6 +26,15 @@ v1::WireFrame MissingChunk(const Digest& id, uint32_t index) {
   frame.mutable_chunk()->set_index(index);
   frame.mutable_chunk()->set_missing(true);
   return frame;
+}
+
+// Returns whether every neighbour will take a push of an item of this age, and confirm it, though
+// it takes the item up to kAnnounceTime later, or its clock differs by as much. The origin chooses
+// the date, so an item at the limit of ages would make neighbours look silent.
+bool IsOwed(int64_t age_ms) {
+  constexpr int64_t kMarginMillis = limits::kAnnounceTime / std::chrono::milliseconds(1);
+  return age_ms <= limits::kPushAgeMillis - kMarginMillis &&
+         age_ms >= kMarginMillis - limits::kMaxEnvelopeAheadMillis;
 }
 
 }  // namespace
@@ -132,7 +144,8 @@ void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
 void ItemExchange::Spread(const Item& item) {
   // Most neighbours already know what anti-entropy brought, and it may be much at once.
   const auto holders = holders_.find(item.id);
-  const bool is_new = wall_ms_ - item.created_ms <= limits::kPushAgeMillis;
+  const int64_t age_ms = wall_ms_ - item.created_ms;
+  const bool is_new = age_ms <= limits::kPushAgeMillis;
   const bool fresh = is_new && (holders == holders_.end() || !holders->second.solicited);
   std::set<LinkId> told;
   for (const LinkId link : mesh_->links()) {
@@ -148,7 +161,7 @@ void ItemExchange::Spread(const Item& item) {
       to_announce_[link].push_back(item.id);
     }
   }
-  if (fresh) {
+  if (fresh && IsOwed(age_ms)) {
     const bool of_rounds =
         IsLearnerItem(item.kind) || (IsMaskItem(item.kind) && rules_.plan != nullptr);
     announcements_.RecordItem(item.id, told, of_rounds ? other_plan_ : std::set<LinkId>(),

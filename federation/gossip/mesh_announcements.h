@@ -36,12 +36,16 @@ class MeshAnnouncements {
  public:
   // Must be called every kHeartbeat with the links of the mesh: counts who announced what was due.
   void Heartbeat(const std::set<LinkId>& mesh, TimePoint now);
-  // This node took an item at `now`, which it pushes to all links of its mesh. The links `told`
+  // This node took an item at `now`, which it pushes to all links of its mesh and which all of them
+  // will confirm: it is neither too old for that nor dated ahead. The links `told`
   // announced it, and `excused` ones need not: they do not take items of this kind.
   void RecordItem(const Digest& id, const std::set<LinkId>& told, const std::set<LinkId>& excused,
                   TimePoint now);
   // The peer of this link announced an item.
   void RecordAnnouncement(const Digest& id, LinkId link);
+  // This node dropped an item: a neighbour that drops it too will not announce it, so it owes it no
+  // more.
+  void Forget(const Digest& id) { awaited_.erase(id); }
 
   // Returns how many announcements a neighbour lacks, from 0 to kMostOwed / 4; 0 for a link that is
   // not in the mesh, or only lately.

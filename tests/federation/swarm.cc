@@ -30,8 +30,8 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(optio
     if (options_.configure) {
       options_.configure(i, config);
     }
-    node.core = *federation::GossipCore::Create(std::move(config), *node.key,
-                                                EntropyOf(random_.Next()), random_.Next(), now());
+    node.core = *federation::GossipCore::Create(
+        std::move(config), *node.key, EntropyOf(random_.Next()), random_.Next(), NowOf(i));
     index_[node.key->id()] = i;
     by_address_[AddressOf(i)] = i;
     const auto phase =
@@ -42,6 +42,14 @@ Swarm::Swarm(SwarmOptions options) : options_(std::move(options)), random_(optio
 
 federation::Instant Swarm::now() const {
   return At(now_.time_since_epoch());
+}
+
+federation::Instant Swarm::NowOf(size_t node) const {
+  federation::Instant at = now();
+  if (options_.clock_ahead) {
+    at.wall_ms += options_.clock_ahead(node) / std::chrono::milliseconds(1);
+  }
+  return at;
 }
 
 Duration Swarm::Delay() {
@@ -86,18 +94,18 @@ void Swarm::Handle(Event event) {
   }
   switch (event.kind) {
     case Event::Kind::kTick:
-      Apply(event.node, node.core->OnTick(now()));
+      Apply(event.node, node.core->OnTick(NowOf(event.node)));
       Schedule(now_ + options_.tick, {.kind = Event::Kind::kTick, .node = event.node});
       return;
     case Event::Kind::kFrame:
       if (pipes_.contains(event.link) &&
           !(intercept && intercept(event.node, event.link, *event.frame))) {
-        Apply(event.node, node.core->OnFrame(event.link, *event.frame, now()));
+        Apply(event.node, node.core->OnFrame(event.link, *event.frame, NowOf(event.node)));
       }
       return;
     case Event::Kind::kClose:
       if (pipes_.erase(event.link) > 0) {
-        Apply(event.node, node.core->OnLinkClosed(event.link, now()));
+        Apply(event.node, node.core->OnLinkClosed(event.link, NowOf(event.node)));
       }
       return;
     case Event::Kind::kDial:
@@ -131,7 +139,7 @@ void Swarm::Connect(size_t from, const std::string& address) {
   const auto found = by_address_.find(address);
   if (found == by_address_.end() || !Reachable(from, found->second) ||
       (options_.can_dial && !options_.can_dial(from, found->second))) {
-    Apply(from, nodes_[from].core->OnDialFailed(address, now()));
+    Apply(from, nodes_[from].core->OnDialFailed(address, NowOf(from)));
     return;
   }
   const size_t to = found->second;
@@ -144,8 +152,8 @@ void Swarm::Connect(size_t from, const std::string& address) {
   for (int side = 0; side < 2; ++side) {
     pipes_[pipe->ends[side].link] = {pipe, side};
   }
-  Apply(to, nodes_[to].core->OnLinkOpened(pipe->ends[1].link, "", now()));
-  Apply(from, nodes_[from].core->OnLinkOpened(pipe->ends[0].link, address, now()));
+  Apply(to, nodes_[to].core->OnLinkOpened(pipe->ends[1].link, "", NowOf(to)));
+  Apply(from, nodes_[from].core->OnLinkOpened(pipe->ends[0].link, address, NowOf(from)));
 }
 
 void Swarm::Transmit(size_t from, federation::LinkId link,

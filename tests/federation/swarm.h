@@ -34,6 +34,8 @@ struct SwarmOptions {
   std::function<void(size_t node, federation::GossipConfig& config)> configure;
   // Whether a dial gets through; all do if this is empty.
   std::function<bool(size_t from, size_t to)> can_dial;
+  // How far the wall clock of a node is ahead; no clock is if this is empty.
+  std::function<Duration(size_t node)> clock_ahead;
 };
 
 class Swarm {
@@ -60,6 +62,7 @@ class Swarm {
   size_t index(const privacy::NodeId& id) const { return index_.at(id); }
   const std::set<Digest>& accepted(size_t node) const { return nodes_[node].accepted; }
   federation::Instant now() const;
+  federation::Instant NowOf(size_t node) const;  // as its own clock shows it
   // Performs an input that a test gave a core itself.
   void Apply(size_t node, federation::Actions actions);
   void Share(size_t node);  // consents to the public tier
