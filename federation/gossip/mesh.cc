@@ -4,6 +4,7 @@
 #include "federation/gossip/mesh.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "federation/limits.h"
@@ -134,23 +135,43 @@ std::vector<LinkId> Mesh::Candidates(const std::function<double(LinkId)>& score,
 }
 
 // Links that exchange items once are there anyway, so this costs no dial. Members of one source
-// that have each a link to this node lose nothing by it.
-void Mesh::GraftOtherSources(const std::function<double(LinkId)>& score, TimePoint now,
-                             Plan& plan) {
+// that have each a link to this node lose nothing by it while no other link waits.
+void Mesh::PlanOtherSources(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan) {
   Places places;
   auto counted = static_cast<size_t>(std::ranges::count_if(
       mesh_, [this, &places](LinkId link) { return TakePlace(link, places); }));
-  if (counted >= limits::kMeshLow || counted == mesh_.size()) {
+  if (counted == mesh_.size()) {
     return;
   }
   std::vector<LinkId> candidates = Candidates(score, now);
   std::erase_if(candidates, [&](LinkId link) { return !HasPlace(link, places); });
+  if (candidates.empty()) {
+    return;
+  }
   random_.Shuffle(std::span<LinkId>(candidates));
   for (const LinkId link : candidates) {
-    if (counted < limits::kMeshLow && TakePlace(link, places)) {
+    if (counted < limits::kMeshDegree && TakePlace(link, places)) {
       ++counted;
       mesh_.insert(link);
       plan.graft.push_back(link);
+    }
+  }
+  if (counted >= limits::kMeshLow) {
+    PruneBeyondPlaces(score, now, plan);
+  }
+}
+
+void Mesh::PruneBeyondPlaces(const std::function<double(LinkId)>& score, TimePoint now,
+                             Plan& plan) {
+  std::vector<LinkId> order(mesh_.begin(), mesh_.end());
+  random_.Shuffle(std::span<LinkId>(order));
+  std::ranges::stable_sort(order, std::greater<>(), score);
+  Places places;
+  std::erase_if(order, [&](LinkId link) { return TakePlace(link, places); });
+  for (auto it = order.rbegin(); it != order.rend() && mesh_.size() > limits::kMeshDegree; ++it) {
+    if (!links_.at(*it).outbound || Outbound() > limits::kMeshOutbound) {
+      plan.prune.push_back(*it);
+      OnPrune(*it, limits::kPruneBackoff, now);
     }
   }
 }
@@ -212,7 +233,7 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
     }
     plan.dials = wanted - mesh_.size();
   } else {
-    GraftOtherSources(score, now, plan);
+    PlanOtherSources(score, now, plan);
   }
   const size_t outbound = Outbound();
   if (outbound < std::min(limits::kMeshOutbound, others)) {

@@ -27,8 +27,8 @@ namespace ruvd::federation {
 // Many identities of one attacker come from few sources. gossipsub v1.1 lowers the scores of peers
 // that share an address (P6), squared. Here that would expel honest members behind one NAT, or on
 // one machine. So no score depends on the source, and no link is refused for it: a source only
-// loses the choice for more than kMeshOfSource places against other sources that have links. If all
-// links have one source, or each has its own, nothing changes.
+// loses places beyond kMeshOfSource while links of other sources wait for one. If all links have
+// one source, or each has its own, nothing changes.
 class Mesh {
  public:
   explicit Mesh(Random random) : random_(random) {}
@@ -88,8 +88,10 @@ class Mesh {
   bool TakePlace(LinkId link, Places& places) const;
   // Returns the links in the same order, but those behind others whose source has taken its places.
   std::vector<LinkId> OtherSourcesFirst(const std::vector<LinkId>& links, Places places) const;
-  // Adds links of other sources to a mesh most of whose places one source has.
-  void GraftOtherSources(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
+  // Gives places to links of other sources that wait for one, if a source has more than its own.
+  void PlanOtherSources(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
+  // Takes places that a source has beyond its own, down to a mesh of kMeshDegree links.
+  void PruneBeyondPlaces(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
 
   Random random_;
   std::map<LinkId, Link> links_;

@@ -164,9 +164,38 @@ TEST_F(MeshTest, AMeshThatACrowdFilledTakesInOtherSources) {
   Up(30, 31, /*outbound=*/false, /*graft=*/false, kCrowd);
   EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_).graft, IsEmpty());
   Up(1, 4, /*outbound=*/false, /*graft=*/false);
-  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_).graft,
-              SizeIs(limits::kMeshLow - limits::kMeshOfSource));
-  EXPECT_EQ(Outbound(4), limits::kMeshLow - limits::kMeshOfSource);
+  const federation::Mesh::Plan plan = mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_THAT(plan.graft, SizeIs(limits::kMeshDegree - limits::kMeshOfSource));
+  EXPECT_THAT(plan.prune, SizeIs(10 - limits::kMeshOfSource));
+  EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+  EXPECT_EQ(Outbound(4), limits::kMeshDegree - limits::kMeshOfSource);
+}
+
+// Regression test: ten members behind one address kept ten of twelve places, because two honest
+// links in the mesh made it too large to graft a third one and too small to prune.
+TEST_F(MeshTest, ACrowdInAMeshThatIsNotFullKeepsHalfOfIt) {
+  Up(11, 20, /*outbound=*/false, /*graft=*/true, kCrowd);
+  Up(1, 2, /*outbound=*/true);
+  mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_THAT(mesh_.links(), SizeIs(12)) << "no other link waits";
+  Up(3, 5, /*outbound=*/false, /*graft=*/false);
+  mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+  EXPECT_EQ(Outbound(5), limits::kMeshDegree - limits::kMeshOfSource);
+  for (federation::LinkId link = 11; link <= 20; ++link) {
+    mesh_.OnGraft(link, 0, now_);  // the crowd tries again, in vain before its backoff is over
+  }
+  EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+}
+
+// A prune for the sake of sources leaves what this node chose itself.
+TEST_F(MeshTest, LinksOfItsOwnChoiceStayWhateverTheirSource) {
+  Up(11, 18, /*outbound=*/false, /*graft=*/true, kCrowd);
+  Up(21, 24, /*outbound=*/true, /*graft=*/true, kCrowd);
+  Up(1, 6, /*outbound=*/false, /*graft=*/false);
+  mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_GE(std::ranges::count_if(mesh_.links(), [](auto link) { return link >= 21; }),
+            limits::kMeshOutbound);
 }
 
 TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {
