@@ -49,9 +49,10 @@ void GossipCore::State::TickGraylist(Instant now) {
 }
 
 void GossipCore::State::StoreScores(Instant now) {
-  if (scores.empty()) {
+  if (scores.empty() && !scores_in_store) {
     return;
   }
+  scores_in_store = !scores.empty();
   scores_stored = now.now;
   scores.ClearNewlyGraylisted();
   outbox.Emit(ScoresChanged{});

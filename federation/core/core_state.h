@@ -132,7 +132,7 @@ struct GossipCore::State {
   }
   void CloseGraylisted(Link& link, Instant now);
   void TickGraylist(Instant now);
-  // Has the owner store the scores, if there are any.
+  // Has the owner store the scores, unless both these and the stored ones are empty.
   void StoreScores(Instant now);
 
   LocalNode local;
@@ -140,6 +140,10 @@ struct GossipCore::State {
   ClusterClock* const clock;  // may be null
   // Whether the node goes by its neighbours' clocks, because most of them agree against its own.
   bool ClockIsCorrected() const { return clock != nullptr && !clock->Check().ok(); }
+  // Returns what the machine's wall clock shows.
+  int64_t OwnWallMillis(Instant now) const {
+    return clock == nullptr ? now.wall_ms : clock->OwnWallMillis();
+  }
   bool ClockIsSettled() const { return clock == nullptr || clock->IsSettled(); }
   Random random;
   Outbox outbox;
@@ -170,6 +174,7 @@ struct GossipCore::State {
   TimePoint last_served{};  // when a peer last asked for a chunk
   TimePoint next_heartbeat{};
   std::optional<TimePoint> scores_stored;  // when the owner was last asked to store them
+  bool scores_in_store = false;            // what it stored then was not empty
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
   bool refutation_due = false;

@@ -167,6 +167,7 @@ Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Inst
 void GossipCore::RestoreScores(const KeptScores& scores, Instant now) {
   state_->scores.Restore(scores, now);
   state_->scores_stored = now.now;
+  state_->scores_in_store = !scores.peers.empty() || !scores.graylistings.empty();
 }
 
 Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
@@ -449,7 +450,7 @@ std::vector<std::string> GossipCore::Evidence() const {
 }
 
 KeptScores GossipCore::Scores(Instant now) const {
-  return state_->scores.Keep(now);
+  return state_->scores.Keep(now, state_->OwnWallMillis(now));
 }
 
 double GossipCore::ScoreOf(const privacy::NodeId& peer) const {

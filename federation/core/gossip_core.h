@@ -80,9 +80,9 @@ class GossipCore {
   // called right after Create.
   Actions RestoreEvidence(const std::vector<std::string>& proofs, Instant now);
   // Takes the result of Scores before the restart. Counts fade by the time that passed since, and
-  // graylistings go on. A clock that was lost shortens or prolongs neither: no time passes
-  // backwards, and no peer is kept out for longer than the longest graylisting. Must be called
-  // right after Create.
+  // graylistings go on. A clock that is as wrong as before changes nothing. One that is wrong only
+  // now, or was before this node had heard its neighbours, may end graylistings, or let no time
+  // pass; no peer is kept out for longer than what was left. Must be called right after Create.
   void RestoreScores(const KeptScores& scores, Instant now);
   // Takes verified records of members known before the restart, or from other nodes of the process.
   // The base is shared, not copied. Must be called right after Create.

@@ -27,7 +27,10 @@ struct KeptScores {
     int64_t remaining_ms = 0;
     int64_t times = 0;  // how often it was kept out
   };
-  int64_t saved_ms = 0;                   // wall clock, in milliseconds since 1970
+  // In milliseconds since 1970: the later one of the clock by which the node goes and of its own
+  // (ClusterClock). After a restart it goes by its own again, until it has heard its neighbours, so
+  // the time that passed is the lesser of what the two clocks say.
+  int64_t saved_ms = 0;
   std::vector<Peer> peers;                // by id, at most kMaxScores
   std::vector<Graylisting> graylistings;  // the same
 };

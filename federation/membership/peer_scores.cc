@@ -173,8 +173,9 @@ void PeerScores::UpdateGraylist(LinkId link) {
   newly_graylisted_ = true;
 }
 
-KeptScores PeerScores::Keep(Instant now) const {
-  KeptScores kept{.saved_ms = now.wall_ms, .peers = {}, .graylistings = {}};
+KeptScores PeerScores::Keep(Instant now, int64_t own_wall_ms) const {
+  KeptScores kept{
+      .saved_ms = std::max(now.wall_ms, own_wall_ms), .peers = {}, .graylistings = {}};
   for (const auto& [id, peer] : peers_) {
     kept.peers.push_back({.id = id,
                           .deliveries = peer.deliveries,

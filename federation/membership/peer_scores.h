@@ -66,7 +66,8 @@ class PeerScores {
   size_t size() const { return peers_.size(); }
 
   // Returns all counts and graylistings, except how long links have been in the mesh.
-  KeptScores Keep(Instant now) const;
+  // `own_wall_ms` is what the node's own wall clock shows, by whatever clock it goes.
+  KeptScores Keep(Instant now, int64_t own_wall_ms) const;
   // Takes the result of Keep of an earlier process, at most kMaxScores of each. Counts fade by the
   // time of the wall clock that passed since, or not at all if it was set back. Values out
   // of range are brought into it: the record may be damaged, or from a time with another clock.

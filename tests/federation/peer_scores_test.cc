@@ -159,10 +159,11 @@ TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
 class KeptScoresTest : public PeerScoresTest {
  protected:
   federation::Instant Now() const { return {now_, wall_ms_}; }
-  // Returns the scores of a process that starts when its clock shows `wall_ms`.
-  federation::PeerScores After(int64_t wall_ms) const {
+  // Returns the scores of a process that starts when its machine's clock shows `own_wall_ms`. It
+  // has heard no neighbour yet, so it goes by that clock.
+  federation::PeerScores After(int64_t own_wall_ms) const {
     federation::PeerScores restored;
-    restored.Restore(scores_.Keep(Now()), {TimePoint(), wall_ms});
+    restored.Restore(scores_.Keep(Now(), wall_ms_ + own_ahead_ms_), {TimePoint(), own_wall_ms});
     return restored;
   }
   void Graylist() {
@@ -170,7 +171,8 @@ class KeptScoresTest : public PeerScoresTest {
     scores_.Invalid(1, 12);
   }
 
-  int64_t wall_ms_ = kWallStart;
+  int64_t wall_ms_ = kWallStart;  // by which the node goes
+  int64_t own_ahead_ms_ = 0;      // how far the machine's clock is ahead of it
 };
 
 constexpr int64_t kHourMillis = 3600 * 1000;
@@ -206,8 +208,24 @@ TEST_F(KeptScoresTest, ALostClockKeepsNoPeerOutForLonger) {
   EXPECT_TRUE(restored.Graylisted(Id(1)));
   restored.Tick(TimePoint(limits::kGraylistTime));
   EXPECT_FALSE(restored.Graylisted(Id(1)));
-  wall_ms_ = 0;  // it was 1970 when the scores were stored
+  wall_ms_ = 0;  // it was 1970 when the scores were stored, and no neighbour said otherwise
   EXPECT_THAT(After(kWallStart).Graylisted(), IsEmpty());
+}
+
+// Regression test: the record had the time of the neighbours, and a process that starts has not
+// heard them yet. So each restart of a machine whose clock is a day ahead ended all graylistings.
+TEST_F(KeptScoresTest, AMachineWhoseClockIsADayAheadKeepsPeersOut) {
+  Graylist();
+  own_ahead_ms_ = kDayMillis;
+  const int64_t out_ms = limits::kGraylistTime / milliseconds(1);
+  EXPECT_THAT(After(wall_ms_ + own_ahead_ms_ + out_ms - 1).Graylisted(), ElementsAre(Id(1)));
+  EXPECT_THAT(After(wall_ms_ + own_ahead_ms_ + out_ms).Graylisted(), IsEmpty());
+}
+
+TEST_F(KeptScoresTest, AClockThatWasSetRightMeanwhileKeepsPeersOut) {
+  Graylist();
+  own_ahead_ms_ = -kWallStart;  // it was 1970, but the neighbours knew the time
+  EXPECT_THAT(After(wall_ms_ + 1).Graylisted(), ElementsAre(Id(1)));
 }
 
 TEST_F(KeptScoresTest, ADamagedRecordKeepsNoPeerOutForLonger) {

@@ -267,6 +267,32 @@ TEST_F(ScoredPeer, WhoIsKeptOutStaysOutAfterARestart) {
   EXPECT_EQ(other.Dial().closed, "");
 }
 
+// Regression test: the last record with a row stayed in the store, so after all rows had ended a
+// restart of a machine that begins in 1970 kept the peer out once more.
+TEST_F(ScoredPeer, WhoWasForgottenIsForgottenInTheStoreToo) {
+  Flood();
+  ASSERT_EQ(peer_.Dial().closed, "");
+  Flood();
+  federation::KeptScores kept;
+  const auto pass = [&](Duration step) {
+    target_.Advance(step);
+    for (const federation::Action& action : target_.core().OnTick(target_.now())) {
+      if (std::holds_alternative<federation::ScoresChanged>(action)) {
+        kept = target_.core().Scores(target_.now());
+      }
+    }
+  };
+  pass(seconds(60));
+  ASSERT_EQ(kept.graylistings.size(), 1U);
+  for (int second = 0; second < 2 * 3600; ++second) {
+    pass(seconds(1));
+  }
+  pass(limits::kGraylistMemory);
+  pass(limits::kScoresStorePeriod);
+  EXPECT_TRUE(kept.peers.empty());
+  EXPECT_TRUE(kept.graylistings.empty());
+}
+
 TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
   privacy::Envelope bad =
       peer_.Manifest(federation::ItemKind::kPattern, federation::EncodeSharedPattern(PatternOf(1)));
