@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "ruvd/federation/v1/federation.pb.h"
+#include "tests/sim/adversary_host.h"
 #include "tests/sim/attackers.h"
-#include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
 namespace {
@@ -63,8 +63,8 @@ class ShareLiar : public Adversary {
 
 }  // namespace
 
-void Adversary::OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) {
-  node.SendFrame(link, frame);
+void Adversary::OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) {
+  host.SendFrame(link, frame);
 }
 
 std::string_view AdversaryName(AdversaryKind kind) {

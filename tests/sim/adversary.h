@@ -15,7 +15,7 @@
 
 namespace ruvd::test {
 
-class SimNode;
+class AdversaryHost;
 
 // How a member lies in its shares of masked sums.
 enum class ShareLies : uint8_t {
@@ -35,13 +35,13 @@ class Adversary {
   virtual void Configure(federation::GossipConfig& /*config*/) {}
   // Called in place of sending a frame that its core wants to send; sends the frame unless
   // overridden.
-  virtual void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame);
+  virtual void OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame);
   // Called before its core sees a frame; after false the core never sees it.
-  virtual bool OnReceive(SimNode& /*node*/, federation::LinkId /*link*/,
+  virtual bool OnReceive(AdversaryHost& /*host*/, federation::LinkId /*link*/,
                          const FramePtr& /*frame*/) {
     return true;
   }
-  virtual void OnTick(SimNode& /*node*/) {}
+  virtual void OnTick(AdversaryHost& /*host*/) {}
   // Whether it offers false states of the rounds, and is a good member otherwise.
   virtual bool LiesInCheckpoints() const { return false; }
   // Returns how it lies in its shares of masked sums; it is a good member otherwise.

@@ -11,9 +11,9 @@
 
 #include "federation/limits.h"
 #include "ruvd/federation/v1/federation.pb.h"
+#include "tests/sim/adversary_host.h"
 #include "tests/sim/attackers.h"
 #include "tests/sim/own_envelopes.h"
-#include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
 namespace {
@@ -26,30 +26,30 @@ using std::chrono::seconds;
 // payloads that claim to be large.
 class Bomber : public Adversary {
  public:
-  void OnTick(SimNode& node) override {
-    const auto link = RandomLink(node);
-    if (!link || node.now().now < next_) {
+  void OnTick(AdversaryHost& host) override {
+    const auto link = RandomLink(host);
+    if (!link || host.now().now < next_) {
       return;
     }
-    next_ = node.now().now + milliseconds(700);
+    next_ = host.now().now + milliseconds(700);
     WireFrame frame;
-    switch (node.random().Below(4)) {
+    switch (host.random().Below(4)) {
       case 0:  // above the limit of a frame
         frame.mutable_chunk()->set_item_id(std::string(sizeof(Digest), 'x'));
         frame.mutable_chunk()->set_data(std::string(2 * limits::kMaxFrameBytes, 'x'));
         break;
       case 1:  // a payload of a terabyte
-        frame = Promise(node, uint64_t{1} << 40);
+        frame = Promise(host, uint64_t{1} << 40);
         break;
       case 2:  // as large as allowed; it takes room and nothing ever comes
-        frame = Promise(node, limits::kMaxPayloadBytes);
+        frame = Promise(host, limits::kMaxPayloadBytes);
         break;
       default:
-        frame = Nested(node);
+        frame = Nested(host);
     }
-    node.SendFrame(*link, std::make_shared<const WireFrame>(std::move(frame)));
+    host.SendFrame(*link, std::make_shared<const WireFrame>(std::move(frame)));
   }
-  bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
+  bool OnReceive(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
       return true;
     }
@@ -59,29 +59,29 @@ class Bomber : public Adversary {
     WireFrame answer;
     answer.mutable_chunk()->set_item_id(nested_id_);
     answer.mutable_chunk()->set_data(nested_);
-    node.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
+    host.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
     return false;
   }
 
  private:
-  WireFrame Promise(SimNode& node, uint64_t bytes) {
-    federation::Manifest manifest = ManifestOf(node, "nothing");
+  WireFrame Promise(AdversaryHost& host, uint64_t bytes) {
+    federation::Manifest manifest = ManifestOf(host, "nothing");
     manifest.payload_bytes = bytes;
-    manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
+    manifest.payload_root.fill(static_cast<uint8_t>(host.random().Next()));
     const privacy::Envelope envelope =
-        SealOwn(node, ContributionHeader(node, ++sequence_), federation::EncodeManifest(manifest));
+        SealOwn(host, ContributionHeader(host, ++sequence_), federation::EncodeManifest(manifest));
     promised_.insert(std::string(AsText(privacy::MessageId(envelope))));
     return PushOf(envelope);
   }
   // Returns a small payload that says that it has as many banks as it can. Its hash is right, so
   // only the check of its content protects the memory.
-  WireFrame Nested(SimNode& node) {
-    nested_ = SomePayload(node, 1);
+  WireFrame Nested(AdversaryHost& host) {
+    nested_ = SomePayload(host, 1);
     constexpr size_t kBanks = 111;  // the number of banks, after the header
     std::fill_n(nested_.begin() + kBanks, 16, '\xff');
     const privacy::Envelope envelope =
-        SealOwn(node, ContributionHeader(node, ++sequence_),
-                federation::EncodeManifest(ManifestOf(node, nested_)));
+        SealOwn(host, ContributionHeader(host, ++sequence_),
+                federation::EncodeManifest(ManifestOf(host, nested_)));
     nested_id_ = AsText(privacy::MessageId(envelope));
     return PushOf(envelope);
   }
@@ -97,20 +97,19 @@ class Bomber : public Adversary {
 // their links, and gives nothing. Items must spread in spite of them.
 class Sybil : public Adversary {
  public:
-  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
+  void OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
     if (KeepsLinkOpen(*frame)) {
-      node.SendFrame(link, frame);
+      host.SendFrame(link, frame);
     }
   }
-  void OnTick(SimNode& node) override {
-    if (node.now().now < next_ || node.open_links().size() >= limits::kMaxLinks) {
+  void OnTick(AdversaryHost& host) override {
+    if (host.now().now < next_ || host.open_links().size() >= limits::kMaxLinks) {
       return;
     }
-    next_ = node.now().now + seconds(1);
+    next_ = host.now().now + seconds(1);
     for (int i = 0; i < 4; ++i) {
-      const size_t other = node.random().Below(node.audit().nodes());
-      if (other != node.number()) {
-        node.DialAddress(IdentityOf(other).config.listen_address);
+      if (const std::optional<std::string> address = host.SomeAddress()) {
+        host.DialAddress(*address);
       }
     }
   }
@@ -122,16 +121,16 @@ class Sybil : public Adversary {
 // Offers contributions for another adapter frame than its links announce.
 class WrongFrame : public Adversary {
  public:
-  void OnTick(SimNode& node) override {
-    const auto link = RandomLink(node);
-    if (!link || node.now().now < next_) {
+  void OnTick(AdversaryHost& host) override {
+    const auto link = RandomLink(host);
+    if (!link || host.now().now < next_) {
       return;
     }
-    next_ = node.now().now + seconds(5);
-    federation::Manifest manifest = ManifestOf(node, SomePayload(node, 1));
+    next_ = host.now().now + seconds(5);
+    federation::Manifest manifest = ManifestOf(host, SomePayload(host, 1));
     manifest.frame_id.fill(0x99);
-    node.SendFrame(*link, std::make_shared<const WireFrame>(
-                              PushOf(SealOwn(node, ContributionHeader(node, ++sequence_),
+    host.SendFrame(*link, std::make_shared<const WireFrame>(
+                              PushOf(SealOwn(host, ContributionHeader(host, ++sequence_),
                                              federation::EncodeManifest(manifest)))));
   }
 

@@ -16,9 +16,9 @@
 #include "federation/membership/member_record.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/adversary_host.h"
 #include "tests/sim/attackers.h"
 #include "tests/sim/own_envelopes.h"
-#include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
 namespace {
@@ -59,80 +59,80 @@ class Memory {
 class Forger : public Adversary {
  public:
   // Half of the chunks that it serves differ from the manifest.
-  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
-    if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Bernoulli(0.5)) {
+  void OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
+    if (frame->has_chunk() && !frame->chunk().data().empty() && host.random().Bernoulli(0.5)) {
       WireFrame altered = *frame;
-      FlipBit(*altered.mutable_chunk()->mutable_data(), node.random());
-      node.SendFrame(link, std::make_shared<const WireFrame>(std::move(altered)));
+      FlipBit(*altered.mutable_chunk()->mutable_data(), host.random());
+      host.SendFrame(link, std::make_shared<const WireFrame>(std::move(altered)));
       return;
     }
-    node.SendFrame(link, frame);
+    host.SendFrame(link, frame);
   }
-  bool OnReceive(SimNode& node, federation::LinkId /*link*/, const FramePtr& frame) override {
-    heard_.Note(frame, node.random());
+  bool OnReceive(AdversaryHost& host, federation::LinkId /*link*/, const FramePtr& frame) override {
+    heard_.Note(frame, host.random());
     return true;
   }
-  void OnTick(SimNode& node) override {
-    const auto link = RandomLink(node);
-    if (!link || !node.random().Bernoulli(0.5)) {
+  void OnTick(AdversaryHost& host) override {
+    const auto link = RandomLink(host);
+    if (!link || !host.random().Bernoulli(0.5)) {
       return;
     }
-    const FramePtr heard = heard_.Any(node.random());
+    const FramePtr heard = heard_.Any(host.random());
     if (heard == nullptr) {
       return;
     }
     WireFrame forged = *heard;
-    if (node.random().Bernoulli(0.3)) {
+    if (host.random().Bernoulli(0.3)) {
       std::string bytes = forged.SerializeAsString();
-      FlipBit(bytes, node.random());
-      node.SendBytes(*link, bytes);
+      FlipBit(bytes, host.random());
+      host.SendBytes(*link, bytes);
       return;
     }
     if (forged.has_push()) {
-      Forge(node, *forged.mutable_push()->mutable_envelope());
+      Forge(host, *forged.mutable_push()->mutable_envelope());
     } else if (forged.has_member_delta()) {
       for (auto& record : *forged.mutable_member_delta()->mutable_records()) {
-        ForgeRecord(node, record);
+        ForgeRecord(host, record);
       }
     }
-    node.SendFrame(*link, std::make_shared<const WireFrame>(std::move(forged)));
+    host.SendFrame(*link, std::make_shared<const WireFrame>(std::move(forged)));
   }
 
  private:
   // Spoils a victim's envelope in one of the ways that a check must find.
-  static void Forge(SimNode& node, federation::v1::SignedEnvelope& envelope) {
-    switch (node.random().Below(4)) {
+  static void Forge(AdversaryHost& host, federation::v1::SignedEnvelope& envelope) {
+    switch (host.random().Below(4)) {
       case 0:
-        FlipBit(*envelope.mutable_header(), node.random());
+        FlipBit(*envelope.mutable_header(), host.random());
         break;
       case 1:
-        FlipBit(*envelope.mutable_body(), node.random());
+        FlipBit(*envelope.mutable_body(), host.random());
         break;
       case 2:
-        FlipBit(*envelope.mutable_signature(), node.random());
+        FlipBit(*envelope.mutable_signature(), host.random());
         break;
       default:  // the victim's certificate and header, another payload, the forger's signature
-        envelope.mutable_body()->back() = static_cast<char>(node.random().Next());
-        SignOver(node, envelope);
+        envelope.mutable_body()->back() = static_cast<char>(host.random().Next());
+        SignOver(host, envelope);
     }
   }
   // Returns a record in the victim's name that says that it has left, or has another address.
-  static void ForgeRecord(SimNode& node, federation::v1::SignedEnvelope& envelope) {
+  static void ForgeRecord(AdversaryHost& host, federation::v1::SignedEnvelope& envelope) {
     auto record = federation::DecodeMemberRecord(AsBytes(envelope.body()));
     if (!record.ok()) {
       return;
     }
     record->incarnation += uint64_t{1} << 32;
-    if (node.random().Bernoulli(0.5)) {
+    if (host.random().Bernoulli(0.5)) {
       record->state = federation::MemberState::kLeft;
     } else {
       record->address = "elsewhere:1";
     }
     envelope.set_body(federation::EncodeMemberRecord(*record));
-    SignOver(node, envelope);
+    SignOver(host, envelope);
   }
   // The header names the altered body; the only available key is the forger's.
-  static void SignOver(SimNode& node, federation::v1::SignedEnvelope& envelope) {
+  static void SignOver(AdversaryHost& host, federation::v1::SignedEnvelope& envelope) {
     auto header = privacy::ParseHeader(AsBytes(envelope.header()));
     if (!header.ok()) {
       return;
@@ -141,8 +141,7 @@ class Forger : public Adversary {
     header->body_length = static_cast<uint32_t>(envelope.body().size());
     header->body_hash = Sha256(envelope.body());
     envelope.set_header(privacy::EncodeHeader(*header));
-    envelope.set_signature(
-        std::string(AsText(node.identity().key.Sign(AsBytes(envelope.header())))));
+    envelope.set_signature(std::string(AsText(host.key().Sign(AsBytes(envelope.header())))));
   }
 
   Memory heard_;
@@ -150,33 +149,32 @@ class Forger : public Adversary {
 
 class Replayer : public Adversary {
  public:
-  bool OnReceive(SimNode& node, federation::LinkId /*link*/, const FramePtr& frame) override {
-    heard_.Note(frame, node.random());
+  bool OnReceive(AdversaryHost& host, federation::LinkId /*link*/, const FramePtr& frame) override {
+    heard_.Note(frame, host.random());
     return true;
   }
-  void OnTick(SimNode& node) override {
-    const auto link = RandomLink(node);
+  void OnTick(AdversaryHost& host) override {
+    const auto link = RandomLink(host);
     if (!link) {
       return;
     }
     for (int i = 0; i < 3; ++i) {
-      if (const FramePtr again = heard_.Any(node.random())) {
-        node.SendFrame(*link, again);
+      if (const FramePtr again = heard_.Any(host.random())) {
+        host.SendFrame(*link, again);
       }
     }
-    if (node.random().Bernoulli(0.1)) {
-      node.SendFrame(*link, std::make_shared<const WireFrame>(PushOf(OfOtherCluster(node))));
+    if (host.random().Bernoulli(0.1)) {
+      host.SendFrame(*link, std::make_shared<const WireFrame>(PushOf(OfOtherCluster(host))));
     }
   }
 
  private:
   // Returns a good item of its own, but for another cluster.
-  static privacy::Envelope OfOtherCluster(SimNode& node) {
-    const std::string payload = SomePayload(node, node.random().Next());
-    privacy::EnvelopeHeader header = ContributionHeader(node, kOwnSequence);
+  static privacy::Envelope OfOtherCluster(AdversaryHost& host) {
+    const std::string payload = SomePayload(host, host.random().Next());
+    privacy::EnvelopeHeader header = ContributionHeader(host, kOwnSequence);
     header.cluster_id.fill(0x77);
-    return *SealEnvelope(header, federation::EncodeManifest(ManifestOf(node, payload)),
-                         node.identity().key);
+    return *SealEnvelope(header, federation::EncodeManifest(ManifestOf(host, payload)), host.key());
   }
 
   Memory heard_;
@@ -184,25 +182,25 @@ class Replayer : public Adversary {
 
 class Equivocator : public Adversary {
  public:
-  void OnTick(SimNode& node) override {
-    if (node.now().now < next_ || node.open_links().size() < 2 || pairs_ == kMaxPairs) {
+  void OnTick(AdversaryHost& host) override {
+    if (host.now().now < next_ || host.open_links().size() < 2 || pairs_ == kMaxPairs) {
       return;
     }
-    next_ = node.now().now + seconds(15);
+    next_ = host.now().now + seconds(15);
     const uint64_t seq = kOwnSequence + ++pairs_;
-    const WireFrame first = Item(node, seq);
-    const WireFrame second = Item(node, seq);
-    const WireFrame here = Record(node, seq, "here:7000");
-    const WireFrame there = Record(node, seq, "there:7000");
+    const WireFrame first = Item(host, seq);
+    const WireFrame second = Item(host, seq);
+    const WireFrame here = Record(host, seq, "here:7000");
+    const WireFrame there = Record(host, seq, "there:7000");
     bool odd = false;
-    for (const federation::LinkId link : node.open_links()) {
+    for (const federation::LinkId link : host.open_links()) {
       odd = !odd;
-      node.SendFrame(link, std::make_shared<const WireFrame>(odd ? first : second));
-      node.SendFrame(link, std::make_shared<const WireFrame>(odd ? here : there));
+      host.SendFrame(link, std::make_shared<const WireFrame>(odd ? first : second));
+      host.SendFrame(link, std::make_shared<const WireFrame>(odd ? here : there));
     }
   }
   // Its core does not know its lies, so it serves them itself.
-  bool OnReceive(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
+  bool OnReceive(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
     if (!frame->has_chunk_request()) {
       return true;
     }
@@ -213,7 +211,7 @@ class Equivocator : public Adversary {
     WireFrame answer;
     answer.mutable_chunk()->set_item_id(found->first);
     answer.mutable_chunk()->set_data(found->second);
-    node.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
+    host.SendFrame(link, std::make_shared<const WireFrame>(std::move(answer)));
     return false;
   }
 
@@ -221,29 +219,29 @@ class Equivocator : public Adversary {
   // This number of items of one origin is small enough that they never displace each other.
   static constexpr uint64_t kMaxPairs = 3;
 
-  WireFrame Item(SimNode& node, uint64_t seq) {
-    const std::string payload = SomePayload(node, node.random().Next());
+  WireFrame Item(AdversaryHost& host, uint64_t seq) {
+    const std::string payload = SomePayload(host, host.random().Next());
     const privacy::Envelope envelope = SealOwn(
-        node, ContributionHeader(node, seq), federation::EncodeManifest(ManifestOf(node, payload)));
+        host, ContributionHeader(host, seq), federation::EncodeManifest(ManifestOf(host, payload)));
     const Digest id = privacy::MessageId(envelope);
-    node.audit().Signed(node.number(), id, payload);
+    host.NoteSigned(id, payload);
     payloads_[std::string(AsText(id))] = payload;
     return PushOf(envelope);
   }
-  static WireFrame Record(SimNode& node, uint64_t seq, const std::string& address) {
-    const federation::GossipConfig& config = node.identity().config;
+  static WireFrame Record(AdversaryHost& host, uint64_t seq, const std::string& address) {
+    const federation::GossipConfig& config = host.config();
     federation::MemberRecord record;
     record.certificate = config.certificate;
-    record.incarnation = node.boot_counter() << 32 | (uint64_t{1} << 20) | seq;
+    record.incarnation = host.boot_counter() << 32 | (uint64_t{1} << 20) | seq;
     record.model_hash = config.model_hash;
     record.frame_id = config.frame_id;
     record.address = address;
-    privacy::EnvelopeHeader header = HeaderOf(node, privacy::EnvelopePurpose::kMember,
+    privacy::EnvelopeHeader header = HeaderOf(host, privacy::EnvelopePurpose::kMember,
                                               federation::kBodyMemberRecord, seq + kMaxPairs);
     header.expires_ms = header.created_ms + kRecordLifeMillis;
     WireFrame frame;
     *frame.mutable_member_delta()->add_records() = federation::ToProto(
-        *SealEnvelope(header, federation::EncodeMemberRecord(record), node.identity().key));
+        *SealEnvelope(header, federation::EncodeMemberRecord(record), host.key()));
     return frame;
   }
 

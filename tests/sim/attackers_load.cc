@@ -12,9 +12,9 @@
 #include "federation/membership/suspicion.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/adversary_host.h"
 #include "tests/sim/attackers.h"
 #include "tests/sim/own_envelopes.h"
-#include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
 namespace {
@@ -24,9 +24,9 @@ using std::chrono::seconds;
 
 class Silent : public Adversary {
  public:
-  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
+  void OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
     if (KeepsLinkOpen(*frame)) {
-      node.SendFrame(link, frame);
+      host.SendFrame(link, frame);
     }
   }
 };
@@ -35,15 +35,15 @@ class Silent : public Adversary {
 // "none".
 class FreeRider : public Adversary {
  public:
-  void OnSend(SimNode& node, federation::LinkId link, const FramePtr& frame) override {
+  void OnSend(AdversaryHost& host, federation::LinkId link, const FramePtr& frame) override {
     if (frame->has_chunk()) {
       WireFrame none;
       none.mutable_chunk()->set_item_id(frame->chunk().item_id());
       none.mutable_chunk()->set_index(frame->chunk().index());
       none.mutable_chunk()->set_missing(true);
-      node.SendFrame(link, std::make_shared<const WireFrame>(std::move(none)));
+      host.SendFrame(link, std::make_shared<const WireFrame>(std::move(none)));
     } else if (!frame->has_push() && !frame->has_i_have()) {
-      node.SendFrame(link, frame);
+      host.SendFrame(link, frame);
     }
   }
 };
@@ -51,16 +51,16 @@ class FreeRider : public Adversary {
 // Every twenty seconds it sends one of its links more than a node can want to hear.
 class Flooder : public Adversary {
  public:
-  void OnTick(SimNode& node) override {
-    const TimePoint now = node.now().now;
-    if (now < next_ || node.open_links().empty()) {
+  void OnTick(AdversaryHost& host) override {
+    const TimePoint now = host.now().now;
+    if (now < next_ || host.open_links().empty()) {
       return;
     }
     next_ = now + seconds(20);
-    const federation::LinkId victim = *RandomLink(node);
-    const auto frame = std::make_shared<const WireFrame>(Noise(node.random()));
+    const federation::LinkId victim = *RandomLink(host);
+    const auto frame = std::make_shared<const WireFrame>(Noise(host.random()));
     for (size_t i = 0; i < kFrames; ++i) {
-      node.SendFrame(victim, frame);
+      host.SendFrame(victim, frame);
     }
   }
 
@@ -105,9 +105,9 @@ class Flooder : public Adversary {
 class Spammer : public Adversary {
  public:
   bool SpreadsTooMuch() const override { return true; }
-  void OnTick(SimNode& node) override {
+  void OnTick(AdversaryHost& host) override {
     for (int i = 0; i < kPatternsOfATick; ++i) {
-      node.OfferPattern(PatternOf(node.random().Next())).IgnoreError();
+      host.OfferPattern(host.SomePattern()).IgnoreError();
     }
   }
 
@@ -118,33 +118,33 @@ class Spammer : public Adversary {
 // Accuses a member anew as soon as it has refuted the last accusation.
 class Accuser : public Adversary {
  public:
-  void OnTick(SimNode& node) override {
+  void OnTick(AdversaryHost& host) override {
     WireFrame frame;
-    for (const federation::Member& member : node.core().Members()) {
+    for (const federation::Member& member : host.core().Members()) {
       if (!member.self && accused_[member.id] <= member.incarnation &&
           static_cast<size_t>(frame.suspicions().accusations_size()) <
               limits::kMaxAccusationsPerFrame) {
         accused_[member.id] = member.incarnation + 1;
         *frame.mutable_suspicions()->add_accusations() =
-            federation::ToProto(Accuse(node, member.id, member.incarnation));
+            federation::ToProto(Accuse(host, member.id, member.incarnation));
       }
     }
     if (!frame.has_suspicions()) {
       return;
     }
     const auto shared = std::make_shared<const WireFrame>(std::move(frame));
-    for (const federation::LinkId link : node.open_links()) {
-      node.SendFrame(link, shared);
+    for (const federation::LinkId link : host.open_links()) {
+      host.SendFrame(link, shared);
     }
   }
 
  private:
-  privacy::Envelope Accuse(SimNode& node, const privacy::NodeId& suspect, uint64_t incarnation) {
-    const federation::Accusation accusation{.certificate = node.identity().config.certificate,
-                                            .suspect = suspect,
-                                            .incarnation = incarnation};
-    return SealOwn(node,
-                   HeaderOf(node, privacy::EnvelopePurpose::kMember, federation::kBodySuspicion,
+  privacy::Envelope Accuse(AdversaryHost& host, const privacy::NodeId& suspect,
+                           uint64_t incarnation) {
+    const federation::Accusation accusation{
+        .certificate = host.config().certificate, .suspect = suspect, .incarnation = incarnation};
+    return SealOwn(host,
+                   HeaderOf(host, privacy::EnvelopePurpose::kMember, federation::kBodySuspicion,
                             kOwnSequence + sequence_++),
                    EncodeAccusation(accusation));
   }

@@ -10,7 +10,6 @@
 
 #include "tests/federation/fixture.h"
 #include "tests/rotated_key.h"
-#include "tests/sim/learning.h"
 
 namespace ruvd::test {
 namespace {
@@ -71,16 +70,6 @@ const Identity& RotatedIdentityOf(size_t number) {
 std::optional<size_t> NumberOf(const privacy::NodeId& id) {
   const auto found = ThePool().numbers.find(id);
   return found == ThePool().numbers.end() ? std::nullopt : std::optional(found->second);
-}
-
-federation::Contribution WorldContribution(const federation::LearnerPlan& plan, uint64_t round,
-                                           uint64_t content_seed) {
-  Random random(content_seed);
-  std::vector<float> values(plan.values_per_bank);
-  for (float& value : values) {
-    value = static_cast<float>(0.1 * random.Normal());
-  }
-  return ContributionOfValues(plan, round, round - 1, std::move(values));
 }
 
 federation::SharedPattern WorldPattern(uint64_t content_seed, bool large) {

@@ -24,10 +24,7 @@ const Identity& RotatedIdentityOf(size_t number);
 // Returns the number behind an id that IdentityOf has made; nullopt for another id.
 std::optional<size_t> NumberOf(const privacy::NodeId& id);
 
-// Return a contribution to a round, and a pattern within the rules of every identity. `large`
-// patterns have two chunks.
-federation::Contribution WorldContribution(const federation::LearnerPlan& plan, uint64_t round,
-                                           uint64_t content_seed);
+// Returns a pattern within the rules of every identity. `large` patterns have two chunks.
 federation::SharedPattern WorldPattern(uint64_t content_seed, bool large);
 
 }  // namespace ruvd::test

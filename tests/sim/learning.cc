@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "federation/daf/robust_rules.h"
 #include "federation/learner/privacy_plan.h"
+#include "tests/sim/contributions.h"
 #include "tests/sim/identities.h"
 
 namespace ruvd::test {
@@ -54,26 +55,6 @@ std::shared_ptr<const federation::LearnerPlan> Learning::PlanOf(std::string rule
   }
   RUVD_CHECK(plan.Check().ok());
   return std::make_shared<const federation::LearnerPlan>(std::move(plan));
-}
-
-federation::Contribution ContributionOfValues(const federation::LearnerPlan& plan, uint64_t round,
-                                              uint64_t base_round, std::vector<float> values) {
-  federation::Contribution contribution{.plan = plan.Id(),
-                                        .round = round,
-                                        .base_round = base_round,
-                                        .schedule = plan.schedule,
-                                        .banks = {0},
-                                        .floats = {},
-                                        .units = {}};
-  if (plan.kind == federation::ContributionKind::kDelta) {
-    contribution.floats = std::move(values);
-    return contribution;
-  }
-  for (const float value : values) {
-    contribution.units.push_back(static_cast<int32_t>(
-        std::lround(std::ldexp(double{value} * plan.nominal_batch, -plan.grid.exponent))));
-  }
-  return contribution;
 }
 
 Learning::Learning(size_t nodes, uint64_t seed, std::shared_ptr<const federation::LearnerPlan> plan)

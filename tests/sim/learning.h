@@ -97,9 +97,4 @@ class Learning {
   std::map<std::pair<uint64_t, bench::UpdateAttack>, std::vector<float>> lies_;
 };
 
-// Returns a contribution with these values to a round, made from the state after `base_round`; as
-// whole units without noise where the plan is of gradients.
-federation::Contribution ContributionOfValues(const federation::LearnerPlan& plan, uint64_t round,
-                                              uint64_t base_round, std::vector<float> values);
-
 }  // namespace ruvd::test

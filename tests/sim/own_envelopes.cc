@@ -10,17 +10,18 @@
 #include "federation/events/outbox.h"
 #include "federation/gossip/merkle.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/contributions.h"
 
 namespace ruvd::test {
 
 using federation::v1::WireFrame;
 
-std::optional<federation::LinkId> RandomLink(SimNode& node) {
-  if (node.open_links().empty()) {
+std::optional<federation::LinkId> RandomLink(AdversaryHost& host) {
+  if (host.open_links().empty()) {
     return std::nullopt;
   }
-  auto link = node.open_links().begin();
-  std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
+  auto link = host.open_links().begin();
+  std::advance(link, static_cast<std::ptrdiff_t>(host.random().Below(host.open_links().size())));
   return *link;
 }
 
@@ -38,43 +39,44 @@ bool KeepsLinkOpen(const WireFrame& frame) {
   }
 }
 
-privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
+privacy::EnvelopeHeader HeaderOf(AdversaryHost& host, privacy::EnvelopePurpose purpose,
                                  uint16_t body_type, uint64_t seq) {
   privacy::EnvelopeHeader header;
   header.purpose = purpose;
-  header.cluster_id = privacy::ClusterIdOf(node.identity().config.certificate.issuer.root);
-  header.boot_id = privacy::BootIdOf(node.identity().key.id(), node.boot_counter());
+  header.cluster_id = privacy::ClusterIdOf(host.config().certificate.issuer.root);
+  header.boot_id = privacy::BootIdOf(host.key().id(), host.boot_counter());
   header.seq = seq;
-  header.created_ms = node.now().wall_ms;
+  header.created_ms = host.now().wall_ms;
   header.expires_ms = header.created_ms + kDayMillis;
   header.body_type = body_type;
   return header;
 }
 
-privacy::Envelope SealOwn(SimNode& node, const privacy::EnvelopeHeader& header, std::string body) {
-  auto envelope = SealEnvelope(header, std::move(body), node.identity().key);
+privacy::Envelope SealOwn(AdversaryHost& host, const privacy::EnvelopeHeader& header,
+                          std::string body) {
+  auto envelope = SealEnvelope(header, std::move(body), host.key());
   RUVD_CHECK(envelope.ok());
   return *std::move(envelope);
 }
 
-uint64_t RoundOf(SimNode& node) {
-  return RoundAt(node.plan(), node.now().wall_ms);
+uint64_t RoundOf(AdversaryHost& host) {
+  return RoundAt(host.plan(), host.now().wall_ms);
 }
 
-privacy::EnvelopeHeader ContributionHeader(SimNode& node, uint64_t seq) {
-  privacy::EnvelopeHeader header = HeaderOf(node, PurposeOf(federation::ItemKind::kContribution),
+privacy::EnvelopeHeader ContributionHeader(AdversaryHost& host, uint64_t seq) {
+  privacy::EnvelopeHeader header = HeaderOf(host, PurposeOf(federation::ItemKind::kContribution),
                                             federation::kBodyManifest, seq);
-  header.round = RoundOf(node);
+  header.round = RoundOf(host);
   return header;
 }
 
-std::string SomePayload(SimNode& node, uint64_t content_seed) {
-  return EncodeContribution(WorldContribution(node.plan(), RoundOf(node), content_seed),
-                            node.plan());
+std::string SomePayload(AdversaryHost& host, uint64_t content_seed) {
+  return EncodeContribution(WorldContribution(host.plan(), RoundOf(host), content_seed),
+                            host.plan());
 }
 
-federation::Manifest ManifestOf(SimNode& node, const std::string& payload) {
-  const federation::GossipConfig& config = node.identity().config;
+federation::Manifest ManifestOf(AdversaryHost& host, const std::string& payload) {
+  const federation::GossipConfig& config = host.config();
   federation::Manifest manifest;
   manifest.certificate = config.certificate;
   manifest.kind = federation::ItemKind::kContribution;

@@ -11,7 +11,7 @@
 
 #include "federation/gossip/manifest.h"
 #include "ruvd/federation/v1/federation.pb.h"
-#include "tests/sim/sim_node.h"
+#include "tests/sim/adversary_host.h"
 
 namespace ruvd::test {
 
@@ -20,21 +20,22 @@ namespace ruvd::test {
 inline constexpr uint64_t kOwnSequence = 600;
 
 // Returns one of the open links; nullopt if there is no open link.
-std::optional<federation::LinkId> RandomLink(SimNode& node);
+std::optional<federation::LinkId> RandomLink(AdversaryHost& host);
 // Whether a frame keeps a link open without giving anything.
 bool KeepsLinkOpen(const federation::v1::WireFrame& frame);
 // Returns the header of an envelope of this node that is valid for a day.
-privacy::EnvelopeHeader HeaderOf(SimNode& node, privacy::EnvelopePurpose purpose,
+privacy::EnvelopeHeader HeaderOf(AdversaryHost& host, privacy::EnvelopePurpose purpose,
                                  uint16_t body_type, uint64_t seq);
-privacy::Envelope SealOwn(SimNode& node, const privacy::EnvelopeHeader& header, std::string body);
+privacy::Envelope SealOwn(AdversaryHost& host, const privacy::EnvelopeHeader& header,
+                          std::string body);
 // Returns the round that is running on the node's clock.
-uint64_t RoundOf(SimNode& node);
+uint64_t RoundOf(AdversaryHost& host);
 // Return the header and the manifest of a contribution to the running round, as its core would make
 // them.
-privacy::EnvelopeHeader ContributionHeader(SimNode& node, uint64_t seq);
-federation::Manifest ManifestOf(SimNode& node, const std::string& payload);
+privacy::EnvelopeHeader ContributionHeader(AdversaryHost& host, uint64_t seq);
+federation::Manifest ManifestOf(AdversaryHost& host, const std::string& payload);
 // Returns the payload of a contribution to the running round.
-std::string SomePayload(SimNode& node, uint64_t content_seed);
+std::string SomePayload(AdversaryHost& host, uint64_t content_seed);
 federation::v1::WireFrame PushOf(const privacy::Envelope& envelope);
 
 }  // namespace ruvd::test

@@ -11,6 +11,7 @@
 #include "federation/learner/contribution.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/contributions.h"
 #include "tests/sim/identities.h"
 #include "tests/sim/learning.h"
 

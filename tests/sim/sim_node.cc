@@ -463,6 +463,16 @@ absl::Status SimNode::OfferPattern(const federation::SharedPattern& pattern) {
   return absl::OkStatus();
 }
 
+federation::SharedPattern SimNode::SomePattern() {
+  return PatternOf(random_.Next());
+}
+
+std::optional<std::string> SimNode::SomeAddress() {
+  const size_t other = random_.Below(audit_->nodes());
+  return other == setup_.number ? std::nullopt
+                                : std::optional(IdentityOf(other).config.listen_address);
+}
+
 uint64_t SimNode::payload_bytes_received() const {
   return earlier_payload_bytes_ + (core_ ? core_->counters().payload_bytes_received : 0);
 }

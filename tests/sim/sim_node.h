@@ -23,6 +23,7 @@
 #include "privacy/ledger/release_ledger.h"
 #include "privacy/release/release_guards.h"
 #include "tests/sim/adversary.h"
+#include "tests/sim/adversary_host.h"
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/identities.h"
@@ -71,7 +72,7 @@ struct NodeSetup {
 // synced before they are acknowledged and sent, other nodes' items and the state of the rounds half
 // a second later, and the ledger before every step. A process can be killed between any two
 // actions. Not thread-safe.
-class SimNode final : public NetworkEndpoint {
+class SimNode final : public NetworkEndpoint, public AdversaryHost {
  public:
   // The referenced objects must outlive the node. With an adversary the node is Byzantine.
   SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit& audit,
@@ -106,7 +107,6 @@ class SimNode final : public NetworkEndpoint {
 
   // These are inputs of the node's owner. Every contribution is charged in the ledger.
   absl::Status OfferContribution(const federation::Contribution& contribution);
-  absl::Status OfferPattern(const federation::SharedPattern& pattern);
   // Takes back one of the newest own contributions. Where these have noise, the operator may leave
   // the tier for some seconds instead, which takes all of them back. Returns NOT_FOUND if it has no
   // contribution.
@@ -129,7 +129,6 @@ class SimNode final : public NetworkEndpoint {
   bool masked() const { return setup_.tier == privacy::ConsentTier::kMasked; }
   // Whether what it gives to rounds has noise.
   bool noised() const { return masked() || setup_.tier == privacy::ConsentTier::kDp; }
-  const federation::GossipCore& core() const { return *core_; }
   // Null while the process does not run or the node runs no rounds.
   SimRounds* rounds() { return rounds_ ? &*rounds_ : nullptr; }
   RoundsCheck* rounds_check() { return rounds_check_ ? &*rounds_check_ : nullptr; }
@@ -143,24 +142,33 @@ class SimNode final : public NetworkEndpoint {
   size_t deaths_in_shares() const { return deaths_in_shares_; }
   size_t deaths_in_contributions() const { return deaths_in_contributions_; }
 
-  // ---- What an adversary works with.
   size_t number() const { return setup_.number; }
+  // What the node's own clocks show
+  federation::Instant OwnTime() const;
   const Identity& identity() const {
     return key_replaced_ ? RotatedIdentityOf(setup_.number) : IdentityOf(setup_.number);
   }
-  const federation::LearnerPlan& plan() const { return *setup_.plan; }
-  uint64_t boot_counter() const { return boot_counter_; }
-  // The time by which the node federates, and what its own clocks show
-  federation::Instant now() const;
-  federation::Instant OwnTime() const;
-  Random& random() { return random_; }
-  Audit& audit() { return *audit_; }
-  // Links whose handshake is done, in the order of their ids; filled for Byzantine nodes only.
-  const std::set<federation::LinkId>& open_links() const { return open_links_; }
-  void SendFrame(federation::LinkId link, std::shared_ptr<const federation::v1::WireFrame> frame);
-  // Sends bytes that need not be a frame.
-  void SendBytes(federation::LinkId link, const std::string& bytes);
-  void DialAddress(const std::string& address) { network_->Dial(setup_.number, address); }
+
+  // ---- AdversaryHost, for Byzantine nodes
+  const privacy::NodeKey& key() const override { return identity().key; }
+  const federation::GossipConfig& config() const override { return identity().config; }
+  uint64_t boot_counter() const override { return boot_counter_; }
+  const federation::LearnerPlan& plan() const override { return *setup_.plan; }
+  federation::Instant now() const override;
+  Random& random() override { return random_; }
+  // Only while the process runs
+  const federation::GossipCore& core() const override { return *core_; }
+  const std::set<federation::LinkId>& open_links() const override { return open_links_; }
+  std::optional<std::string> SomeAddress() override;
+  void DialAddress(const std::string& address) override { network_->Dial(setup_.number, address); }
+  void SendFrame(federation::LinkId link,
+                 std::shared_ptr<const federation::v1::WireFrame> frame) override;
+  void SendBytes(federation::LinkId link, const std::string& bytes) override;
+  federation::SharedPattern SomePattern() override;
+  absl::Status OfferPattern(const federation::SharedPattern& pattern) override;
+  void NoteSigned(const Digest& id, const std::string& payload) override {
+    audit_->Signed(setup_.number, id, payload);
+  }
 
  private:
   using Input = absl::AnyInvocable<void()>;

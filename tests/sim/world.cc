@@ -10,6 +10,7 @@
 #include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/contributions.h"
 
 namespace ruvd::test {
 namespace {

@@ -11,6 +11,7 @@
 #include "federation/learner/contribution.h"
 #include "privacy/limits.h"
 #include "tests/federation/fixture.h"
+#include "tests/sim/contributions.h"
 #include "tests/sim/world.h"
 
 namespace ruvd::test {
