@@ -48,7 +48,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
 
  protected:
   // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): both users stand below in this file.
-  explicit LinkStream(sharing::FederationActor& federation) : federation_(federation) {}
+  explicit LinkStream(sharing::LinkHandler& federation) : federation_(federation) {}
 
   void FrameArrived(bool ok, federation::LinkId id) {
     if (!ok) {
@@ -74,7 +74,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
   }
   void WriteEnded(bool ok) { Do(queue_.WriteDone(ok)); }
 
-  sharing::FederationActor& federation_;
+  sharing::LinkHandler& federation_;
   WireFrame incoming_;
   ReadWindow window_;
 
@@ -117,7 +117,7 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
  public:
   // Hears once that the link has ended, and whether its peer was a member.
   using Ended = std::function<void(const std::string& peer, bool member)>;
-  static ServerLink* Start(sharing::FederationActor& federation, const admission::LinkTls* tls,
+  static ServerLink* Start(sharing::LinkHandler& federation, const admission::LinkTls* tls,
                            const OnMember& on_member, Ended ended,
                            grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(
@@ -163,7 +163,7 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   void EndStream() { Finish(grpc::Status::OK); }
 
  private:
-  ServerLink(sharing::FederationActor& federation, OnMember on_member, Ended ended,
+  ServerLink(sharing::LinkHandler& federation, OnMember on_member, Ended ended,
              grpc::CallbackServerContext* context)
       : LinkStream(federation),
         on_member_(std::move(on_member)),
@@ -190,7 +190,7 @@ class RefusedLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame> {
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
-  FederationServiceImpl(sharing::FederationActor& federation, const admission::LinkTls* tls,
+  FederationServiceImpl(sharing::LinkHandler& federation, const admission::LinkTls* tls,
                         OnMember on_member)
       : federation_(federation), tls_(tls), on_member_(std::move(on_member)) {}
   grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
@@ -215,7 +215,7 @@ class FederationServiceImpl final : public FederationService::CallbackService {
   }
 
  private:
-  sharing::FederationActor& federation_;
+  sharing::LinkHandler& federation_;
   void LinkEnded(const std::string& peer, bool member) {
     if (member) {
       on_member_(peer, /*linked=*/false);
@@ -238,7 +238,7 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
   using Opened = std::function<void()>;
   // Makes a link that is not started yet. It lives until gRPC is done with it, and then calls
   // `ended`.
-  static ClientLink* Make(sharing::FederationActor& federation, const admission::LinkTls* tls,
+  static ClientLink* Make(sharing::LinkHandler& federation, const admission::LinkTls* tls,
                           const std::string& address, Opened opened, Ended ended) {
     std::shared_ptr<ClientLink> link(
         new ClientLink(federation, tls, address, std::move(opened), std::move(ended)));
@@ -278,7 +278,7 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
   }
 
  private:
-  ClientLink(sharing::FederationActor& federation, const admission::LinkTls* tls,
+  ClientLink(sharing::LinkHandler& federation, const admission::LinkTls* tls,
              const std::string& address, Opened opened, Ended ended)
       : LinkStream(federation),
         opened_(std::move(opened)),
@@ -315,7 +315,7 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
+std::unique_ptr<grpc::Service> MakeFederationService(sharing::LinkHandler& federation,
                                                      const admission::LinkTls* tls,
                                                      OnMember on_member) {
   return std::make_unique<FederationServiceImpl>(federation, tls, std::move(on_member));
@@ -327,7 +327,7 @@ struct LinkDialer::State {
 
   Mutex mutex;
   CondVar idle;
-  sharing::FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
+  sharing::LinkHandler* federation ABSL_GUARDED_BY(mutex) = nullptr;
   const admission::LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
@@ -360,7 +360,7 @@ LinkDialer::~LinkDialer() {
   Shutdown();
 }
 
-void LinkDialer::Bind(sharing::FederationActor& federation, const admission::LinkTls* tls) {
+void LinkDialer::Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls) {
   std::vector<std::string> early;
   {
     MutexLock lock(state_->mutex);

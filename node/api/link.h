@@ -21,7 +21,7 @@ using OnMember = std::function<void(std::string_view peer, bool linked)>;
 // Makes the service for incoming links, of which a connection may have one at a time: over the
 // credentials of `tls`, or over plain connections if `tls` is null. Both are borrowed and must
 // outlive the server.
-std::unique_ptr<grpc::Service> MakeFederationService(sharing::FederationActor& federation,
+std::unique_ptr<grpc::Service> MakeFederationService(sharing::LinkHandler& federation,
                                                      const admission::LinkTls* tls,
                                                      OnMember on_member);
 
@@ -33,10 +33,10 @@ class LinkDialer {
   LinkDialer(const LinkDialer&) = delete;
   LinkDialer& operator=(const LinkDialer&) = delete;
 
-  // Sets the actor that handles the links, and their TLS (null: plain connections). Links dialled
+  // Sets who handles the links, and their TLS (null: plain connections). Links dialled
   // before start now. Both are borrowed until Shutdown returns.
-  void Bind(sharing::FederationActor& federation, const admission::LinkTls* tls);
-  // Starts a link to host:port. The actor gets OpenLink on success and OnDialFailed on failure.
+  void Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls);
+  // Starts a link to host:port. The handler gets OpenLink on success and OnDialFailed on failure.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.
   void Shutdown();

@@ -62,25 +62,29 @@ struct OptOutAnswer {
   uint32_t peers = 0;  // linked peers that are told now; other peers learn it later
 };
 
-// The node's part in the cluster: it feeds frames and time to the gossip core (which does no I/O),
-// carries out the core's actions, stores items on disk, and turns accepted items into patterns and
-// the global adapter. All methods are thread-safe and return at once; callbacks run on the
-// node's threads.
-class FederationActor {
+// The part of a program that handles its links. All methods are thread-safe and return at once.
+class LinkHandler {
  public:
-  virtual ~FederationActor() = default;
+  virtual ~LinkHandler() = default;
 
   // Registers a link whose stream is open. `address` is the dialled address, "" for an incoming
   // link; `channel` is the TLS channel of the link.
   virtual federation::LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
                                       federation::LinkChannel channel) = 0;
   virtual void OnDialFailed(std::string address) = 0;
-  // Handles a frame; `frame` is null for bytes that are not a frame. Returns false if this node
+  // Handles a frame; `frame` is null for bytes that are not a frame. Returns false if the program
   // cannot keep up: then close the link, and anti-entropy catches up later.
   virtual bool OnFrame(federation::LinkId link,
                        std::shared_ptr<const federation::v1::WireFrame> frame) = 0;
   virtual void OnClosed(federation::LinkId link) = 0;
+};
 
+// The node's part in the cluster: it feeds frames and time to the gossip core (which does no I/O),
+// carries out the core's actions, stores items on disk, and turns accepted items into patterns and
+// the global adapter. All methods are thread-safe and return at once; callbacks run on the
+// node's threads.
+class FederationActor : public LinkHandler {
+ public:
   // Tells peers that this node leaves, and serves what they are fetching for at most `patience`;
   // nothing new is started. Call it once, right before the actors' drain, which waits for it.
   virtual void Leave(Duration patience) = 0;

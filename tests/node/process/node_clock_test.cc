@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "federation/link/cluster_clock.h"
 #include "tests/node/process/certified_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 #include "tests/node/wait_until.h"
 

@@ -18,6 +18,7 @@
 #include "ruvd/learning/v1/learning.pb.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 
 namespace ruvd::node {

@@ -16,6 +16,7 @@
 #include "node/program/program.h"
 #include "privacy/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 
 namespace ruvd::node {

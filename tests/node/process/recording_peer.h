@@ -24,37 +24,10 @@
 #include "federation/learner/contribution.h"
 #include "federation/learner/global_state.h"
 #include "federation/learner/plan.h"
-#include "inference/adapter/bank.h"
-#include "inference/adapter/core_shape.h"
-#include "inference/adapter/projection_frame.h"
-#include "inference/package/model_package.h"
-#include "node/config/config.h"
-#include "node/process/learner_options.h"
-#include "node/process/limits.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
 namespace ruvd::node {
-
-// Returns the configuration of a peer that has the node's model, frame and plan.
-inline federation::GossipConfig ConfigOfPeer(const config::NodeConfig& node,
-                                             privacy::AdmissionCert certificate) {
-  const inference::ModelPackage package = inference::LoadModelPackage(node.model.path).value();
-  const inference::ProjectionFrame frame =
-      RandomFrame(*package.model, limits::kPatternCoreRank, limits::kFrameSeed).value();
-  const inference::CoreShape shape =
-      inference::CoreShapeOf(*package.frame, RankOf(node), {}).value();
-  federation::GossipConfig config;
-  config.certificate = std::move(certificate);
-  config.model_hash = package.id;
-  config.frame_id = package.frame->id;
-  config.plan = std::make_shared<const federation::LearnerPlan>(LearnerPlanOf(node, shape).value());
-  config.pattern_rules = {
-      .dimension = static_cast<uint32_t>(package.model->config().width),
-      .cores = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
-                .banks = inference::kTimestepBanks}};
-  return config;
-}
 
 // Returns a contribution of a peer that has almost no effect, so that every gate accepts it.
 inline std::string SmallContribution(const federation::LearnerPlan& plan, uint64_t round) {
