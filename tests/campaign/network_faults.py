@@ -26,6 +26,8 @@ import threading
 import time
 from pathlib import Path
 
+from namespaces import Failure, Network, call, missing
+
 API = "127.0.0.1:7420"
 START_SECONDS = 60
 CALL_SECONDS = 60
@@ -38,72 +40,6 @@ LESSONS = [
     ("Visitors sign in at the", " wooden desk beside the eastern stairs."),
 ]
 KINDS = ["kill", "stop", "partition", "one-way", "kill-partition"]
-
-
-class Failure(Exception):
-    """What ends the campaign, said in one line."""
-
-
-def call(arguments, timeout=30):
-    """Runs a command and returns its standard output; Failure names it where it fails."""
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=timeout, check=False)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, arguments))}: {done.stderr.strip()}")
-    return done.stdout
-
-
-class Network:
-    """A router namespace with one link to each node, where everything bad happens."""
-
-    def __init__(self, nodes):
-        self.prefix = f"ruvd{os.getpid()}"
-        self.hub = f"{self.prefix}-hub"
-        self.made = []
-        self.add(self.hub)
-        for i in range(nodes):
-            self.add_node(i)
-        self.in_hub("sysctl", "-qw", "net.ipv4.ip_forward=1")
-        self.rules(loss=0, cut=())
-
-    def add(self, name):
-        call(["ip", "netns", "add", name])
-        self.made.append(name)
-        call(["ip", "-n", name, "link", "set", "lo", "up"])
-
-    def add_node(self, i):
-        name = self.name(i)
-        self.add(name)
-        call(["ip", "-n", self.hub, "link", "add", f"n{i}", "type", "veth", "peer", "name", "eth0",
-              "netns", name])
-        for where, device, host in ((self.hub, f"n{i}", 1), (name, "eth0", 2)):
-            call(["ip", "-n", where, "addr", "add", f"10.77.{i}.{host}/30", "dev", device])
-            call(["ip", "-n", where, "link", "set", device, "up"])
-        call(["ip", "-n", name, "route", "add", "default", "via", f"10.77.{i}.1"])
-
-    def name(self, i):
-        return f"{self.prefix}-{i}"
-
-    @staticmethod
-    def address(i):
-        return f"10.77.{i}.2"
-
-    def in_hub(self, *arguments):
-        return call(["ip", "netns", "exec", self.hub, *arguments])
-
-    def rules(self, loss, cut):
-        """Drops `loss` of all packets, and all of the (from, to) pairs of `cut`."""
-        lines = ["flush ruleset", "table ip faults {", " chain forward {",
-                 "  type filter hook forward priority 0; policy accept;"]
-        lines += [f"  ip saddr {self.address(a)} ip daddr {self.address(b)} drop" for a, b in cut]
-        if loss > 0:
-            lines.append(f"  numgen random mod 10000 < {round(loss * 10000)} drop")
-        lines += [" }", "}"]
-        subprocess.run(["ip", "netns", "exec", self.hub, "nft", "-f", "-"], input="\n".join(lines),
-                       text=True, check=True)
-
-    def close(self):
-        for name in self.made:
-            subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 class Node:
@@ -122,7 +58,7 @@ class Node:
         self.ready = False
 
     def inside(self, *arguments):
-        return ["ip", "netns", "exec", self.network.name(self.index), str(self.ruvd), *arguments]
+        return self.network.inside(self.index, [self.ruvd, *arguments])
 
     def ask(self, *arguments, timeout=CALL_SECONDS):
         return json.loads(call(self.inside("--server", API, "--format", "json", *arguments), timeout))
@@ -244,7 +180,7 @@ class Campaign:
         tail = f" ({self.random.randrange(10**6)})"
         try:
             answer = node.ask("run", prompt, "--max-tokens", "4")
-            learned = node.ask("rate", answer["response_id"], "--fix", correction + tail)
+            learned = node.ask("rate", answer["finished"]["response_id"], "--fix", correction + tail)
         except (Failure, subprocess.TimeoutExpired) as error:
             raise Failure(f"node {node.index} could not be taught: {error}") from error
         if learned.get("learned"):
@@ -423,11 +359,8 @@ def main():
     for file in (flags.ruvd, flags.model):
         if not file.is_file():
             parser.error(f"there is no {file}; build ruvd, or name it")
-    for tool in ("ip", "nft"):
-        if shutil.which(tool) is None:
-            parser.error(f"{tool} is missing; install iproute2 and nftables")
-    if os.geteuid() != 0:
-        parser.error("network namespaces need root")
+    if missing():
+        parser.error(missing())
     folder = Path(tempfile.mkdtemp(prefix="ruvd-network-faults-"))
     try:
         return run(flags, folder)

@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured before, while and after others attack a cluster."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from hostile import insiders, outsiders
+from hostile.nodes import Failure, Node, Process, wait_until
+
+SETTLED = 10  # seconds after an attack in which all has to come back
+LOOK = 3  # seconds between two looks at the links
+
+
+class OutsiderAttack:
+    """An attack of outsiders.py on alpha, in a process of its own."""
+
+    def __init__(self, attack):
+        self.name, self.port = attack.name, attack.port
+        self.running = None
+
+    def prepare(self, cluster, number):
+        pass
+
+    def start(self, cluster):
+        alpha = cluster.alpha
+        command = [sys.executable, "-B", Path(outsiders.__file__), "--attack", self.name, "--target",
+                   alpha.api if self.port == "api" else alpha.federation, "--member",
+                   cluster.beta.data / "link-tls.pem"]
+        if cluster.place.source:
+            command += ["--source", cluster.place.source]
+        self.running = Process(cluster.place.command("attackers", command),
+                               cluster.folder / "outsiders.log")
+
+    def processor(self):
+        return self.running.processor()
+
+    def stop(self):
+        if self.running is not None:
+            self.running.end()
+            self.running = None
+        return {}
+
+    def ends_well(self, _counts):
+        return []
+
+
+class LinkWatch(threading.Thread):
+    """Looks again and again whether the honest nodes keep each other as members, with links."""
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self.cluster, self.over, self.wrong = cluster, threading.Event(), []
+
+    def run(self):
+        while not self.over.wait(LOOK):
+            try:
+                self.look()
+            except (Failure, subprocess.TimeoutExpired) as error:
+                self.note(f"a node did not show its members: {error}")
+
+    def look(self):
+        for node in self.cluster.nodes:
+            members = node.members()
+            for other in self.cluster.others(node):
+                seen = members.get(other.name, {"state": "unknown"})
+                if not seen.get("linked"):
+                    self.note(f"{node.name} lost its link to {other.name}")
+                if seen["state"] not in ("alive", "suspect"):
+                    self.note(f"{node.name} takes {other.name} for {seen['state']}")
+
+    def note(self, problem):
+        if problem not in self.wrong:
+            self.wrong.append(problem)
+
+    def end(self):
+        self.over.set()
+        self.join()
+        return self.wrong
+
+
+def quantile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def p99(node, calls):
+    return quantile([node.complete() for _ in range(calls)], 0.99)
+
+
+def snapshot(node):
+    status = node.ask("status")
+    return {**node.running.resources(), "refused": status.get("refused_envelopes", {}),
+            "patterns_taken": int(status.get("accepted_items", {}).get("pattern", 0)),
+            "ended": {f"{port['name']} {why}": int(count) for port in status["ports"]
+                      for why, count in port.get("ended", {}).items()}}
+
+
+def growth(before, after):
+    return {key: int(value) - int(before.get(key, 0)) for key, value in after.items()
+            if int(value) > int(before.get(key, 0))}
+
+
+def check_return(name, before, after):
+    """Returns what did not come back on a node."""
+    wrong = []
+    if (after["descriptors"] > before["descriptors"] + 8 or
+            after["threads"] > before["threads"] + 4):
+        wrong.append(f"{name}: descriptors went from {before['descriptors']} to "
+                     f"{after['descriptors']}, threads from {before['threads']} to "
+                     f"{after['threads']}, and did not come back")
+    if after["mb"] > before["mb"] * 1.25 + 32:
+        wrong.append(f"{name}: memory went from {before['mb']} to {after['mb']} MB")
+    return wrong
+
+
+class Meeting:
+    """One attack on a cluster, and what it did to it."""
+
+    def __init__(self, attack, cluster, number):
+        self.attack, self.cluster, self.number = attack, cluster, number
+        self.flags, self.alpha = cluster.flags, cluster.alpha
+        self.wrong, self.calm, self.during, self.later = [], 0, 0, 0
+        self.arrived = None  # seconds until gamma had what beta learned; None: it learned nothing
+
+    def meet(self):
+        """Runs the attack; returns its line, and what is wrong."""
+        self.attack.prepare(self.cluster, self.number)
+        before = {node.name: snapshot(node) for node in self.cluster.nodes}
+        self.calm = p99(self.alpha, self.flags.calls)
+        watch = LinkWatch(self.cluster)
+        own, spent, begin = 0, self.alpha.running.processor(), time.monotonic()
+        try:
+            self.attack.start(self.cluster)
+            watch.start()
+            time.sleep(2)
+            self.use()
+            time.sleep(max(0.0, self.flags.seconds - (time.monotonic() - begin)))
+            own = self.attack.processor()
+        finally:
+            seconds = time.monotonic() - begin
+            spent = self.alpha.running.processor() - spent
+            counts = self.attack.stop()
+        self.wrong += watch.end() + self.attack.ends_well(counts)
+        time.sleep(SETTLED)
+        after = {node.name: snapshot(node) for node in self.cluster.nodes}
+        self.later = p99(self.alpha, self.flags.calls)
+        fate = self.judge(seconds, before, after)
+        return self.line(seconds, spent, own, before["alpha"], after["alpha"], counts, fate)
+
+    def use(self):
+        """Uses the cluster while it is attacked."""
+        self.during = p99(self.alpha, self.flags.calls)
+        newcomer = Node(self.flags, self.cluster.place, self.cluster.folder, "newcomers")
+        newcomer.data = self.cluster.folder / f"new{self.number}"
+        try:
+            newcomer.join(self.alpha)
+        except (Failure, subprocess.TimeoutExpired) as error:
+            self.wrong.append(f"a new node could not join: {error}")
+        try:
+            pattern = self.cluster.beta.teach()
+            if pattern is not None:
+                self.arrived = wait_until(lambda: self.cluster.gamma.holds(pattern),
+                                          "that gamma has what beta learned")
+        except (Failure, subprocess.TimeoutExpired) as error:
+            self.wrong.append(str(error))
+
+    def judge(self, seconds, before, after):
+        for node in self.cluster.nodes:
+            self.wrong += check_return(node.name, before[node.name], after[node.name])
+        ratio = self.during / self.calm
+        if self.flags.most_ratio and ratio > self.flags.most_ratio:
+            self.wrong.append(f"p99 of completions grew {ratio:.2f} times, and "
+                              f"{self.flags.most_ratio} times are allowed")
+        if not isinstance(self.attack, insiders.InsiderAttack):
+            return ""
+        states, kept = self.attack.fate(self.cluster)
+        for node in self.cluster.nodes:
+            self.wrong += [f"{node.name}: {one}" for one in insiders.limits_of_origin(
+                seconds + SETTLED, before[node.name], after[node.name], kept)]
+        return f"  insider: {states}, {kept} patterns kept"
+
+    def line(self, seconds, spent, own, before, after, counts, fate):
+        counted = " ".join(f"{key} {value}" for key, value in counts.items() if value)
+        return (f"{self.attack.name:20} p99 {self.calm:.3f} -> {self.during:.3f} -> {self.later:.3f} s "
+                f"({self.during / self.calm:.2f} x)  node {spent / seconds:.2f} cores, attackers "
+                f"{own / seconds:.2f}  descriptors {before['descriptors']} -> "
+                f"{after['descriptors']}  threads {before['threads']} -> {after['threads']}  MB "
+                f"{before['mb']} -> {after['mb']}  written {after['written_mb'] - before['written_mb']:.1f} MB"
+                f"  lesson {'not learned' if self.arrived is None else f'in {self.arrived:.1f} s'}"
+                f"  refused {growth(before['refused'], after['refused'])}"
+                f"  ended {growth(before['ended'], after['ended'])}{fate}"
+                f"{'  sent: ' + counted if counted else ''}")
+
+
+OUTSIDERS = [OutsiderAttack(one) for one in outsiders.ATTACKS]
