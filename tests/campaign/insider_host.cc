@@ -40,6 +40,8 @@ constexpr size_t kMostBytesInSink = limits::kMaxLinkQueueBytes / 2;
 // Frames that wait for one link; one more is dropped, so that a slow victim costs no memory.
 constexpr size_t kMostWaiting = 8192;
 constexpr int64_t kMillisPerSecond = 1000;
+// The values of its patterns' cores, so that these are within the rules.
+constexpr double kCoreSize = 0.01;
 
 absl::StatusOr<config::NodeConfig> ConfigOf(const InsiderOptions& options) {
   const auto file = std::filesystem::path(options.data_dir) / admission::kConfigFile;
@@ -292,6 +294,14 @@ federation::SharedPattern InsiderHost::SomePattern() {
   }
   for (float& value : pattern.centroid) {
     value = static_cast<float>(value / std::sqrt(square));
+  }
+  // With cores for its adapter it has to be tried before it is refused.
+  for (const auto& [target, rank] : config_.pattern_rules.cores.rank_of_target) {
+    federation::CoreDelta core{.target = target, .bank = 0, .rank = rank, .values = {}};
+    for (uint32_t i = 0; i < rank * rank; ++i) {
+      core.values.push_back(static_cast<float>(kCoreSize * random_.Normal()));
+    }
+    pattern.cores.push_back(std::move(core));
   }
   return pattern;
 }

@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 20> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 21> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -34,18 +34,19 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 20> kNames = {
      {AdversaryKind::kFalseState, "false-state"},
      {AdversaryKind::kFalseShare, "false-share"},
      {AdversaryKind::kNoiseShare, "noise-share"},
-     {AdversaryKind::kWithheldShare, "withheld-share"}}};
+     {AdversaryKind::kWithheldShare, "withheld-share"},
+     {AdversaryKind::kAddressLiar, "address-liar"}}};
 
-constexpr std::array<AdversaryKind, 20> kKinds = {
-    AdversaryKind::kSilent,     AdversaryKind::kFreeRider,    AdversaryKind::kForger,
-    AdversaryKind::kReplayer,   AdversaryKind::kEquivocator,  AdversaryKind::kFlooder,
-    AdversaryKind::kBomber,     AdversaryKind::kSybil,        AdversaryKind::kWrongFrame,
-    AdversaryKind::kSpammer,    AdversaryKind::kAccuser,      AdversaryKind::kSignFlip,
-    AdversaryKind::kAlie,       AdversaryKind::kInnerProduct, AdversaryKind::kMinMax,
-    AdversaryKind::kGaussian,   AdversaryKind::kFalseState,   AdversaryKind::kFalseShare,
-    AdversaryKind::kNoiseShare, AdversaryKind::kWithheldShare};
-// The last ones, which lie in shares
-constexpr size_t kShareLiars = 3;
+constexpr std::array<AdversaryKind, 21> kKinds = {
+    AdversaryKind::kSilent,     AdversaryKind::kFreeRider,     AdversaryKind::kForger,
+    AdversaryKind::kReplayer,   AdversaryKind::kEquivocator,   AdversaryKind::kFlooder,
+    AdversaryKind::kBomber,     AdversaryKind::kSybil,         AdversaryKind::kWrongFrame,
+    AdversaryKind::kSpammer,    AdversaryKind::kAccuser,       AdversaryKind::kSignFlip,
+    AdversaryKind::kAlie,       AdversaryKind::kInnerProduct,  AdversaryKind::kMinMax,
+    AdversaryKind::kGaussian,   AdversaryKind::kFalseState,    AdversaryKind::kFalseShare,
+    AdversaryKind::kNoiseShare, AdversaryKind::kWithheldShare, AdversaryKind::kAddressLiar};
+// The last ones, which no seed picks from all kinds
+constexpr size_t kNotPicked = 4;
 
 class FalseState : public Adversary {
  public:
@@ -81,7 +82,7 @@ std::span<const AdversaryKind> AllAdversaries() {
 }
 
 std::span<const AdversaryKind> PickedAdversaries() {
-  return std::span(kKinds).first(kKinds.size() - kShareLiars);
+  return std::span(kKinds).first(kKinds.size() - kNotPicked);
 }
 
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
@@ -135,6 +136,8 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeSpammer();
     case AdversaryKind::kAccuser:
       return MakeAccuser();
+    case AdversaryKind::kAddressLiar:
+      return MakeAddressLiar();
     case AdversaryKind::kFalseState:
       return std::make_unique<FalseState>();
     case AdversaryKind::kFalseShare:

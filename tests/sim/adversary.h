@@ -75,13 +75,15 @@ enum class AdversaryKind : uint8_t {
   kFalseShare,
   kNoiseShare,     // always gives noise in place of its share
   kWithheldShare,  // always commits to its share and keeps it
+  kAddressLiar,    // its own records say that it is elsewhere
 };
 
 // "silent", ...
 std::string_view AdversaryName(AdversaryKind kind);
 std::optional<AdversaryKind> AdversaryByName(std::string_view name);
 std::span<const AdversaryKind> AllAdversaries();
-// Returns those that a seed picks from; worlds with masked sums pick liars in shares besides.
+// Returns those that a seed picks from; worlds with masked sums pick liars in shares besides. A
+// kind is picked by its place, so new ones are not among them: a seed stays the world that it was.
 std::span<const AdversaryKind> PickedAdversaries();
 // Returns what it sends as contributions; nullopt for kinds that attack in another way.
 std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);

@@ -16,7 +16,7 @@
 namespace ruvd::test {
 
 // A member of a cluster, as the adversary in it sees it: a simulated node (SimNode), or a process
-// with links to real nodes (tests/campaign/insider_host.h). The same adversaries work in both. Not
+// with links to real nodes (tests/campaign/insider_host.h). An adversary works in either. Not
 // thread-safe: an adversary is called by its host, in which all methods may be called.
 class AdversaryHost {
  public:

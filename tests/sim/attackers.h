@@ -21,5 +21,6 @@ std::unique_ptr<Adversary> MakeSybil();
 std::unique_ptr<Adversary> MakeWrongFrame();
 std::unique_ptr<Adversary> MakeSpammer();
 std::unique_ptr<Adversary> MakeAccuser();
+std::unique_ptr<Adversary> MakeAddressLiar();
 
 }  // namespace ruvd::test

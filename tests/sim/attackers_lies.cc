@@ -180,6 +180,28 @@ class Replayer : public Adversary {
   Memory heard_;
 };
 
+// Returns a record of the host itself, newer than those of its core. One of a higher `version`
+// takes its place.
+WireFrame OwnRecord(AdversaryHost& host, uint64_t version, uint64_t seq,
+                    const std::string& address) {
+  // Its core signs the next ones itself where others accuse it.
+  constexpr uint64_t kRefutations = 1024;
+  const federation::GossipConfig& config = host.config();
+  federation::MemberRecord record;
+  record.certificate = config.certificate;
+  record.incarnation = host.boot_counter() << 32 | ((uint64_t{1} << 20) + version * kRefutations);
+  record.model_hash = config.model_hash;
+  record.frame_id = config.frame_id;
+  record.address = address;
+  privacy::EnvelopeHeader header =
+      HeaderOf(host, privacy::EnvelopePurpose::kMember, federation::kBodyMemberRecord, seq);
+  header.expires_ms = header.created_ms + kRecordLifeMillis;
+  WireFrame frame;
+  *frame.mutable_member_delta()->add_records() = federation::ToProto(
+      *SealEnvelope(header, federation::EncodeMemberRecord(record), host.key()));
+  return frame;
+}
+
 class Equivocator : public Adversary {
  public:
   void OnTick(AdversaryHost& host) override {
@@ -190,8 +212,8 @@ class Equivocator : public Adversary {
     const uint64_t seq = kOwnSequence + ++pairs_;
     const WireFrame first = Item(host, seq);
     const WireFrame second = Item(host, seq);
-    const WireFrame here = Record(host, seq, "here:7000");
-    const WireFrame there = Record(host, seq, "there:7000");
+    const WireFrame here = OwnRecord(host, pairs_, seq + kMaxPairs, "here:7000");
+    const WireFrame there = OwnRecord(host, pairs_, seq + kMaxPairs, "there:7000");
     bool odd = false;
     for (const federation::LinkId link : host.open_links()) {
       odd = !odd;
@@ -228,26 +250,45 @@ class Equivocator : public Adversary {
     payloads_[std::string(AsText(id))] = payload;
     return PushOf(envelope);
   }
-  static WireFrame Record(AdversaryHost& host, uint64_t seq, const std::string& address) {
-    const federation::GossipConfig& config = host.config();
-    federation::MemberRecord record;
-    record.certificate = config.certificate;
-    record.incarnation = host.boot_counter() << 32 | (uint64_t{1} << 20) | seq;
-    record.model_hash = config.model_hash;
-    record.frame_id = config.frame_id;
-    record.address = address;
-    privacy::EnvelopeHeader header = HeaderOf(host, privacy::EnvelopePurpose::kMember,
-                                              federation::kBodyMemberRecord, seq + kMaxPairs);
-    header.expires_ms = header.created_ms + kRecordLifeMillis;
-    WireFrame frame;
-    *frame.mutable_member_delta()->add_records() = federation::ToProto(
-        *SealEnvelope(header, federation::EncodeMemberRecord(record), host.key()));
-    return frame;
-  }
 
   uint64_t pairs_ = 0;
   TimePoint next_{};
   std::map<std::string, std::string> payloads_;  // by id
+};
+
+// Says ever anew that it is elsewhere: where honest nodes are, where no node is, and where a
+// program that takes names for more than host and port would do harm.
+class AddressLiar : public Adversary {
+ public:
+  void OnTick(AdversaryHost& host) override {
+    if (host.now().now < next_ || host.open_links().empty()) {
+      return;
+    }
+    next_ = host.now().now + seconds(2);
+    ++told_;
+    const auto frame = std::make_shared<const WireFrame>(
+        OwnRecord(host, told_, kOwnSequence + told_, Elsewhere(host)));
+    for (const federation::LinkId link : host.open_links()) {
+      host.SendFrame(link, frame);
+    }
+  }
+
+ private:
+  static std::string Elsewhere(AdversaryHost& host) {
+    switch (host.random().Below(4)) {
+      case 0:
+        return host.SomeAddress().value_or("localhost:1");
+      case 1:
+        return "unix:/run/elsewhere:1";
+      case 2:
+        return "dns://192.0.2.1/elsewhere:7000";
+      default:
+        return "nowhere.invalid:7000";
+    }
+  }
+
+  uint64_t told_ = 0;
+  TimePoint next_{};
 };
 
 }  // namespace
@@ -257,6 +298,9 @@ std::unique_ptr<Adversary> MakeForger() {
 }
 std::unique_ptr<Adversary> MakeReplayer() {
   return std::make_unique<Replayer>();
+}
+std::unique_ptr<Adversary> MakeAddressLiar() {
+  return std::make_unique<AddressLiar>();
 }
 std::unique_ptr<Adversary> MakeEquivocator() {
   return std::make_unique<Equivocator>();

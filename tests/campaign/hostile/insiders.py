@@ -23,14 +23,8 @@ class Insider:
 
     def __init__(self, cluster, name):
         self.flags, self.place = cluster.flags, cluster.place
-        self.node = Node(cluster.flags, self.place, cluster.folder, name)
-        # It joins, and attacks, from the attackers' host.
-        self.node.name = name
-        self.node.place = self
+        self.node = Node(self.flags, self.place, cluster.folder, name, host="attackers")
         self.running = None
-
-    def command(self, _name, arguments):
-        return self.place.command("attackers", arguments)
 
     def start(self, cluster, attack, seed):
         command = [self.flags.insider, "--data-dir", self.node.data, "--model", self.flags.model,
@@ -49,10 +43,13 @@ class Insider:
 
 
 class InsiderAttack:
-    """Some members that attack in one way; `kind` is a name of tests/sim/adversary.h."""
+    """Some members that attack in one way; `kind` is a name of tests/sim/adversary.h.
 
-    def __init__(self, kind, identities=1):
+    Honest nodes end the links of those that are `cut`, and keep out for good those `excluded`."""
+
+    def __init__(self, kind, identities=1, cut=False, excluded=False):
         self.name, self.kind, self.identities = f"insider: {kind}", kind, identities
+        self.cut, self.excluded = cut, excluded
         self.insiders = []
 
     def prepare(self, cluster, number):
@@ -75,12 +72,21 @@ class InsiderAttack:
                 for key in ("frames_sent", "bytes_sent", "frames_dropped", "dials", "dials_failed",
                             "links_opened", "links_closed", "patterns_offered", "items_signed")}
 
-    def ends_well(self, counts):
-        """Returns what is wrong with what the attackers saw."""
-        return [] if counts["links_opened"] else ["no insider opened a link; nothing was attacked"]
+    def ends_well(self, cluster, counts):
+        """Returns what is wrong with how honest nodes met the attackers."""
+        if not counts["links_opened"]:
+            return ["no insider opened a link; nothing was attacked"]
+        wrong = []
+        if self.cut and not counts["links_closed"]:
+            wrong.append("all links of the insider stayed open")
+        for node in cluster.nodes if self.excluded else []:
+            state = node.members().get(self.insiders[0].node.name, {}).get("state")
+            if state != "excluded":
+                wrong.append(f"{node.name} takes the insider for {state}, and not for excluded")
+        return wrong
 
     def fate(self, cluster):
-        """Returns what each honest node thinks of the first insider, and how many patterns it has."""
+        """Returns what the honest nodes think of the first insider, and the patterns that they keep."""
         states, patterns = [], 0
         for node in cluster.nodes:
             member = node.members().get(self.insiders[0].node.name, {"state": "unknown"})
@@ -88,7 +94,7 @@ class InsiderAttack:
             kept = member.get("patterns", {})
             patterns = max(patterns, kept.get("taken", 0) + kept.get("without_adapter", 0) +
                            kept.get("on_trial", 0) + kept.get("deferred", 0))
-        return ",".join(states), patterns
+        return f"taken for {','.join(states)}; {patterns} patterns kept", patterns
 
 
 class FormerKey(InsiderAttack):
@@ -111,7 +117,10 @@ class FormerKey(InsiderAttack):
         wait_until(cluster.linked, "the links of beta with its next key")
         self.insiders = [thief]
 
-    def ends_well(self, counts):
+    def fate(self, _cluster):
+        return "", 0  # it has the name of beta, whom the others keep
+
+    def ends_well(self, _cluster, counts):
         if counts["links_opened"]:
             return [f"a key that was ended opened {counts['links_opened']} links"]
         return [] if counts["dials"] else ["the thief dialled no node; nothing was attacked"]
@@ -131,8 +140,8 @@ def limits_of_origin(seconds, before, after, kept):
     return wrong
 
 
-ATTACKS = [InsiderAttack("silent"), InsiderAttack("free-rider"), InsiderAttack("forger"),
-           InsiderAttack("replayer"), InsiderAttack("equivocator"), InsiderAttack("flooder"),
-           InsiderAttack("bomber"), InsiderAttack("sybil", identities=5),
+ATTACKS = [InsiderAttack("silent"), InsiderAttack("free-rider"), InsiderAttack("forger", cut=True),
+           InsiderAttack("replayer"), InsiderAttack("equivocator", excluded=True),
+           InsiderAttack("flooder", cut=True), InsiderAttack("bomber", cut=True), InsiderAttack("sybil", identities=5),
            InsiderAttack("wrong-frame"), InsiderAttack("spammer"), InsiderAttack("accuser"),
            FormerKey()]

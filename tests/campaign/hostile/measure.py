@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured before, while and after others attack a cluster."""
 
+import collections
+import json
 import subprocess
 import sys
 import threading
@@ -12,7 +14,8 @@ from hostile import insiders, outsiders
 from hostile.nodes import Failure, Node, Process, wait_until
 
 SETTLED = 10  # seconds after an attack in which all has to come back
-LOOK = 3  # seconds between two looks at the links
+SAMPLE = 0.5  # seconds between two looks at the resources of alpha
+LOOK = 6  # of these looks, one at the links
 
 
 class OutsiderAttack:
@@ -39,30 +42,38 @@ class OutsiderAttack:
         return self.running.processor()
 
     def stop(self):
-        if self.running is not None:
-            self.running.end()
-            self.running = None
-        return {}
+        if self.running is None:
+            return {}
+        said = self.running.end()
+        self.running = None
+        return json.loads(said) if said else {}
 
-    def ends_well(self, _counts):
+    def ends_well(self, _cluster, _counts):
         return []
 
 
-class LinkWatch(threading.Thread):
-    """Looks again and again whether the honest nodes keep each other as members, with links."""
+class Watch(threading.Thread):
+    """Looks again and again whether the honest nodes keep each other as members, with links, and at
+    the most that alpha needs."""
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
         self.cluster, self.over, self.wrong = cluster, threading.Event(), []
+        self.most = cluster.alpha.running.resources()
 
     def run(self):
-        while not self.over.wait(LOOK):
+        looks = 0
+        while not self.over.wait(SAMPLE):
+            looks += 1
             try:
-                self.look()
-            except (Failure, subprocess.TimeoutExpired) as error:
-                self.note(f"a node did not show its members: {error}")
+                now = self.cluster.alpha.running.resources()
+                self.most = {key: max(value, now[key]) for key, value in self.most.items()}
+                if looks % LOOK == 0:
+                    self.look_at_links()
+            except (Failure, OSError, subprocess.TimeoutExpired) as error:
+                self.note(f"a node did not answer: {error}")
 
-    def look(self):
+    def look_at_links(self):
         for node in self.cluster.nodes:
             members = node.members()
             for other in self.cluster.others(node):
@@ -98,9 +109,13 @@ def snapshot(node):
                       for why, count in port.get("ended", {}).items()}}
 
 
-def growth(before, after):
-    return {key: int(value) - int(before.get(key, 0)) for key, value in after.items()
-            if int(value) > int(before.get(key, 0))}
+def growth(before, after, field):
+    """Returns how much the counts of a field grew, on all nodes together."""
+    grown = collections.Counter()
+    for name in after:
+        grown.update({key: int(value) for key, value in after[name][field].items()})
+        grown.subtract({key: int(value) for key, value in before[name][field].items()})
+    return ", ".join(f"{key} {value}" for key, value in sorted(grown.items()) if value) or "nothing"
 
 
 def check_return(name, before, after):
@@ -130,7 +145,7 @@ class Meeting:
         self.attack.prepare(self.cluster, self.number)
         before = {node.name: snapshot(node) for node in self.cluster.nodes}
         self.calm = p99(self.alpha, self.flags.calls)
-        watch = LinkWatch(self.cluster)
+        watch = Watch(self.cluster)
         own, spent, begin = 0, self.alpha.running.processor(), time.monotonic()
         try:
             self.attack.start(self.cluster)
@@ -143,18 +158,21 @@ class Meeting:
             seconds = time.monotonic() - begin
             spent = self.alpha.running.processor() - spent
             counts = self.attack.stop()
-        self.wrong += watch.end() + self.attack.ends_well(counts)
+        self.wrong += watch.end() + self.attack.ends_well(self.cluster, counts)
         time.sleep(SETTLED)
         after = {node.name: snapshot(node) for node in self.cluster.nodes}
         self.later = p99(self.alpha, self.flags.calls)
         fate = self.judge(seconds, before, after)
-        return self.line(seconds, spent, own, before["alpha"], after["alpha"], counts, fate)
+        refused = (f"refused {growth(before, after, 'refused')}"
+                   f"  ended {growth(before, after, 'ended')}")
+        return self.line(spent / seconds, own / seconds, before["alpha"], watch.most, after["alpha"],
+                         "  ".join(part for part in (refused, fate, counted(counts)) if part))
 
     def use(self):
         """Uses the cluster while it is attacked."""
         self.during = p99(self.alpha, self.flags.calls)
-        newcomer = Node(self.flags, self.cluster.place, self.cluster.folder, "newcomers")
-        newcomer.data = self.cluster.folder / f"new{self.number}"
+        newcomer = Node(self.flags, self.cluster.place, self.cluster.folder, f"new{self.number}",
+                        host="newcomers")
         try:
             newcomer.join(self.alpha)
         except (Failure, subprocess.TimeoutExpired) as error:
@@ -176,23 +194,25 @@ class Meeting:
                               f"{self.flags.most_ratio} times are allowed")
         if not isinstance(self.attack, insiders.InsiderAttack):
             return ""
-        states, kept = self.attack.fate(self.cluster)
+        fate, kept = self.attack.fate(self.cluster)
         for node in self.cluster.nodes:
             self.wrong += [f"{node.name}: {one}" for one in insiders.limits_of_origin(
                 seconds + SETTLED, before[node.name], after[node.name], kept)]
-        return f"  insider: {states}, {kept} patterns kept"
+        return fate
 
-    def line(self, seconds, spent, own, before, after, counts, fate):
-        counted = " ".join(f"{key} {value}" for key, value in counts.items() if value)
-        return (f"{self.attack.name:20} p99 {self.calm:.3f} -> {self.during:.3f} -> {self.later:.3f} s "
-                f"({self.during / self.calm:.2f} x)  node {spent / seconds:.2f} cores, attackers "
-                f"{own / seconds:.2f}  descriptors {before['descriptors']} -> "
-                f"{after['descriptors']}  threads {before['threads']} -> {after['threads']}  MB "
-                f"{before['mb']} -> {after['mb']}  written {after['written_mb'] - before['written_mb']:.1f} MB"
-                f"  lesson {'not learned' if self.arrived is None else f'in {self.arrived:.1f} s'}"
-                f"  refused {growth(before['refused'], after['refused'])}"
-                f"  ended {growth(before['ended'], after['ended'])}{fate}"
-                f"{'  sent: ' + counted if counted else ''}")
+    def line(self, node_cores, attackers_cores, before, most, after, rest):
+        came_back = "  ".join(f"{key} {before[key]} -> {most[key]} -> {after[key]}"
+                              for key in ("descriptors", "threads", "mb"))
+        lesson = "not learned" if self.arrived is None else f"in {self.arrived:.1f} s"
+        return (f"{self.attack.name:20} p99 {self.calm:.3f} -> {self.during:.3f} -> "
+                f"{self.later:.3f} s ({self.during / self.calm:.2f} x)  node {node_cores:.2f} cores, "
+                f"attackers {attackers_cores:.2f}  {came_back}  "
+                f"written {after['written_mb'] - before['written_mb']:.1f} MB  lesson {lesson}  {rest}")
+
+
+def counted(counts):
+    told = " ".join(f"{key} {value}" for key, value in counts.items() if value)
+    return f"sent: {told}" if told else ""
 
 
 OUTSIDERS = [OutsiderAttack(one) for one in outsiders.ATTACKS]

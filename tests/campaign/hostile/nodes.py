@@ -65,17 +65,18 @@ class Process:
 
 
 class Node:
-    """One `ruvd serve` with a data folder of its own, which outlives its processes."""
+    """One `ruvd serve` on a host, with a data folder of its own that outlives its processes."""
 
-    def __init__(self, flags, place, folder, name):
+    def __init__(self, flags, place, folder, name, host=None):
         self.flags, self.place, self.name, self.data = flags, place, name, folder / name
+        self.host = host or name
         self.log = folder / f"{name}.log"
-        self.api, self.federation = place.addresses(name)
+        self.api, self.federation = place.addresses(self.host)
         self.running = None
 
     def ruvd(self, *arguments, timeout=PATIENCE):
         """Runs a verb where the node runs."""
-        return call(self.place.command(self.name, [self.flags.ruvd, *arguments]), timeout)
+        return call(self.place.command(self.host, [self.flags.ruvd, *arguments]), timeout)
 
     def ask(self, *arguments, timeout=PATIENCE):
         return json.loads(self.ruvd("--server", self.api, "--format", "json", *arguments,
@@ -94,7 +95,7 @@ class Node:
                    self.federation, "--inference.threads", "1", *self.place.serve]
         for seed in seeds:
             command += ["--federation.seeds", seed]
-        self.running = Process(self.place.command(self.name, command), self.log, limit_descriptors)
+        self.running = Process(self.place.command(self.host, command), self.log, limit_descriptors)
 
     def stop(self):
         if self.running is not None:

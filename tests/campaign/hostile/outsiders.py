@@ -158,7 +158,7 @@ ATTACKS = [
     Attack("member: half-open", "federation", churn(member_tls, LINK)),
     Attack("member: joins", "federation", churn(member_tls, JOIN)),
     Attack("member: header", "federation", send(member_tls, ENDLESS)),
-    Attack("member: no frames", "federation", send(member_tls, LINK + GARBAGE)),
+    Attack("member: no frames", "federation", churn(member_tls, LINK + GARBAGE)),
 ]
 
 
