@@ -236,9 +236,8 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
                                         .withdraw = options_.withdraw,
                                         .router = options_.router,
                                         .graph = options_.graph};
-  absl::StatusOr<storage::LearningChange> change =
-      message.token.empty() ? learning::UndoLast(services) : changes->Find(message.token);
-  if (change.ok() && !message.token.empty()) {
+  absl::StatusOr<storage::LearningChange> change = changes->Find(message.token);
+  if (change.ok()) {
     change = learning::UndoChange(services, *change);
   }
   if (change.ok()) {

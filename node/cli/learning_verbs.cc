@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
@@ -27,6 +29,7 @@ namespace {
 using learning::v1::Change;
 
 constexpr char kLearningGroup[] = "Learning";
+constexpr uint32_t kMostChanges = 512;  // that a node lists
 
 // Describes what a change was made to.
 std::string SubjectOf(const Change& change) {
@@ -58,6 +61,19 @@ std::string TableOf(const Changes& changes) {
   return FormatTable({"TOKEN", "TIME (UTC)", "LOOP", "WHAT", "STATE", "OF"}, rows);
 }
 
+// Returns the token of the newest change that can be undone.
+absl::StatusOr<std::string> NewestChange(client::NodeClient& client) {
+  learning::v1::ListChangesRequest request;
+  request.set_count(kMostChanges);
+  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::ListChangesResponse>(request));
+  const auto newest = std::ranges::find_if(response.changes(), &Change::can_be_undone);
+  if (newest == response.changes().end()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "no change that the node lists can be undone; `ruvd learn changes` shows them");
+  }
+  return newest->undo_token();
+}
+
 absl::Status Undo(CommandContext& context, const std::string& token, bool last) {
   if (token.empty() != last) {
     return UsageError(
@@ -67,6 +83,9 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
   learning::v1::UndoRequest request;
   request.set_undo_token(token);
   client::NodeClient client(context.server, context.credentials);
+  if (last) {
+    ASSIGN_OR_RETURN(*request.mutable_undo_token(), NewestChange(client));
+  }
   ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::UndoResponse>(request));
   const Change& change = response.change();
   context.out << (context.json

@@ -272,18 +272,4 @@ absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
   return undone;
 }
 
-absl::StatusOr<storage::LearningChange> UndoLast(const UndoServices& services) {
-  absl::StatusOr<storage::LearningChange> change = services.changes->Last();
-  absl::Status newest;
-  while (change.ok()) {
-    const absl::StatusOr<storage::LearningChange> undone = UndoChange(services, *change);
-    if (ReasonOf(undone.status()) != reasons::kCannotUndo) {
-      return undone;
-    }
-    newest.Update(undone.status());
-    change = services.changes->Last(change->number);
-  }
-  return absl::IsNotFound(change.status()) && !newest.ok() ? newest : change.status();
-}
-
 }  // namespace ruvd::learning

@@ -47,8 +47,4 @@ struct UndoServices {
 absl::StatusOr<storage::LearningChange> UndoChange(const UndoServices& services,
                                                    const storage::LearningChange& change);
 
-// Undoes the newest change that stands and can be undone. Returns NOT_FOUND if no change stands,
-// else the errors of UndoChange; if no change can be undone, CANNOT_UNDO of the newest.
-absl::StatusOr<storage::LearningChange> UndoLast(const UndoServices& services);
-
 }  // namespace ruvd::learning

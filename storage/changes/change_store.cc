@@ -239,22 +239,6 @@ absl::StatusOr<LearningChange> ChangeStore::Find(std::string_view token) const {
   return change;
 }
 
-absl::StatusOr<LearningChange> ChangeStore::Last(uint64_t before) const {
-  const MutexLock lock(mutex_);
-  for (auto entry = std::make_reverse_iterator(entries_.lower_bound(before));
-       entry != entries_.rend(); ++entry) {
-    const absl::StatusOr<LearningChange> change = Read(entry->first);
-    if (change.ok() && change->undone_ms == 0) {
-      return change;
-    }
-    if (!change.ok() && !absl::IsNotFound(change.status())) {
-      return change.status();
-    }
-  }
-  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no change by learning is in effect; there is nothing to undo");
-}
-
 absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) const {
   std::vector<LearningChange> list;
   const MutexLock lock(mutex_);

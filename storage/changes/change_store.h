@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,8 +64,6 @@ class ChangeStore {
   // Returns the change that an undo token names. Returns INVALID_ARGUMENT for a text that is not a
   // token; NOT_FOUND when there is no such change (any more), or its user was erased.
   absl::StatusOr<LearningChange> Find(std::string_view token) const;
-  // Returns the newest change that is not undone and has a number below `before`, or NOT_FOUND.
-  absl::StatusOr<LearningChange> Last(uint64_t before = std::numeric_limits<uint64_t>::max()) const;
   // Returns the newest changes, newest first.
   absl::StatusOr<std::vector<LearningChange>> List(size_t count) const;
   // Returns the patterns before a change. Returns FAILED_PRECONDITION when they are not kept any

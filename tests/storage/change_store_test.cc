@@ -83,6 +83,10 @@ class ChangeStoreTest : public StoreTest {
     EXPECT_TRUE(added.ok()) << added.status();
     return added.value_or(LearningChange{});
   }
+  LearningChange Newest() {
+    const auto list = store_->List(1);
+    return list.ok() && !list->empty() ? list->front() : LearningChange{};
+  }
   std::vector<uint64_t> Numbers() {
     std::vector<uint64_t> numbers;
     const auto list = store_->List(100);
@@ -117,7 +121,7 @@ TEST_F(ChangeStoreTest, AVersionOfTheRouterIsListedOverAReopen) {
                                      .lessons = 200});
   EXPECT_EQ(ChangeKindName(listed.kind), "router_trained");
   Reopen();
-  EXPECT_EQ(store_->Last().value(), listed);
+  EXPECT_EQ(Newest(), listed);
 }
 
 TEST_F(ChangeStoreTest, AChangeAndWhatWasThereBeforeSurviveARestart) {
@@ -161,17 +165,11 @@ TEST_F(ChangeStoreTest, OnlyTheWholeTokenNamesAChange) {
   EXPECT_TRUE(absl::IsNotFound(store_->Find("2-00000000").status()));
 }
 
-TEST_F(ChangeStoreTest, TheLastChangeIsTheNewestThatStands) {
-  EXPECT_TRUE(absl::IsNotFound(store_->Last().status()));
+TEST_F(ChangeStoreTest, AnUndoneChangeStaysListedWithoutItsImages) {
   Add(Stored(1), {Before(10)});
   Add(Stored(2), {Before(10)});
-  EXPECT_EQ(store_->Last()->number, 2u);
-  EXPECT_EQ(store_->Last(2)->number, 1u);
-  EXPECT_TRUE(absl::IsNotFound(store_->Last(1).status()));
   ASSERT_TRUE(store_->SetUndone(2, 99).ok());
-  EXPECT_EQ(store_->Last()->number, 1u);
   Reopen();
-  EXPECT_EQ(store_->Last()->number, 1u);
   const auto list = store_->List(1);
   ASSERT_EQ(list->size(), 1u);
   EXPECT_EQ(list->front().undone_ms, 99);
@@ -218,8 +216,8 @@ TEST_F(ChangeStoreTest, RememberedCompletionsCrowdNothingElseOut) {
   EXPECT_THAT(Numbers(), ElementsAre(6, 5, 2, 1));
   Reopen({.capacity = 3, .session_capacity = 2, .lesson_capacity = 2});
   EXPECT_THAT(Numbers(), ElementsAre(6, 5, 1)) << "the session has forgotten";
-  EXPECT_EQ(store_->Last()->kind, ChangeKind::kLessonRemembered);
-  EXPECT_EQ(store_->Last()->user_id, "ada");
+  EXPECT_EQ(Newest().kind, ChangeKind::kLessonRemembered);
+  EXPECT_EQ(Newest().user_id, "ada");
   EXPECT_TRUE(store_->ImagesOf(first).ok());
 }
 
@@ -266,7 +264,6 @@ TEST_F(ChangeStoreTest, WhatSessionsWereTaughtBeforeARestartIsDropped) {
   Reopen();
   EXPECT_THAT(Numbers(), ElementsAre(1));
   EXPECT_FALSE(database_->Contains(ColumnFamily::kChange, changes::ChangeKey(2)).value());
-  EXPECT_EQ(store_->Last()->number, 1u);
 }
 
 TEST_F(ChangeStoreTest, AChangeThatWasNotMadeLeavesNoTrace) {
@@ -286,7 +283,7 @@ TEST_F(ChangeStoreTest, RefusesWhatItCouldNotReadAgain) {
   LearningChange popular = Stored(1);
   popular.responses.assign(limits::kMaxChangeResponses + 1, "r");
   EXPECT_EQ(Add(popular).responses.size(), limits::kMaxChangeResponses);
-  EXPECT_TRUE(store_->Last().ok());
+  EXPECT_EQ(Newest().responses.size(), limits::kMaxChangeResponses);
 }
 
 TEST_F(ChangeStoreTest, RowsThatAreDamagedAreNamedAndHideNoOthers) {

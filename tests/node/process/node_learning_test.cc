@@ -86,12 +86,25 @@ TEST_F(NodeLearningTest, ACorrectionSaysWhatItChangedAndAllOfItIsUndone) {
   EXPECT_EQ(Status().patterns(), 0u);
   EXPECT_GT(Changes()[0].undone_ms(), 0);
   EXPECT_EQ(ReasonOf(Undo(response.undo_token()).status()), "CANNOT_UNDO");
-  const auto last = Undo("");
-  ASSERT_TRUE(last.ok()) << last.status();
-  EXPECT_EQ(last->change().kind(), "session_taught");
-  EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kNotFound);
+  const auto other = Undo(Changes()[1].undo_token());
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->change().kind(), "session_taught");
   EXPECT_EQ(ReasonOf(Undo("7-00000000").status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(Undo("seven").status()), reasons::kInvalidArgument);
+}
+
+// A call without a token undid the newest change, so that a caller who repeated it after a lost
+// answer undid one more.
+TEST_F(NodeLearningTest, UndoIsNotRepeated) {
+  Start();
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_EQ(Changes().size(), 2u);
+  EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kInvalidArgument);
+  const std::string newest = Changes()[0].undo_token();
+  ASSERT_TRUE(Undo(newest).ok());
+  EXPECT_EQ(ReasonOf(Undo(newest).status()), "CANNOT_UNDO");
+  EXPECT_EQ(Changes()[1].undone_ms(), 0);
 }
 
 TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
@@ -114,6 +127,11 @@ TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
   EXPECT_THAT(out.str(), testing::HasSubstr("undone: " + response.undo_token()));
   EXPECT_EQ(run({"undo", response.undo_token()}), 1);
   EXPECT_THAT(err.str(), testing::HasSubstr("CANNOT_UNDO"));
+  EXPECT_EQ(run({"undo", "--last"}), 0) << err.str();
+  EXPECT_EQ(Changes()[1].kind(), "session_taught");
+  EXPECT_GT(Changes()[1].undone_ms(), 0);
+  EXPECT_EQ(run({"undo", "--last"}), 1);
+  EXPECT_THAT(err.str(), testing::HasSubstr("no change that the node lists can be undone"));
   // Found by use: losses of 0.0000 were shown where nothing had been trained.
   EXPECT_EQ(run({"learn", "run-deep"}), 0) << err.str();
   EXPECT_THAT(out.str(), testing::HasSubstr("too few lessons: a deep round needs 16 completions"));
