@@ -31,8 +31,8 @@ inline constexpr size_t kPatternWatchPage = 64;
 inline constexpr std::chrono::milliseconds kMaxClockLead{5 * 60'000};
 // Largest link frame: a chunk of 64 KiB and its wrapping, with a margin.
 inline constexpr int kMaxLinkMessageBytes = 256 << 10;
-// Events by which a slow reader of a stream may lag before denoising frames are left out. Text is
-// never left out.
+// Frames by which a slow reader of a stream may lag before later ones are merged into one. Text is
+// never merged.
 inline constexpr size_t kMaxPendingFrames = 32;
 // Frames that may wait for one peer; a peer that is further behind is disconnected and catches up
 // by anti-entropy.

@@ -57,6 +57,9 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   GenerateStream(const inference::Tokenizer& tokenizer, bool frames)
       : tokenizer_(tokenizer), frames_(frames) {}
   void Enqueue(inference::v1::GenerateResponse message);
+  // Enqueues a frame, or merges it into one that waits where the reader lags.
+  void EnqueueFrame(inference::v1::DenoiseFrame frame);
+  void PushMerged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the next write or finishes the call; called without the mutex.
   void Pump();
   void End(grpc::Status status);
@@ -69,6 +72,8 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   Mutex mutex_;
   std::deque<inference::v1::GenerateResponse> queue_ ABSL_GUARDED_BY(mutex_);
   size_t pending_frames_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The steps that a reader who lags gets in one frame
+  std::optional<inference::v1::DenoiseFrame> merged_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -102,9 +107,9 @@ void GenerateStream::OnStarted(const serving::GenerationStarted& started) {
 
 void GenerateStream::OnStep(const inference::StepResult& step) {
   if (frames_) {
-    inference::v1::GenerateResponse message;
-    WriteFrame(step, tokenizer_, message.mutable_denoise_frame());
-    Enqueue(std::move(message));
+    inference::v1::DenoiseFrame frame;
+    WriteFrame(step, tokenizer_, &frame);
+    EnqueueFrame(std::move(frame));
   }
   if (!step.text.empty()) {
     inference::v1::GenerateResponse message;
@@ -114,6 +119,12 @@ void GenerateStream::OnStep(const inference::StepResult& step) {
 }
 
 void GenerateStream::OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) {
+  {
+    MutexLock lock(mutex_);
+    if (merged_) {
+      PushMerged();
+    }
+  }
   if (result.ok()) {
     inference::v1::GenerateResponse message;
     WriteFinished(*result, tokenizer_, message.mutable_finished());
@@ -125,15 +136,29 @@ void GenerateStream::OnEnd(const absl::StatusOr<serving::GenerationFinished>& re
 void GenerateStream::Enqueue(inference::v1::GenerateResponse message) {
   {
     MutexLock lock(mutex_);
-    if (message.has_denoise_frame()) {
-      if (pending_frames_ >= limits::kMaxPendingFrames) {
-        return;
-      }
-      ++pending_frames_;
-    }
     queue_.push_back(std::move(message));
   }
   Pump();
+}
+
+void GenerateStream::EnqueueFrame(inference::v1::DenoiseFrame frame) {
+  {
+    MutexLock lock(mutex_);
+    if (merged_) {
+      MergeFrame(frame, &*merged_);
+    } else {
+      merged_ = std::move(frame);
+    }
+    if (pending_frames_ < limits::kMaxPendingFrames) {
+      PushMerged();
+    }
+  }
+  Pump();
+}
+
+void GenerateStream::PushMerged() {
+  *queue_.emplace_back().mutable_denoise_frame() = *std::exchange(merged_, std::nullopt);
+  ++pending_frames_;
 }
 
 void GenerateStream::End(grpc::Status status) {
