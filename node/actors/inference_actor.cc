@@ -253,7 +253,8 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   uint64_t next_number_ = 0;
 };
 
-// Records a generation in the metrics and forwards its events to the caller's listener.
+// Records the steps of a generation in the metrics and forwards its events to the caller's
+// listener.
 class MeteredListener final : public serving::GenerationListener {
  public:
   MeteredListener(std::shared_ptr<serving::GenerationListener> inner,
@@ -261,8 +262,7 @@ class MeteredListener final : public serving::GenerationListener {
       : inner_(std::move(inner)),
         metrics_(*options.metrics),
         clock_(*options.services.clock),
-        on_step_(options.on_step),
-        admitted_(clock_.Now()) {}
+        on_step_(options.on_step) {}
   void OnStarted(const serving::GenerationStarted& started) override {
     last_step_ = clock_.Now();
     inner_->OnStarted(started);
@@ -278,9 +278,6 @@ class MeteredListener final : public serving::GenerationListener {
     inner_->OnStep(step);
   }
   void OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) override {
-    const std::string reason = ReasonOf(result.status());
-    metrics_.RequestEnded("generate", result.ok() ? "OK" : reason,
-                          std::chrono::duration<double>(clock_.Now() - admitted_).count());
     inner_->OnEnd(result);
   }
   bool cancelled() const override { return inner_->cancelled(); }
@@ -290,7 +287,6 @@ class MeteredListener final : public serving::GenerationListener {
   metrics::Metrics& metrics_;
   const Clock& clock_;
   const std::function<void(double)> on_step_;
-  const TimePoint admitted_;
   TimePoint last_step_{};
 };
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "node/api/rpc_status.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd::api {
@@ -92,18 +93,23 @@ constexpr std::array kRules = {
 };
 static_assert(std::ranges::is_sorted(kRules, {}, &RpcRule::method));
 
+constexpr char kHeader[] = "authorization";
+constexpr std::string_view kScheme = "Bearer ";
+
 std::string_view ViewOf(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
-  explicit TokenProcessor(std::shared_ptr<const transport::ApiTokens> tokens)
-      : tokens_(std::move(tokens)) {}
+  TokenProcessor(std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused)
+      : tokens_(std::move(tokens)), on_refused_(std::move(on_refused)) {}
 
   bool IsBlocking() const override { return false; }
 
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata* consumed,
+  // Consumes no metadata, because CallerOf reads the token. The AuthContext is that of the whole
+  // connection, whose calls may have different tokens.
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
     const auto path = metadata.find(":path");
     const std::string_view method = path == metadata.end() ? "" : ViewOf(path->second);
@@ -112,17 +118,25 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
     if (header != metadata.end()) {
       const std::string_view value = ViewOf(header->second);
       roles = value.starts_with(kScheme) ? tokens_->RolesOf(value.substr(kScheme.size())) : 0;
-      consumed->emplace(kHeader, std::string(value));  // services do not see the token
     }
+    grpc::Status answer = Answer(method, roles, /*has_token=*/header != metadata.end());
+    if (!answer.ok() && on_refused_) {
+      on_refused_(EndpointOf(method), FromRpcStatus(answer), 0);
+    }
+    return answer;
+  }
+
+ private:
+  static grpc::Status Answer(std::string_view method, uint32_t roles, bool has_token) {
     if (MayCall(method, roles)) {
       return grpc::Status::OK;
     }
     if (roles == 0) {
       return {grpc::StatusCode::UNAUTHENTICATED,
-              header == metadata.end() ? "this node requires a token from its clients; name your "
-                                         "token file with --token-file"
-                                       : "this node does not know the token, which may have been "
-                                         "replaced; ask the node's operator for a valid one"};
+              has_token ? "this node does not know the token, which may have been replaced; ask "
+                          "the node's operator for a valid one"
+                        : "this node requires a token from its clients; name your token file with "
+                          "--token-file"};
     }
     return {
         grpc::StatusCode::PERMISSION_DENIED,
@@ -131,11 +145,8 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
                     method)};
   }
 
- private:
-  static constexpr char kHeader[] = "authorization";
-  static constexpr std::string_view kScheme = "Bearer ";
-
   const std::shared_ptr<const transport::ApiTokens> tokens_;
+  const HearCall on_refused_;
 };
 
 }  // namespace
@@ -151,8 +162,8 @@ bool MayCall(std::string_view method, uint32_t roles) {
 }
 
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const transport::ApiTokens> tokens) {
-  return std::make_shared<TokenProcessor>(std::move(tokens));
+    std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused) {
+  return std::make_shared<TokenProcessor>(std::move(tokens), std::move(on_refused));
 }
 
 }  // namespace ruvd::api

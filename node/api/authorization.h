@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "node/api/call_meter.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
 
@@ -32,8 +33,9 @@ bool MayCall(std::string_view method, uint32_t roles);
 // Makes the processor that checks every call before it reaches a service. A call without
 // "authorization: Bearer" and a known token is UNAUTHENTICATED; a call that the token's roles do
 // not allow is PERMISSION_DENIED. gRPC carries no details of these errors, so client/rpc_error.cc
-// adds their reasons. Use it only with TLS credentials.
+// adds their reasons. `on_refused` hears of both; it may be null. Use it
+// only with TLS credentials.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const transport::ApiTokens> tokens);
+    std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused = nullptr);
 
 }  // namespace ruvd::api

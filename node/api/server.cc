@@ -143,12 +143,15 @@ absl::StatusOr<RunningServer> OpenServer(ServerOptions options, const Clock& clo
   } else {
     builder.SetOption(std::make_unique<NoReflection>());
   }
+  std::vector<std::unique_ptr<ServerInterceptorFactoryInterface>> interceptors;
   if (options.call_proves) {
-    std::vector<std::unique_ptr<ServerInterceptorFactoryInterface>> interceptors;
     interceptors.push_back(
         std::make_unique<CallProverFactory>(*running.acceptor, std::move(options.call_proves)));
-    builder.experimental().SetInterceptorCreators(std::move(interceptors));
   }
+  if (options.on_call) {
+    interceptors.push_back(MakeCallMeter(std::move(options.on_call), clock));
+  }
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // A std::function is copied, so the handle is shared.
   const std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> incoming =
       builder.experimental().AddExternalConnectionAcceptor(

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "node/api/call_meter.h"
 #include "node/api/connection_limits.h"
 #include "node/transport/connection_acceptor.h"
 #include "node/transport/grpc_types.h"
@@ -32,6 +33,7 @@ struct ServerOptions {
   // Whether a call of this method proves that its connection may use the port. Null: none does.
   // gRPC shows a call only once its first message has come whole.
   std::function<bool(std::string_view method)> call_proves = [](std::string_view) { return true; };
+  HearCall on_call = nullptr;  // hears of the calls; may be null
   // Hears what ConnectionAcceptor::OnForeignUser hears.
   transport::ConnectionAcceptor::HearForeign on_foreign_user = [](uid_t) {};
   // Hears which acceptor is the port's, before that accepts the first connection. May be null.

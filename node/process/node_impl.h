@@ -175,6 +175,8 @@ class NodeImpl final : public Node {
   // Opens the unix socket for clients, unless the configuration has none. At the default path, one
   // that cannot be opened is only logged.
   absl::Status OpenSocket();
+  // Returns what counts the calls of a client port.
+  api::HearCall HearCalls();
   // Makes the watchdog of the ports that this node will have.
   void MakeWatchdog();
   // Runs periodically, once all ports are open: dials them.

@@ -38,6 +38,7 @@ absl::Status NodeImpl::OpenSocket() {
        .credentials = nullptr,  // the kernel says who calls
        .connections = limits::SocketConnectionsWithin(descriptors_),
        .call_proves = nullptr,
+       .on_call = HearCalls(),
        .on_foreign_user = [this](uid_t user) {
          if (const auto left_out = foreign_lines_.Admit("foreign_user")) {
            LogWarning(

@@ -243,7 +243,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
   if (!api.token_file.empty()) {
     api_tokens_ = std::make_shared<transport::ApiTokens>(api.token_file);
     RETURN_IF_ERROR(api_tokens_->Reload());
-    credentials->SetAuthMetadataProcessor(api::MakeTokenProcessor(api_tokens_));
+    credentials->SetAuthMetadataProcessor(api::MakeTokenProcessor(api_tokens_, HearCalls()));
   }
   return credentials;
 }
@@ -264,6 +264,16 @@ std::vector<float> NodeImpl::EmbedResponse(const std::string& response_id) {
   }
   return serving::EmbeddingOf(*trajectory, *querying_, package_.whitening.get(), package_.id)
       .value_or(std::vector<float>());
+}
+
+api::HearCall NodeImpl::HearCalls() {
+  return [this](std::string_view endpoint, const absl::Status& status, double seconds) {
+    const std::string reason = ReasonOf(status);
+    metrics_->RequestEnded(
+        endpoint,
+        status.ok() ? "OK" : (reason.empty() ? absl::StatusCodeToString(status.code()) : reason),
+        seconds);
+  };
 }
 
 absl::Status NodeImpl::StartServers() {
@@ -327,7 +337,8 @@ absl::Status NodeImpl::StartServers() {
                              .max_message_bytes = limits::kMaxApiMessageBytes,
                              .services = api_services_,
                              .credentials = std::move(credentials),
-                             .connections = limits::ClientConnectionsWithin(descriptors_)};
+                             .connections = limits::ClientConnectionsWithin(descriptors_),
+                             .on_call = HearCalls()};
   if (api_tokens_ != nullptr) {  // a call that needs no token proves nothing
     options.call_proves = [](std::string_view method) { return !api::MayCall(method, 0); };
   }

@@ -5,44 +5,16 @@
 // show.
 
 #include <gtest/gtest.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <string>
 
 #include "tests/node/node_fixture.h"
+#include "tests/node/scraped_metrics.h"
 
 namespace ruvd::node {
 namespace {
-
-// Returns the body of GET /metrics from host:port.
-std::string Scrape(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  EXPECT_EQ(::getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(),
-                          &hints, &found),
-            0);
-  const int socket = ::socket(found->ai_family, found->ai_socktype, found->ai_protocol);
-  EXPECT_EQ(::connect(socket, found->ai_addr, found->ai_addrlen), 0);
-  ::freeaddrinfo(found);
-  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
-  EXPECT_EQ(::send(socket, request.data(), request.size(), 0),
-            static_cast<ssize_t>(request.size()));
-  std::string answer;
-  std::array<char, 4096> buffer{};
-  for (ssize_t n = 1; n > 0;) {
-    n = ::recv(socket, buffer.data(), buffer.size(), 0);
-    answer.append(buffer.data(), static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  }
-  ::close(socket);
-  return answer;
-}
 
 class NodeCacheTest : public NodeTest {
  protected:
@@ -51,7 +23,7 @@ class NodeCacheTest : public NodeTest {
     config_.metrics.listen = "127.0.0.1:0";
   }
   double Metric(const std::string& name) {
-    const std::string text = Scrape(node_->metrics_address());
+    const std::string text = test::ScrapeMetrics(node_->metrics_address());
     const size_t found = text.find("\n" + name + " ");
     EXPECT_NE(found, std::string::npos) << name << " is missing in:\n" << text;
     return found == std::string::npos ? -1 : std::strtod(&text[found + name.size() + 2], nullptr);
