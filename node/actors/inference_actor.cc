@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cstddef>
 #include <deque>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,6 +17,8 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/caller_shares.h"
+#include "node/actors/caller_turns.h"
 #include "node/limits.h"
 #include "node/runtime/limits.h"
 #include "node/serving/compute_round.h"
@@ -29,9 +34,12 @@ namespace {
 // and ends any other with an error, so that no caller waits for ever.
 class AdmittedTask {
  public:
-  AdmittedTask(std::unique_ptr<serving::ComputeTask> task,
-               std::shared_ptr<std::atomic<uint64_t>> running)
-      : task_(std::move(task)), running_(std::move(running)), round_{.task = task_.get()} {}
+  AdmittedTask(std::unique_ptr<serving::ComputeTask> task, std::string caller,
+               std::shared_ptr<CallerShares> shares)
+      : task_(std::move(task)),
+        caller_(std::move(caller)),
+        shares_(std::move(shares)),
+        round_{.task = task_.get()} {}
   ~AdmittedTask() {
     if (task_ != nullptr && task_->NeedsConclusion()) {
       task_->Conclude();
@@ -47,6 +55,8 @@ class AdmittedTask {
 
   // The state that is kept from round to round.
   serving::ComputeRoundTask& round() { return round_; }
+  // Call it before the end of the task.
+  TaskOfCaller turn() const { return {.caller = caller_, .is_score = task_->HasManySlices()}; }
   // Call this when the caller knows the end, or was told that the task will not run.
   void Forget() { task_.reset(); }
   // Call this when the task has ended. Returns whether it must still be concluded.
@@ -65,13 +75,14 @@ class AdmittedTask {
 
  private:
   void Leave() {
-    if (const auto running = std::exchange(running_, nullptr)) {
-      running->fetch_sub(1);
+    if (const auto shares = std::exchange(shares_, nullptr)) {
+      shares->GiveBack(caller_);
     }
   }
 
   std::unique_ptr<serving::ComputeTask> task_;
-  std::shared_ptr<std::atomic<uint64_t>> running_;  // null once the admission has ended
+  const std::string caller_;
+  std::shared_ptr<CallerShares> shares_;  // null once the admission has ended
   serving::ComputeRoundTask round_;
 };
 
@@ -165,21 +176,19 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
         });
   }
 
-  // Tasks get places in their order, but scores let others pass where too many run already.
   void GivePlaces() {
-    const auto is_score = [](const std::shared_ptr<AdmittedTask>& task) {
-      return task->round().task->HasManySlices();
-    };
-    auto scores = static_cast<size_t>(std::ranges::count_if(active_, is_score));
-    for (auto next = waiting_.begin();
-         next != waiting_.end() && active_.size() < limits::kMaxRunningGenerations;) {
-      if (is_score(*next) && scores++ >= limits::kMaxRunningScores) {
-        ++next;
-        continue;
-      }
-      active_.push_back(std::move(*next));
+    const auto turn = [](const std::shared_ptr<AdmittedTask>& task) { return task->turn(); };
+    std::vector<TaskOfCaller> running;
+    std::ranges::transform(active_, std::back_inserter(running), turn);
+    std::vector<TaskOfCaller> waiting;
+    std::ranges::transform(waiting_, std::back_inserter(waiting), turn);
+    while (const std::optional<size_t> next = turns_.Next(running, waiting)) {
+      const auto at = static_cast<std::ptrdiff_t>(*next);
+      running.push_back(waiting[*next]);
+      waiting.erase(waiting.begin() + at);
+      active_.push_back(std::move(waiting_[*next]));
       active_.back()->round().number = next_number_++;
-      next = waiting_.erase(next);
+      waiting_.erase(waiting_.begin() + at);
     }
   }
 
@@ -244,6 +253,7 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   Executor& records_;
   metrics::Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
+  CallerTurns turns_;
   std::vector<std::shared_ptr<AdmittedTask>> active_;  // in order of turns
   std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
   bool busy_ = false;
@@ -293,7 +303,7 @@ class MeteredListener final : public serving::GenerationListener {
 class InferenceActorImpl final : public serving::InferenceActor {
  public:
   InferenceActorImpl(runtime::ActorSystem& system, const InferenceActorOptions& options)
-      : options_(options) {
+      : options_(options), shares_(std::make_shared<CallerShares>(options.queue)) {
     runtime::SpawnOptions<SchedulerMessage> spawn;
     spawn.name = "inference";
     // Admission below limits the tasks, so the mailbox itself never overflows.
@@ -313,12 +323,14 @@ class InferenceActorImpl final : public serving::InferenceActor {
     }
     job.listener = std::make_shared<MeteredListener>(std::move(job.listener), options_);
     serving::GenerationServices services = options_.services;
-    services.queue_share = [running = running_, queue = static_cast<float>(options_.queue)] {
-      return static_cast<float>(running->load()) / queue;
+    services.queue_share = [shares = shares_, queue = static_cast<float>(options_.queue)] {
+      return static_cast<float>(shares->taken()) / queue;
     };
     const std::string user_id = job.user_id;
+    const std::string caller = job.caller;
     RETURN_IF_ERROR(Admitted(
-        std::make_unique<serving::GenerationTask>(std::move(services), ToHex(id), std::move(job))));
+        std::make_unique<serving::GenerationTask>(std::move(services), ToHex(id), std::move(job)),
+        caller));
     // Not for refused requests, so that the queue also bounds the keys that are being made.
     if (!user_id.empty()) {
       options_.services.prepare_user_key(user_id);
@@ -328,34 +340,51 @@ class InferenceActorImpl final : public serving::InferenceActor {
   absl::Status Score(serving::ScoreJob job,
                      std::function<void(absl::StatusOr<serving::ScoreAnswer>)> done) override {
     job.options.cancelled = options_.aborted;
+    const std::string caller = job.caller;
     return Admitted(std::make_unique<serving::ScoreTask>(options_.services, *options_.exact,
-                                                         std::move(job), std::move(done)));
+                                                         std::move(job), std::move(done)),
+                    caller);
   }
-  absl::Status Embed(std::string text,
+  absl::Status Embed(serving::EmbedJob job,
                      std::function<void(absl::StatusOr<serving::EmbedAnswer>)> done) override {
+    const std::string caller = job.caller;
     return Admitted(std::make_unique<serving::EmbedTask>(options_.services.whitening,
-                                                         std::move(text), std::move(done)));
+                                                         std::move(job), std::move(done)),
+                    caller);
   }
-  uint64_t running() const override { return running_->load(); }
+  uint64_t running() const override { return shares_->taken(); }
 
  private:
-  absl::Status Admitted(std::unique_ptr<serving::ComputeTask> task) {
-    const bool full = running_->fetch_add(1) >= options_.queue;
-    auto admitted = std::make_shared<AdmittedTask>(std::move(task), running_);
-    absl::Status status =
-        full ? Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-                     "{} requests are waiting or running, the limit of inference.queue; try again "
-                     "in a moment",
-                     options_.queue)
-             : ref_.TryTell(Admit{admitted});
+  absl::Status Admitted(std::unique_ptr<serving::ComputeTask> task, const std::string& caller) {
+    RETURN_IF_ERROR(TakePlace(caller));
+    auto admitted = std::make_shared<AdmittedTask>(std::move(task), caller, shares_);
+    absl::Status status = ref_.TryTell(Admit{admitted});
     if (!status.ok()) {
       admitted->Forget();
     }
     return status;
   }
+  // Takes a place of the queue.
+  absl::Status TakePlace(const std::string& caller) {
+    const CallerShares::Answer answer = shares_->Take(caller);
+    if (answer == CallerShares::Answer::kTaken) {
+      return absl::OkStatus();
+    }
+    if (answer == CallerShares::Answer::kFull) {
+      return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                   "{} requests are waiting or running, the limit of inference.queue; try again in "
+                   "a moment",
+                   options_.queue);
+    }
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                 "this caller's requests have their share of the {} places of inference.queue, and "
+                 "the free places are for other callers; try again when one of its requests has "
+                 "ended",
+                 options_.queue);
+  }
 
   const InferenceActorOptions options_;
-  std::shared_ptr<std::atomic<uint64_t>> running_ = std::make_shared<std::atomic<uint64_t>>(0);
+  const std::shared_ptr<CallerShares> shares_;
   runtime::Ref<SchedulerMessage> ref_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -15,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/caller.h"
 #include "node/api/generate_request.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
@@ -23,16 +25,16 @@
 namespace ruvd::api {
 namespace {
 
-// Returns the caller's deadline on the monotonic clock; nullopt for gRPC's infinite future.
-std::optional<TimePoint> DeadlineOf(const grpc::CallbackServerContext& context,
-                                    const Clock& clock) {
+// Returns on the monotonic clock when the call must end, whether its caller says so or not.
+TimePoint DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock) {
+  const TimePoint latest = clock.Now() + limits::kMaxComputeTime;
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) {
-    return std::nullopt;
+    return latest;
   }
   const auto wall =
       std::chrono::system_clock::time_point(std::chrono::milliseconds(clock.WallMillis()));
-  return clock.Now() + std::chrono::duration_cast<Duration>(deadline - wall);
+  return std::min(latest, clock.Now() + std::chrono::duration_cast<Duration>(deadline - wall));
 }
 
 // One Generate call. The object lives until gRPC is done with the call.
@@ -91,6 +93,7 @@ GenerateStream* GenerateStream::Start(serving::InferenceActor& actor,
     stream->End(ToRpcStatus(job.status()));
     return stream.get();
   }
+  job->caller = CallerOf(*context);
   job->deadline = DeadlineOf(*context, clock);
   job->listener = stream;
   if (absl::Status status = actor.Generate(*std::move(job)); !status.ok()) {

@@ -6,6 +6,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/model.h"
+#include "node/api/caller.h"
 #include "node/api/generate_stream.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
@@ -34,7 +35,8 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::Status status = CheckRequestBytes(*request);
     if (status.ok()) {
       status = node_.inference->Embed(
-          request->text(), [reactor, response](const absl::StatusOr<serving::EmbedAnswer>& answer) {
+          EmbedJobOf(request->text(), *context, *node_.clock),
+          [reactor, response](const absl::StatusOr<serving::EmbedAnswer>& answer) {
             if (answer.ok()) {
               response->mutable_embedding()->Assign(answer->embedding.begin(),
                                                     answer->embedding.end());
@@ -74,7 +76,8 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::StatusOr<serving::ScoreJob> job = ReadScore(*request);
     absl::Status status = job.status();
     if (status.ok()) {
-      job->unwanted = [context] { return context->IsCancelled(); };
+      job->caller = CallerOf(*context);
+      job->unwanted = UnwantedOf(*context, *node_.clock);
       status = node_.inference->Score(
           *std::move(job), [reactor, response](const absl::StatusOr<serving::ScoreAnswer>& answer) {
             if (answer.ok()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "node/api/caller.h"
 #include "node/api/messages.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/pattern_messages.h"
@@ -66,8 +67,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
     if (status.ok()) {
       status = node_.inference->Embed(
-          request->text(), [this, context, reactor, response, options = *std::move(options)](
-                               absl::StatusOr<serving::EmbedAnswer> answer) {
+          EmbedJobOf(request->text(), *context, *node_.clock),
+          [this, context, reactor, response,
+           options = *std::move(options)](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));
               return;

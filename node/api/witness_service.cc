@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/caller.h"
 #include "node/api/messages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
@@ -173,7 +174,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
     asked.Update(CheckRequestBytes(*request));
     if (asked.ok()) {
       asked = node_.inference->Embed(
-          request->similar_to(),
+          EmbedJobOf(request->similar_to(), *context, *node_.clock),
           [this, context, reactor, request, response](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));

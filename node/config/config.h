@@ -53,7 +53,7 @@ struct NodeConfig {
     // Sampler of requests that name none, in the masked modes; "auto" lets the engine choose
     std::string sampler = "auto";
     int threads = 0;                 // 0: one per core, less one, at least one
-    int queue = 64;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
+    int queue = 80;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
     int max_tokens_limit = 0;        // 0: as many as fit the context
     std::string precision = "fast";  // of completions; "exact" uses float32 throughout
     // Memory for keys and values of all requests and of shared prefixes. In f16 the default holds

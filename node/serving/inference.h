@@ -100,6 +100,7 @@ struct GenerationJob {
   // If not empty, replaces prompt and parts.
   Conversation conversation = {};
   inference::SamplingOptions options;
+  std::string caller = {};  // whose turn it is; requests of one caller share its turns
   bool draws_seed = false;  // the node draws the seed, and the one in `options` is ignored
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
@@ -117,6 +118,7 @@ struct ScoreJob {
   std::string completion;
   std::optional<inference::DecodingMode> mode;  // nullopt: DefaultDecodingMode
   inference::ScoreOptions options;              // the mode and the memory in it are ignored
+  std::string caller = {};                      // as in GenerationJob
   std::string user_id = {};                     // whose lessons take part; "": everybody's only
   bool use_memory = true;                       // whether lessons take part
   bool use_adapters = true;
@@ -124,6 +126,12 @@ struct ScoreJob {
   // Returns true once the answer is not wanted any more, because the caller left or the deadline
   // passed; asked between forwards. Empty: it is wanted to the end.
   std::function<bool()> unwanted = nullptr;
+};
+
+struct EmbedJob {
+  std::string text;
+  std::string caller = {};                   // as in GenerationJob
+  std::function<bool()> unwanted = nullptr;  // as in ScoreJob
 };
 
 struct ScoreAnswer {
@@ -143,12 +151,12 @@ struct EmbedAnswer {
 class InferenceActor {
  public:
   virtual ~InferenceActor() = default;
-  // Returns RESOURCE_EXHAUSTED when the queue is full and UNAVAILABLE when the node drains; then
-  // the listener is not called.
+  // Returns RESOURCE_EXHAUSTED when the queue is full, or its caller has its share of the queue,
+  // and UNAVAILABLE when the node drains; then the listener is not called.
   virtual absl::Status Generate(GenerationJob job) = 0;
   virtual absl::Status Score(ScoreJob job,
                              std::function<void(absl::StatusOr<ScoreAnswer>)> done) = 0;
-  virtual absl::Status Embed(std::string text,
+  virtual absl::Status Embed(EmbedJob job,
                              std::function<void(absl::StatusOr<EmbedAnswer>)> done) = 0;
   // Returns the number of generations, scores and embeddings that are admitted and have not ended.
   virtual uint64_t running() const = 0;

@@ -36,8 +36,8 @@ bool ScoreTask::EndIfCancelled() {
   const bool unwanted = job_.unwanted && job_.unwanted();
   if (unwanted) {
     done_(Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                "the caller cancelled the score, or its deadline passed; allow more time or ask "
-                "for fewer samples"));
+                "the caller cancelled the score, its deadline passed, or it took longer than the "
+                "node allows; allow more time or ask for fewer samples"));
   }
   return unwanted;
 }
@@ -102,8 +102,18 @@ const inference::AdapterMix* ScoreTask::AdaptersAt(const inference::ReadingStep&
   return &mix_;
 }
 
+bool EmbedTask::EndIfCancelled() {
+  const bool unwanted = job_.unwanted && job_.unwanted();
+  if (unwanted) {
+    done_(Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                "the caller cancelled the embedding, or its deadline passed before its turn came; "
+                "allow more time"));
+  }
+  return unwanted;
+}
+
 bool EmbedTask::RunSlice(inference::Transformer& transformer) {
-  const std::vector<inference::TokenId> tokens = PromptTokens(transformer.model(), text_);
+  const std::vector<inference::TokenId> tokens = PromptTokens(transformer.model(), job_.text);
   absl::StatusOr<std::vector<float>> embedding =
       inference::EmbedText(transformer, tokens, whitening_);
   if (!embedding.ok()) {

@@ -74,15 +74,16 @@ class ScoreTask final : public ComputeTask {
 // Embeds a text in one slice.
 class EmbedTask final : public ComputeTask {
  public:
-  EmbedTask(const inference::Whitening* whitening, std::string text,
+  EmbedTask(const inference::Whitening* whitening, EmbedJob job,
             std::function<void(absl::StatusOr<EmbedAnswer>)> done)
-      : whitening_(whitening), text_(std::move(text)), done_(std::move(done)) {}
+      : whitening_(whitening), job_(std::move(job)), done_(std::move(done)) {}
   bool RunSlice(inference::Transformer& transformer) override;
+  bool EndIfCancelled() override;
   void Fail(const absl::Status& status) override { done_(status); }
 
  private:
   const inference::Whitening* whitening_;
-  const std::string text_;
+  const EmbedJob job_;
   const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };
 

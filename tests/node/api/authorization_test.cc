@@ -24,6 +24,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/caller.h"
 #include "node/limits.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/tls.h"
@@ -113,12 +114,16 @@ class Agreeable final : public grpc::CallbackGenericService {
     struct Reactor final : grpc::ServerGenericBidiReactor {
       void OnDone() override { delete this; }
     };
-    saw_token = saw_token || context->client_metadata().contains("authorization");
+    const auto& metadata = context->client_metadata();
+    const auto token = metadata.find("authorization");
+    callers.insert(token == metadata.end()
+                       ? CallerOf("", context->peer())
+                       : CallerOf({token->second.data(), token->second.size()}, context->peer()));
     auto* reactor = new Reactor;
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
-  bool saw_token = false;
+  std::set<std::string> callers;
 };
 
 class TokenServerTest : public ::testing::Test {
@@ -204,7 +209,11 @@ TEST_F(TokenServerTest, EveryMethodForEveryRole) {
     }
     EXPECT_EQ(Passed(Call(method, "")), Expected(method, "nobody")) << method;
   }
-  EXPECT_FALSE(service_.saw_token);
+  // The holders of the three tokens, and of none for what needs none
+  EXPECT_EQ(service_.callers.size(), 4U);
+  for (const std::string& caller : service_.callers) {
+    EXPECT_EQ(caller.find("---"), std::string::npos) << "a name holds no token";
+  }
 }
 
 TEST_F(TokenServerTest, WhoHasNoKnownTokenIsToldHowToGetOne) {

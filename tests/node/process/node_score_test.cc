@@ -65,7 +65,7 @@ TEST_F(NodeScoreTest, ALongScoreKeptTheNodeFromEnding) {
 
 // Found by a hostile review: one score of 128 samples held the model until its end, so that another
 // request began after 8.4 s instead of 7 ms.
-TEST_F(NodeScoreTest, OtherRequestsComeBetweenTheSamplesOfScores) {
+TEST_F(NodeScoreTest, ScoreDoesNotHoldUpCompletions) {
   Start();
   std::vector<Running> scores;
   for (size_t i = 0; i <= limits::kMaxRunningGenerations; ++i) {

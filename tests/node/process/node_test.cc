@@ -67,7 +67,7 @@ TEST_F(NodeTest, EqualSeedsGiveEqualTextAndModesAllWork) {
 }
 
 // Found by a hostile review: without a seed two requests at temperature 1 answered the same text.
-TEST_F(NodeTest, WithoutASeedTheNodeDrawsOneAndTellsIt) {
+TEST_F(NodeTest, UnseededRequestsDiffer) {
   Start();
   auto request = Request("In the morning", 24);
   request.mutable_sampling()->set_temperature(1);

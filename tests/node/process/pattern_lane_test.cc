@@ -35,7 +35,7 @@ class InstantInference final : public serving::InferenceActor {
                      std::function<void(absl::StatusOr<serving::ScoreAnswer>)>) override {
     return absl::UnimplementedError("");
   }
-  absl::Status Embed(std::string,
+  absl::Status Embed(serving::EmbedJob,
                      std::function<void(absl::StatusOr<serving::EmbedAnswer>)> done) override {
     done(serving::EmbedAnswer{.embedding = {1, 1, 0, 0}});
     return absl::OkStatus();
