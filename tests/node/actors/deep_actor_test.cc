@@ -153,7 +153,7 @@ TEST_F(DeepActorTest, OnScheduleOnlyWhereThereIsOne) {
   EXPECT_EQ(Status().served_version, 0u);
   Pass(std::chrono::hours(2));
   EXPECT_EQ(Status().served_version, 1u);
-  EXPECT_FALSE(changes_->Last()->on_demand);
+  EXPECT_FALSE(changes_->List(1)->at(0).on_demand);
 }
 
 // Regression test: hours were counted from each start, so a node that is stopped every night was

@@ -215,7 +215,7 @@ TEST_F(DeepGuardTest, ItIsTrainedAndJudgedOnTopOfTheOtherServedAdapters) {
   trunk->name = other.name = "other";
   other.trunk = trunk;
   ASSERT_TRUE(catalog_->Unload(serving::kDeepAdapter, 1).ok());
-  ASSERT_TRUE(changes_->Remove(changes_->Last()->number).ok());
+  ASSERT_TRUE(changes_->Remove(changes_->List(1)->at(0).number).ok());
   ASSERT_TRUE(catalog_->Publish(std::make_shared<const inference::Talora>(other), 1).ok());
   const learning::DeepResult on_top = Run();
   EXPECT_LT(on_top.held_out_before, bare);

@@ -288,7 +288,7 @@ TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {
                                      .session_id = "s"},
                                     {});
   EXPECT_EQ(ReasonOfUndo(*change), reasons::kCannotUndo);
-  EXPECT_EQ(changes_->Last()->number, change->number) << "it is not said to be undone";
+  EXPECT_EQ(changes_->List(1)->at(0).number, change->number) << "it is not said to be undone";
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST_F(RouterLearnerTest, WhatWasLearnedChoosesAtOnceAndAfterARestart) {
   EXPECT_EQ(round.change->version, 1u);
   EXPECT_EQ(round.change->version_before, 0u);
   EXPECT_EQ(round.change->lessons, 1200u);
-  EXPECT_EQ(changes_->Last().value(), *round.change);
+  EXPECT_EQ(changes_->List(1)->at(0), *round.change);
   EXPECT_GT(HalfSteps(), 60);
   const RouterStatus status = learner_->status();
   EXPECT_EQ(status.kind, "logistic");
@@ -225,7 +225,7 @@ TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
   }
   ASSERT_TRUE(round.change.has_value());
   EXPECT_EQ(round.change->version_before, 1u);
-  EXPECT_EQ(changes_->Last().value(), *round.change);
+  EXPECT_EQ(changes_->List(1)->at(0), *round.change);
   EXPECT_EQ(HalfSteps(), 0);
   if (round.verdict == RouterVerdict::kWithdrawn) {
     EXPECT_EQ(round.change->version, 0u);
