@@ -56,6 +56,12 @@ absl::Status NodeImpl::OpenSocket() {
   return absl::OkStatus();
 }
 
+// A dial waits for the connection that the server is taking over, so that one has to end before the
+// port counts as silent: otherwise a client could have the node restarted.
+static_assert(2 * limits::kClientConnections.hand_over <= limits::kPortPatience &&
+              2 * limits::kSocketConnections.hand_over <= limits::kPortPatience &&
+              2 * limits::kPeerConnections.hand_over <= limits::kPortPatience);
+
 void NodeImpl::MakeWatchdog() {
   std::vector<WatchedPort> ports;
   const auto watch = [&](std::string name, const api::RunningServer& port, bool tls) {

@@ -32,6 +32,7 @@
 #include "node/process/node_impl.h"
 #include "node/process/node_metrics.h"
 #include "node/serving/late_embedding.h"
+#include "node/transport/header_guard.h"
 #include "node/transport/tls.h"
 #include "node/version.h"
 #include "ruvd/admin/v1/admin.pb.h"
@@ -277,6 +278,13 @@ api::HearCall NodeImpl::HearCalls() {
 }
 
 absl::Status NodeImpl::StartServers() {
+  if (!transport::HeadersAreGuarded()) {
+    LogWarning(
+        "this build links a gRPC {} whose headers the node cannot limit, so a caller can keep a "
+        "core busy with one endless header; use the packages of deploy/install-deps.sh, or keep "
+        "strangers off the ports",
+        grpc::Version());
+  }
   if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }

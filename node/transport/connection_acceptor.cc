@@ -52,6 +52,15 @@ void FreeBuffer(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &kUnlocked, sizeof kUnlocked);
 }
 
+// Ends a connection that a server may be reading: what has arrived is thrown away, so that the
+// server finds the end, and not the rest of a flood.
+void EndSocket(int socket) {
+  ::shutdown(socket, SHUT_RDWR);
+  std::array<char, 16 << 10> rest;
+  while (::recv(socket, rest.data(), rest.size(), MSG_DONTWAIT) > 0) {
+  }
+}
+
 Descriptor OpenReserve() {
   return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -102,7 +111,7 @@ absl::Status ConnectionAcceptor::Prepare() {
 void ConnectionAcceptor::Start(Take take) {
   take_ = std::move(take);
   thread_ = std::thread([this] { Run(); });
-  handing_over_ = std::thread([this] { HandOver(); });
+  handing_over_ = std::thread([this] { HandOverAll(); });
 }
 
 void ConnectionAcceptor::Stop() {
@@ -111,8 +120,9 @@ void ConnectionAcceptor::Stop() {
     stopping_ = true;
     accepted_.NotifyAll();
     for (const auto& [peer, fd] : sockets_) {
-      if (table_.IsUnproven(peer)) {
-        ::shutdown(fd, SHUT_RDWR);  // ends a parser that would keep a thread from being joined
+      const bool is_handed_over = handing_ && handing_->watched == fd;
+      if (table_.IsUnproven(peer) || is_handed_over) {
+        EndSocket(fd);  // ends a parser that would keep a thread from being joined
       }
     }
   }
@@ -205,7 +215,7 @@ void ConnectionAcceptor::Run() {
   }
 }
 
-void ConnectionAcceptor::HandOver() {
+void ConnectionAcceptor::HandOverAll() {
   for (;;) {
     Accepted next;
     {
@@ -218,9 +228,13 @@ void ConnectionAcceptor::HandOver() {
       }
       next = std::move(waiting_.front());
       waiting_.pop_front();
+      if (!next.is_own) {
+        handing_ = {.peer = next.peer, .watched = next.watched, .since = clock_.Now()};
+      }
     }
     take_(next.listener, next.socket.Release());
     const MutexLock lock(mutex_);
+    handing_.reset();
     if (!next.is_own) {
       ++counts_.handed_over;
     } else if (own_ == next.peer) {
@@ -368,13 +382,25 @@ void ConnectionAcceptor::EndOverdue() {
     return socket == sockets_.end() ? std::nullopt : BytesReceived(socket->second);
   };
   End(table_.TakeOverdue(clock_.Now(), bytes_of));
+  EndHeldHandOver();
+}
+
+void ConnectionAcceptor::EndHeldHandOver() {
+  if (!handing_ || waiting_.empty() || clock_.Now() - handing_->since < limits_.hand_over) {
+    return;
+  }
+  const auto socket = sockets_.find(handing_->peer);
+  if (socket != sockets_.end() && socket->second == handing_->watched) {
+    table_.Remove(handing_->peer);
+    End({{handing_->peer, ConnectionEnd::kHeldPort}});
+  }
 }
 
 void ConnectionAcceptor::End(const std::vector<ConnectionTable::Ended>& ended) {
   for (const ConnectionTable::Ended& one : ended) {
     Count(one.why);
     if (const auto socket = sockets_.find(one.peer); socket != sockets_.end()) {
-      ::shutdown(socket->second, SHUT_RDWR);  // the server then closes its own descriptor
+      EndSocket(socket->second);  // the server then closes its own descriptor
       sockets_.erase(socket);
     }
   }

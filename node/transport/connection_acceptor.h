@@ -31,8 +31,9 @@ namespace ruvd::transport {
 // the process once had no descriptor left. This keeps a descriptor in reserve, holds every
 // connection within ConnectionLimits, and hands it over with its socket, of which it keeps a second
 // descriptor to see the connection end, or to end it. One thread accepts and watches; gRPC may
-// parse what has arrived on a socket before it returns from taking it, so other threads hand them
-// over. Thread-safe.
+// parse what has arrived on a socket before it returns from taking it, and goes on while more
+// arrives, so another thread hands them over, and a connection that keeps it busy while others wait
+// is ended after ConnectionLimits::hand_over. Thread-safe.
 class ConnectionAcceptor {
  public:
   struct Counts {
@@ -62,6 +63,7 @@ class ConnectionAcceptor {
   // Returns the address with the real port.
   const std::string& address() const { return address_; }
   size_t most_connections() const { return limits_.connections; }
+  const ConnectionLimits& limits() const { return limits_; }
 
   // Takes over a connected, non-blocking socket; may take long. `listener` is the socket that
   // accepted it.
@@ -72,7 +74,8 @@ class ConnectionAcceptor {
   void OnForeignUser(HearForeign hear) { hear_foreign_ = std::move(hear); }
   // Begins to accept. Call it once.
   void Start(Take take);
-  // Accepts no connection any more, ends unproven ones, and no longer watches the others.
+  // Accepts no connection any more, ends unproven ones and the one that is handed over, and no
+  // longer watches the others.
   // Idempotent.
   void Stop();
   // Notes that the other end of a connection may use the port, or has to prove that anew. `peer` is
@@ -94,7 +97,7 @@ class ConnectionAcceptor {
   ConnectionAcceptor(Listeners listeners, const ConnectionLimits& limits, const Clock& clock);
   absl::Status Prepare();
   void Run();
-  void HandOver();
+  void HandOverAll();
   void OnEvent(int fd, uint32_t events);
   void Accept(int listener);
   // Returns whether a caller over the unix socket may use it, and sets its user.
@@ -109,6 +112,8 @@ class ConnectionAcceptor {
   bool TurnAway(int listener);
   void EndOverdue();
   void End(const std::vector<ConnectionTable::Ended>& ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the connection that the server has been taking over for too long while others wait.
+  void EndHeldHandOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(ConnectionEnd why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++counts_.ended[static_cast<size_t>(why)];
   }
@@ -140,6 +145,13 @@ class ConnectionAcceptor {
     Descriptor socket;
   };
   std::deque<Accepted> waiting_ ABSL_GUARDED_BY(mutex_);  // to be handed over
+  // The connection that is handed over now, and since when; nullopt: none, or an own one
+  struct HandOver {
+    PeerAddress peer;
+    int watched = -1;
+    TimePoint since;
+  };
+  std::optional<HandOver> handing_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
   // The second descriptors of connections, those that were just ended included, and whose they are

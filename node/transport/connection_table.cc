@@ -19,6 +19,8 @@ std::string_view ConnectionEndName(ConnectionEnd end) {
       return "too_often";
     case ConnectionEnd::kStrangersFull:
       return "strangers_full";
+    case ConnectionEnd::kSourceFull:
+      return "source_full";
     case ConnectionEnd::kUnprovenTooLong:
       return "unproven_too_long";
     case ConnectionEnd::kUnprovenBytes:
@@ -29,6 +31,8 @@ std::string_view ConnectionEndName(ConnectionEnd end) {
       return "no_descriptor";
     case ConnectionEnd::kForeignUser:
       return "foreign_user";
+    case ConnectionEnd::kHeldPort:
+      return "held_port";
   }
   return "unknown";
 }
@@ -44,15 +48,15 @@ std::optional<ConnectionEnd> ConnectionTable::Add(const PeerAddress& peer, TimeP
     Remove(peer);
   }
   if (strangers_.CountOf(source) >= limits_.unproven_of_source) {
-    EndStranger(strangers_.OldestOf(source), ended);
+    EndStranger(strangers_.OldestOf(source), ConnectionEnd::kSourceFull, ended);
   } else if (strangers_.size() >= limits_.unproven) {
-    EndStranger(strangers_.OldestOfMost(), ended);
+    EndStranger(strangers_.OldestOfMost(), ConnectionEnd::kStrangersFull, ended);
   }
   if (opened_.size() >= limits_.connections) {
     if (strangers_.size() == 0) {
       return ConnectionEnd::kPortFull;
     }
-    EndStranger(strangers_.OldestOfMost(), ended);
+    EndStranger(strangers_.OldestOfMost(), ConnectionEnd::kStrangersFull, ended);
   }
   opened_.emplace(peer, Connection{.since = now});
   strangers_.Add(peer, source);
@@ -68,9 +72,9 @@ bool ConnectionTable::TakeTurn(const PeerSource& source, TimePoint now) {
       .first->second.Take(now);
 }
 
-void ConnectionTable::EndStranger(const std::optional<PeerAddress>& stranger,
+void ConnectionTable::EndStranger(const std::optional<PeerAddress>& stranger, ConnectionEnd why,
                                   std::vector<Ended>* ended) {
-  ended->push_back({*stranger, ConnectionEnd::kStrangersFull});
+  ended->push_back({*stranger, why});
   Remove(*stranger);
 }
 

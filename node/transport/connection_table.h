@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,8 @@ struct ConnectionLimits {
   // New connections of one source
   double opened_per_second = 0;
   double opened_burst = 0;
+  // How long the server may be kept busy by a connection that it takes over while others wait
+  Duration hand_over = std::chrono::seconds(5);
 };
 
 // Why a connection was refused or ended.
@@ -38,13 +41,15 @@ enum class ConnectionEnd : uint8_t {
   kPortFull,         // all connections are proven
   kTooOften,         // its source opens more than opened_per_second
   kStrangersFull,    // it was the oldest unproven one of the source with the most of them
+  kSourceFull,       // it was the oldest unproven one of a source that opened too many
   kUnprovenTooLong,  // it stayed unproven for longer than unproven_life
   kUnprovenBytes,    // it sent more than unproven_bytes
   kReplaced,         // the same address and port opened another one
   kNoDescriptor,     // the process has no descriptor left
   kForeignUser,      // another user of the machine opened it to the unix socket
+  kHeldPort,         // it kept the server from taking over others for longer than hand_over
 };
-inline constexpr size_t kConnectionEnds = 8;
+inline constexpr size_t kConnectionEnds = 10;
 // Returns a stable lower-case name, for a metric's label.
 std::string_view ConnectionEndName(ConnectionEnd end);
 
@@ -85,7 +90,8 @@ class ConnectionTable {
  private:
   // Whether a source may open one more connection now.
   bool TakeTurn(const PeerSource& source, TimePoint now);
-  void EndStranger(const std::optional<PeerAddress>& stranger, std::vector<Ended>* ended);
+  void EndStranger(const std::optional<PeerAddress>& stranger, ConnectionEnd why,
+                   std::vector<Ended>* ended);
 
   const ConnectionLimits limits_;
   struct Connection {

@@ -104,6 +104,7 @@ def p99(node, calls):
 def snapshot(node):
     status = node.ask("status")
     return {**node.running.resources(), "refused": status.get("refused_envelopes", {}),
+            "limits": {one["name"]: one.get("refused", 0) for one in status.get("limits", [])},
             "patterns_taken": int(status.get("accepted_items", {}).get("pattern", 0)),
             "ended": {f"{port['name']} {why}": int(count) for port in status["ports"]
                       for why, count in port.get("ended", {}).items()}}
@@ -164,6 +165,7 @@ class Meeting:
         self.later = p99(self.alpha, self.flags.calls)
         fate = self.judge(seconds, before, after)
         refused = (f"refused {growth(before, after, 'refused')}"
+                   f"  limits {growth(before, after, 'limits')}"
                    f"  ended {growth(before, after, 'ended')}")
         return self.line(spent / seconds, own / seconds, before["alpha"], watch.most, after["alpha"],
                          "  ".join(part for part in (refused, fate, counted(counts)) if part))

@@ -154,6 +154,7 @@ ATTACKS = [
     Attack("half-open links", "federation", churn(tls, LINK)),
     Attack("silent joins", "federation", churn(tls, JOIN)),
     Attack("endless header", "federation", send(tls, ENDLESS)),
+    Attack("api: header", "api", send(plain, ENDLESS)),
     Attack("byte by byte", "federation", drip),
     Attack("member: half-open", "federation", churn(member_tls, LINK)),
     Attack("member: joins", "federation", churn(member_tls, JOIN)),

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -72,6 +73,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
     port_ = static_cast<uint16_t>(
         std::atoi(acceptor_->address().substr(acceptor_->address().rfind(':') + 1).c_str()));
     acceptor_->Start([this](int, int socket) {
+      ++taken_;
       if (parses_) {  // as gRPC does with what has arrived on a plain connection
         char bytes[4096];
         pollfd entry{.fd = socket, .events = POLLIN, .revents = 0};
@@ -132,6 +134,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
   std::unique_ptr<ConnectionAcceptor> acceptor_;
   uint16_t port_ = 0;
   bool parses_ = false;
+  std::atomic<int> taken_ = 0;  // connections that the server began to take over
   Mutex mutex_;
   std::vector<Descriptor> served_ ABSL_GUARDED_BY(mutex_);
 };
@@ -162,7 +165,7 @@ TEST_F(ConnectionAcceptorTest, StrangersDisplaceEachOtherAndNothingElse) {
   }
   ASSERT_TRUE(WaitUntil([&] { return acceptor_->counts().accepted == 201; }));
   EXPECT_EQ(acceptor_->counts().unproven, kLimits.unproven_of_source);
-  EXPECT_EQ(Ended(ConnectionEnd::kStrangersFull), 200 - kLimits.unproven_of_source);
+  EXPECT_EQ(Ended(ConnectionEnd::kSourceFull), 200 - kLimits.unproven_of_source);
   EXPECT_FALSE(IsEnded(proven));
   EXPECT_TRUE(WaitUntil([&] { return IsEnded(strangers[0]); }));
   EXPECT_FALSE(IsEnded(strangers.back()));
@@ -201,6 +204,34 @@ TEST_F(ConnectionAcceptorTest, AParserThatDoesNotReturnStopsNothing) {
   EXPECT_TRUE(WaitUntil([&] { return IsEnded(first); }));
   acceptor_->Stop();  // while the parsers of the others wait for bytes
   EXPECT_TRUE(IsEnded(second));
+}
+
+// Found by review: a proven caller that sent faster than the server read kept the port deaf for as
+// long as it liked, and the watchdog then had the node restarted.
+TEST_F(ConnectionAcceptorTest, AConnectionThatHoldsTheServerWhileOthersWaitIsEnded) {
+  parses_ = true;
+  ConnectionLimits limits = kLimits;
+  limits.hand_over = milliseconds(1);
+  Listen(limits);
+  const Descriptor holder = Connect();
+  ASSERT_TRUE(WaitUntil([&] { return taken_ == 1; }));
+  acceptor_->Prove(NameOf(holder));
+  const Descriptor later = Connect();
+  EXPECT_TRUE(WaitUntil([&] { return taken_ == 2; }));
+  EXPECT_EQ(Ended(ConnectionEnd::kHeldPort), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return IsEnded(holder); }));
+  EXPECT_FALSE(IsEnded(later)) << "no other connection waits for it";
+}
+
+// Found by review: a stop ended parsers of unproven connections only, and waited for this one.
+TEST_F(ConnectionAcceptorTest, AStopWaitsForNoConnectionThatHoldsTheServer) {
+  parses_ = true;
+  Listen(kLimits);
+  const Descriptor holder = Connect();
+  ASSERT_TRUE(WaitUntil([&] { return taken_ == 1; }));
+  acceptor_->Prove(NameOf(holder));
+  acceptor_->Stop();
+  EXPECT_TRUE(IsEnded(holder));
 }
 
 // Found by review: over a second address of this machine a stranger's connections were forgotten

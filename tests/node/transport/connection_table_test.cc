@@ -36,10 +36,10 @@ PeerAddress Peer(const std::string& host, uint16_t port) {
 class ConnectionTableTest : public ::testing::Test {
  protected:
   bool Add(const PeerAddress& peer) { return !table_.Add(peer, now_, &ended_).has_value(); }
-  std::vector<PeerAddress> TakeEnded() {
+  std::vector<PeerAddress> TakeEnded(ConnectionEnd why = ConnectionEnd::kStrangersFull) {
     std::vector<PeerAddress> peers;
     for (const ConnectionTable::Ended& one : ended_) {
-      EXPECT_EQ(one.why, ConnectionEnd::kStrangersFull);
+      EXPECT_EQ(one.why, why);
       peers.push_back(one.peer);
     }
     ended_.clear();
@@ -57,7 +57,7 @@ TEST_F(ConnectionTableTest, ASourceDisplacesItsOwnOldest) {
   }
   EXPECT_TRUE(TakeEnded().empty());
   EXPECT_TRUE(Add(Peer("10.0.0.1", 4)));
-  EXPECT_THAT(TakeEnded(), testing::ElementsAre(Peer("10.0.0.1", 1)));
+  EXPECT_THAT(TakeEnded(ConnectionEnd::kSourceFull), testing::ElementsAre(Peer("10.0.0.1", 1)));
   EXPECT_EQ(table_.unproven(), 3u);
 }
 
