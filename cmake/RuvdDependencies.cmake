@@ -8,6 +8,7 @@ find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 find_package(absl CONFIG REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
+find_package(Boost 1.81 REQUIRED)  # only headers: Asio, and the parser of HTTP of Beast
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
