@@ -146,13 +146,18 @@ void ConnectionAcceptor::Stop() {
 }
 
 void ConnectionAcceptor::Prove(std::string_view peer) {
-  const auto address = ParsePeer(peer);
+  if (const auto address = ParsePeer(peer)) {
+    Prove(*address);
+  }
+}
+
+void ConnectionAcceptor::Prove(const PeerAddress& peer) {
   const MutexLock lock(mutex_);
-  if (!address || !table_.Prove(*address)) {
+  if (!table_.Prove(peer)) {
     return;
   }
   ++counts_.proven;
-  if (const auto socket = sockets_.find(*address); socket != sockets_.end()) {
+  if (const auto socket = sockets_.find(peer); socket != sockets_.end()) {
     FreeBuffer(socket->second);
     Watch(poll_.get(), EPOLL_CTL_MOD, socket->second, /*events=*/0);
   }

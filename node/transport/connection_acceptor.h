@@ -81,6 +81,7 @@ class ConnectionAcceptor {
   // Notes that the other end of a connection may use the port, or has to prove that anew. `peer` is
   // named as gRPC does.
   void Prove(std::string_view peer);
+  void Prove(const PeerAddress& peer);
   void Unprove(std::string_view peer);
   Counts counts() const;
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -30,8 +31,12 @@ using std::chrono::milliseconds;
 constexpr milliseconds kWait{50};
 // The preface of a client (RFC 9113, section 3.4) and an empty SETTINGS frame.
 constexpr std::string_view kHttp2Hello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+constexpr std::string_view kHttp1Hello(
+    "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+constexpr std::string_view kHttp1Answer("HTTP/1.1 ");
 // The head of a frame, of which byte 3 is the type; a TLS record begins with its own.
 constexpr size_t kHeadBytes = 9;
+static_assert(kHttp1Answer.size() == kHeadBytes);
 constexpr unsigned char kSettings = 4;
 constexpr unsigned char kTlsAlert = 21;
 constexpr unsigned char kTlsHandshake = 22;
@@ -59,6 +64,19 @@ std::string TlsHello() {
   return size > 0 ? std::string(bytes, static_cast<size_t>(size)) : "";
 }
 
+// Returns how a client of the protocol begins; empty if OpenSSL fails.
+std::string HelloOf(PortProtocol protocol) {
+  switch (protocol) {
+    case PortProtocol::kHttp1:
+      return std::string(kHttp1Hello);
+    case PortProtocol::kHttp2:
+      return std::string(kHttp2Hello);
+    case PortProtocol::kTls:
+      return TlsHello();
+  }
+  return "";
+}
+
 // Returns whether the socket has one of the events, an error or an end within the patience.
 bool Await(int socket, int16_t events, milliseconds patience,
            const std::function<bool()>& stopped) {
@@ -75,8 +93,15 @@ bool Await(int socket, int16_t events, milliseconds patience,
 }
 
 bool IsAnswer(PortProtocol protocol, const std::array<unsigned char, kHeadBytes>& head) {
-  return protocol == PortProtocol::kHttp2 ? head[3] == kSettings
-                                          : head[0] == kTlsHandshake || head[0] == kTlsAlert;
+  switch (protocol) {
+    case PortProtocol::kHttp1:
+      return std::ranges::equal(head, kHttp1Answer);
+    case PortProtocol::kHttp2:
+      return head[3] == kSettings;
+    case PortProtocol::kTls:
+      return head[0] == kTlsHandshake || head[0] == kTlsAlert;
+  }
+  return false;
 }
 
 // One attempt to be served.
@@ -87,8 +112,7 @@ class Dial {
       : acceptor_(acceptor), protocol_(protocol), patience_(patience), stopped_(stopped) {}
 
   DialResult Run() {
-    const std::string hello =
-        protocol_ == PortProtocol::kTls ? TlsHello() : std::string(kHttp2Hello);
+    const std::string hello = HelloOf(protocol_);
     const std::optional<PeerAddress> own = hello.empty() ? std::nullopt : Bind();
     if (!own) {
       return {PortSign::kUnknown, fmt::format("cannot dial: {}", std::strerror(errno))};

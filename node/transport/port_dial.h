@@ -14,6 +14,7 @@ namespace ruvd::transport {
 
 // What a server says first, once it has heard the beginning of a connection.
 enum class PortProtocol : uint8_t {
+  kHttp1,  // plain HTTP/1.1: an answer to GET /livez
   kHttp2,  // plain HTTP/2: a SETTINGS frame
   kTls,    // a handshake message or an alert
 };
