@@ -74,12 +74,15 @@ inline const std::map<std::string, std::vector<std::string>>& FolderOrder() {
       {"federation",
        {"", "events", "daf", "learner", "patterns", "link", "membership", "masked", "relay",
         "gossip", "core"}},
-      {"node", {"",           "runtime",   "config",  "log",
-                "metrics",    "transport", "serving", "serving/extensions",
-                "learning",   "sharing",   "actors",  "client",
-                "terminal",   "cli",       "tools",   "admission",
-                "api",        "process",   "local",   "local/demo",
-                "local/tour", "program"}}};
+      {"node", {"",       "runtime",    "config",
+                "log",    "metrics",    "transport",
+                "http",   "serving",    "serving/extensions",
+                "openai", "learning",   "sharing",
+                "actors", "client",     "terminal",
+                "cli",    "tools",      "admission",
+                "api",    "api/http",   "process",
+                "local",  "local/demo", "local/tour",
+                "program"}}};
   return order;
 }
 
@@ -358,7 +361,7 @@ inline Complaints CheckPragmaOnce(const Files& files) {
 // headers add seconds to every source.
 inline Complaints CheckSlowHeaders(const Files& files) {
   static const std::regex kSlow(
-      R"re(#\s*include\s*[<"](grpcpp/.*|CLI/.*|nlohmann/json\.hpp|.*\.grpc\.pb\.h)[>"])re");
+      R"re(#\s*include\s*[<"](grpcpp/.*|CLI/.*|nlohmann/json\.hpp|boost/.*|.*\.grpc\.pb\.h)[>"])re");
   Complaints complaints;
   for (const SourceFile& file : files) {
     if (!file.HasExtension(".h") || !InARoom(file)) {

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/http/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "node/http/session.h"
+#include "node/log/log.h"
+#include "node/transport/descriptor.h"
+
+namespace ruvd::http {
+namespace {
+
+namespace asio = boost::asio;
+
+class ServerImpl final : public Server {
+ public:
+  ServerImpl(ServerOptions options, const Clock& clock) : shared_(std::move(options), clock) {}
+  ~ServerImpl() override { Shutdown(Duration(0)); }
+
+  absl::Status Listen() {
+    auto acceptor = transport::ConnectionAcceptor::Listen(
+        shared_.options.listen, shared_.options.connections, shared_.clock);
+    if (!acceptor.ok()) {
+      return acceptor.status();
+    }
+    shared_.acceptor = *std::move(acceptor);
+    return absl::OkStatus();
+  }
+
+  void Accept() override {
+    thread_ = std::thread([this] { RunIo(); });
+    shared_.acceptor->Start([this](int, int socket) {
+      asio::post(io_, [this, held = std::make_shared<transport::Descriptor>(socket)] {
+        OnConnection(held->Release());
+      });
+    });
+  }
+
+  void Shutdown(Duration grace) override {
+    if (std::exchange(stopped_, true)) {
+      return;
+    }
+    shared_.acceptor->Stop();
+    asio::post(io_, [this, grace] { Drain(grace); });
+    work_.reset();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+    shared_.sessions.clear();
+  }
+
+  const std::string& address() const override { return shared_.acceptor->address(); }
+  transport::ConnectionAcceptor& acceptor() override { return *shared_.acceptor; }
+  const transport::ConnectionAcceptor& acceptor() const override { return *shared_.acceptor; }
+  Counts counts() const override {
+    Counts counts{.requests = shared_.requests.load(), .ended = {}};
+    std::ranges::transform(shared_.ended, counts.ended.begin(),
+                           [](const std::atomic<uint64_t>& count) { return count.load(); });
+    return counts;
+  }
+
+ private:
+  void RunIo() {
+    for (bool done = false; !done;) {
+      try {
+        io_.run();
+        done = true;
+      } catch (const std::exception& error) {
+        LogError("an HTTP connection failed: {}", error.what());
+      }
+    }
+  }
+
+  void OnConnection(int socket) {
+    const std::shared_ptr<ssl_ctx_st> tls =
+        shared_.options.tls == nullptr ? nullptr : shared_.options.tls->Current();
+    const auto session = MakeSession(shared_, io_, socket, tls.get());
+    if (shared_.draining) {
+      session->Close();
+      return;
+    }
+    shared_.sessions.insert(session);
+    session->Start();
+  }
+
+  void Drain(Duration grace) {
+    shared_.draining = true;
+    for (const std::shared_ptr<Session>& session : shared_.sessions) {
+      session->Drain();
+    }
+    shared_.on_last_end = [this] { end_.cancel(); };
+    if (!shared_.sessions.empty()) {
+      end_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(grace));
+      end_.async_wait([this](boost::system::error_code) {
+        const auto sessions = shared_.sessions;  // closing changes the set later
+        for (const std::shared_ptr<Session>& session : sessions) {
+          session->Close();
+        }
+      });
+    }
+  }
+
+  SessionState shared_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  asio::steady_timer end_{io_};
+  std::thread thread_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::string_view RequestEndName(RequestEnd end) {
+  switch (end) {
+    case RequestEnd::kMalformed:
+      return "malformed_request";
+    case RequestEnd::kTooLate:
+      return "request_too_slow";
+    case RequestEnd::kTlsFailed:
+      return "tls_failed";
+    case RequestEnd::kCallerLeft:
+      return "caller_left";
+    case RequestEnd::kCallerSlow:
+      return "caller_slow";
+    case RequestEnd::kBodiesTooBig:
+      return "bodies_too_large";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock) {
+  auto server = std::make_unique<ServerImpl>(std::move(options), clock);
+  if (absl::Status listening = server->Listen(); !listening.ok()) {
+    return listening;
+  }
+  return server;
+}
+
+}  // namespace ruvd::http

@@ -1,0 +1,496 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/http/session.h"
+
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "node/http/exchange.h"
+#include "node/http/limits.h"
+#include "node/http/outbox.h"
+#include "node/http/request_reader.h"
+#include "node/log/log.h"
+#include "node/transport/descriptor.h"
+#include "node/transport/peer_address.h"
+
+namespace ruvd::http {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Strand = asio::strand<asio::io_context::executor_type>;
+using std::chrono::milliseconds;
+
+// Operations return their errors; none is thrown.
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 8 << 10;
+constexpr int kCallerLeftStatus = 499;  // nginx's number, which logs and tools know
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kUnread = "unread";  // a request that reached no route
+
+transport::PeerAddress PeerOf(int socket) {
+  sockaddr_storage from{};
+  socklen_t size = sizeof from;
+  ::getpeername(socket, reinterpret_cast<sockaddr*>(&from), &size);
+  return transport::PeerAddressOf(from).value_or(transport::PeerAddress());
+}
+
+tcp ProtocolOf(int socket) {
+  int domain = AF_INET;
+  socklen_t size = sizeof domain;
+  ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  return domain == AF_INET6 ? tcp::v6() : tcp::v4();
+}
+
+// The share of a request's body in the memory for all bodies.
+class BodyShare {
+ public:
+  BodyShare(SessionState& shared, size_t bytes) : shared_(shared) { Become(bytes); }
+  ~BodyShare() { Become(0); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+  void Become(size_t bytes) {
+    shared_.bodies_bytes += bytes;
+    shared_.bodies_bytes -= std::exchange(bytes_, bytes);
+  }
+
+ private:
+  SessionState& shared_;
+  size_t bytes_ = 0;
+};
+
+// The connection's hold of an outbox, which it leaves in any case.
+class HeldOutbox {
+ public:
+  explicit HeldOutbox(std::shared_ptr<Outbox> outbox) : outbox_(std::move(outbox)) {}
+  ~HeldOutbox() { outbox_->Leave(); }
+  HeldOutbox(const HeldOutbox&) = delete;
+  HeldOutbox& operator=(const HeldOutbox&) = delete;
+  Outbox* operator->() const { return outbox_.get(); }
+  std::shared_ptr<Exchange> exchange() const { return MakeExchange(outbox_); }
+
+ private:
+  const std::shared_ptr<Outbox> outbox_;
+};
+
+// One connection. A first coroutine reads bytes all the time, so that the end of the connection is
+// noticed while an answer is being made; a second one reads requests from them and writes answers.
+// All members are used on the strand.
+class SessionImpl final : public Session, public std::enable_shared_from_this<SessionImpl> {
+ public:
+  SessionImpl(SessionState& shared, asio::io_context& io, int socket, SSL_CTX* tls)
+      : shared_(shared),
+        strand_(asio::make_strand(io)),
+        socket_(strand_),
+        wake_(strand_),
+        deadline_(strand_),
+        peer_(PeerOf(socket)) {
+    error_code failed;
+    socket_.assign(ProtocolOf(socket), socket, failed);
+    if (failed) {
+      const transport::Descriptor unused(socket);  // closes it
+      has_ended_ = true;
+    }
+    if (tls != nullptr) {
+      SSL_CTX_up_ref(tls);
+      asio::ssl::context context(tls);  // takes over the reference
+      tls_.emplace(socket_, context);
+    }
+  }
+
+  void Start() override {
+    asio::co_spawn(strand_, Run(), [self = shared_from_this()](const std::exception_ptr& thrown) {
+      self->OnEnd(thrown);
+    });
+  }
+  void Drain() override { Wake(); }
+  void Close() override {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_both, ignored);  // the acceptor sees this, too
+    socket_.close(ignored);
+    has_ended_ = true;
+    wake_.cancel();
+    deadline_.cancel();
+  }
+
+ private:
+  using Time = std::optional<TimePoint>;
+
+  asio::awaitable<void> Run() {
+    if (tls_ && !co_await ShakeHands()) {
+      co_return;
+    }
+    asio::co_spawn(strand_, ReadAll(),
+                   [self = shared_from_this()](const std::exception_ptr& thrown) {
+                     self->OnReadAllEnd(thrown);
+                   });
+    bool goes_on = true;
+    while (goes_on) {
+      goes_on = co_await ServeOne();
+    }
+    co_await Finish();
+  }
+
+  asio::awaitable<bool> ShakeHands() {
+    ArmDeadline(shared_.options.times.handshake);
+    const auto [failed] = co_await tls_->async_handshake(asio::ssl::stream_base::server, kAwait);
+    DisarmDeadline();
+    if (failed) {
+      shared_.Count(is_overdue_ ? RequestEnd::kTooLate : RequestEnd::kTlsFailed);
+    }
+    co_return !failed;
+  }
+
+  // Reads what comes, and no more than may wait.
+  asio::awaitable<void> ReadAll() {
+    std::array<char, kReadBytes> bytes;
+    while (!has_ended_) {
+      if (unparsed_.size() >= limits::kMaxHttpUnparsedBytes) {
+        reader_waits_ = true;
+        co_await Wait(room_, std::nullopt);
+        reader_waits_ = false;
+        continue;
+      }
+      const size_t count = co_await ReadSome(asio::buffer(bytes));
+      if (count == 0) {
+        break;
+      }
+      if (!discards_) {
+        unparsed_.append(bytes.data(), count);
+      } else if ((discarded_ += count) > limits::kMaxHttpDiscardedBytes) {
+        break;
+      }
+      Wake();
+    }
+  }
+
+  // Returns 0 at the end of the connection.
+  asio::awaitable<size_t> ReadSome(asio::mutable_buffer into) {
+    if (tls_) {
+      const auto [failed, count] = co_await tls_->async_read_some(into, kAwait);
+      co_return failed ? 0 : count;
+    }
+    const auto [failed, count] = co_await socket_.async_read_some(into, kAwait);
+    co_return failed ? 0 : count;
+  }
+
+  // Returns whether the other end's system took all bytes in time.
+  asio::awaitable<bool> WriteAll(const std::string& bytes) {
+    ArmDeadline(shared_.options.times.write);
+    error_code error;
+    if (tls_) {
+      const auto [failed, count] = co_await asio::async_write(*tls_, asio::buffer(bytes), kAwait);
+      error = failed;
+    } else {
+      const auto [failed, count] = co_await asio::async_write(socket_, asio::buffer(bytes), kAwait);
+      error = failed;
+    }
+    DisarmDeadline();
+    co_return !error;
+  }
+
+  // Closes the connection unless it is disarmed within the time.
+  void ArmDeadline(milliseconds time) {
+    deadline_.expires_after(time);
+    deadline_.async_wait([self = shared_from_this(), number = ++deadlines_](error_code cancelled) {
+      if (!cancelled && number == self->deadlines_) {
+        self->is_overdue_ = true;
+        self->Close();
+      }
+    });
+  }
+
+  void DisarmDeadline() {
+    ++deadlines_;
+    deadline_.cancel();
+  }
+
+  // Waits until the timer is cancelled or the time has come; returns whether it has.
+  asio::awaitable<bool> Wait(asio::steady_timer& timer, Time until) {
+    if (until) {
+      timer.expires_after(std::max<Duration>(*until - shared_.clock.Now(), Duration(0)));
+    } else {
+      timer.expires_at(asio::steady_timer::time_point::max());
+    }
+    const auto [cancelled] = co_await timer.async_wait(kAwait);
+    co_return !cancelled;
+  }
+  void Wake() { wake_.cancel(); }
+
+  // Reads one request and writes its answer. Returns whether another may follow.
+  asio::awaitable<bool> ServeOne() {
+    RequestReader reader;
+    if (!co_await ReadHead(reader)) {
+      co_return false;
+    }
+    const TimePoint since = shared_.clock.Now();
+    shared_.requests.fetch_add(1);
+    const RequestHead& head = reader.head();
+    Verdict verdict = shared_.options.admit(head);
+    if (auto* const refused = std::get_if<Refused>(&verdict)) {
+      co_return co_await Answered(*refused, head, !head.has_body, since);
+    }
+    auto& admitted = std::get<Admitted>(verdict);
+    if (admitted.proves && !std::exchange(has_proved_, true)) {
+      shared_.acceptor->Prove(peer_);
+    }
+    const size_t most = admitted.most_body_bytes;
+    const size_t share =
+        head.has_body ? std::min<size_t>(head.content_length.value_or(most), most) : 0;
+    if (shared_.bodies_bytes + share > shared_.options.most_bodies_bytes) {
+      shared_.Count(RequestEnd::kBodiesTooBig);
+      const Refused full{admitted.name,
+                         Refusal(503, "the node holds as many requests as it can; try again")};
+      co_return co_await Answered(full, head, /*may_go_on=*/false, since);
+    }
+    BodyShare held(shared_, share);
+    reader.AllowBody(most);
+    if (!co_await ReadBody(reader, admitted.name, since)) {
+      co_return false;
+    }
+    const HeldOutbox outbox(MakeOutbox(head, head.keep_alive && !shared_.draining));
+    std::string body = reader.TakeBody();
+    held.Become(body.size());
+    admitted.handle(std::move(body), outbox.exchange());
+    const bool was_written = co_await WriteAnswer(outbox);
+    Tell(admitted.name, was_written ? outbox->status() : kCallerLeftStatus, since);
+    co_return was_written&& head.keep_alive&& head.takes_chunks && !shared_.draining;
+  }
+
+  // Feeds the reader until it is done with its stage. Returns false if the connection has ended or
+  // `until` has come first (is_late).
+  asio::awaitable<bool> Feed(RequestReader& reader, TimePoint until, bool* is_late) {
+    for (;;) {
+      const size_t used = reader.Feed(unparsed_);
+      unparsed_.erase(0, used);
+      if (used > 0 && reader_waits_) {
+        room_.cancel();
+      }
+      if (reader.stage() != RequestReader::Stage::kHead &&
+          reader.stage() != RequestReader::Stage::kBody) {
+        co_return true;
+      }
+      const bool is_idle = !reader.has_begun() && unparsed_.empty();
+      if (has_ended_ || (is_idle && shared_.draining)) {
+        co_return false;
+      }
+      if (co_await Wait(wake_, until)) {
+        *is_late = true;
+        co_return false;
+      }
+      if (is_idle && !unparsed_.empty()) {  // from now on the head has its time
+        until = shared_.clock.Now() + shared_.options.times.head;
+      }
+    }
+  }
+
+  // Returns false if no request follows, or none that could be read; then it was answered.
+  asio::awaitable<bool> ReadHead(RequestReader& reader) {
+    const ServerTimes& times = shared_.options.times;
+    const milliseconds time = unparsed_.empty() ? times.idle : times.head;
+    const TimePoint since = shared_.clock.Now();
+    bool is_late = false;
+    const bool is_there = co_await Feed(reader, since + time, &is_late);
+    if (is_there && reader.stage() != RequestReader::Stage::kFailed) {
+      co_return true;
+    }
+    if (is_there) {
+      co_await AnswerUnread(reader, kUnread, since);
+    } else if (is_late && (reader.has_begun() || !unparsed_.empty())) {
+      shared_.Count(RequestEnd::kTooLate);
+      const Refused late{kUnread, Refusal(408,
+                                          "the head of the request came too slowly; send it "
+                                          "at once")};
+      const RequestHead unread;
+      co_await Answered(late, unread, /*may_go_on=*/false, since);
+    }
+    co_return false;
+  }
+
+  // Returns false if the body is not there; then the request was answered.
+  asio::awaitable<bool> ReadBody(RequestReader& reader, std::string_view name, TimePoint since) {
+    if (reader.head().expects_continue && reader.stage() == RequestReader::Stage::kBody) {
+      const std::string go_on(kContinue);
+      if (!co_await WriteAll(go_on)) {
+        co_return false;
+      }
+    }
+    bool is_late = false;
+    const TimePoint until = shared_.clock.Now() + shared_.options.times.body;
+    if (co_await Feed(reader, until, &is_late)) {
+      if (reader.stage() == RequestReader::Stage::kComplete) {
+        co_return true;
+      }
+      co_await AnswerUnread(reader, name, since);
+    } else if (is_late) {
+      shared_.Count(RequestEnd::kTooLate);
+      const Refused late{name, Refusal(408,
+                                       "the body of the request came too slowly; send it at "
+                                       "once")};
+      co_await Answered(late, reader.head(), /*may_go_on=*/false, since);
+    } else {
+      shared_.Count(RequestEnd::kCallerLeft);
+      Tell(name, kCallerLeftStatus, since);
+    }
+    co_return false;
+  }
+
+  asio::awaitable<void> AnswerUnread(RequestReader& reader, std::string_view name,
+                                     TimePoint since) {
+    shared_.Count(RequestEnd::kMalformed);
+    const BadRequest& why = reader.failure();
+    const Refused bad{name, Refusal(why.status, why.message)};
+    const RequestHead head;
+    co_await Answered(bad, head, /*may_go_on=*/false, since);
+  }
+
+  // Writes an answer that is there; returns whether another request may follow.
+  asio::awaitable<bool> Answered(const Refused& refused, const RequestHead& head, bool may_go_on,
+                                 TimePoint since) {
+    const bool keeps = may_go_on && head.keep_alive && !shared_.draining;
+    const HeldOutbox outbox(MakeOutbox(head, keeps));
+    outbox->Respond(refused.answer);
+    const bool was_written = co_await WriteAnswer(outbox);
+    Tell(refused.name, was_written ? refused.answer.status : kCallerLeftStatus, since);
+    co_return was_written&& keeps;
+  }
+
+  Answer Refusal(int status, std::string_view message) const {
+    return shared_.options.refuse(status, message);
+  }
+
+  std::shared_ptr<Outbox> MakeOutbox(const RequestHead& head, bool keep_alive) {
+    return std::make_shared<Outbox>(Outbox::Form{.keep_alive = keep_alive,
+                                                 .takes_chunks = head.takes_chunks,
+                                                 .head_only = head.method == "HEAD",
+                                                 .wall_ms = shared_.clock.WallMillis()},
+                                    [weak = weak_from_this(), strand = strand_] {
+                                      asio::post(strand, [weak] {
+                                        if (const auto self = weak.lock()) {
+                                          self->Wake();
+                                        }
+                                      });
+                                    });
+  }
+
+  // Writes the answer as it comes; returns whether all of it was written.
+  asio::awaitable<bool> WriteAnswer(const HeldOutbox& outbox) {
+    std::optional<bool> all_written;
+    while (!all_written) {
+      const Outbox::Taken taken = outbox->Take();
+      if (taken.is_too_slow || (!taken.bytes.empty() && !co_await WriteAll(taken.bytes))) {
+        shared_.Count(taken.is_too_slow || is_overdue_ ? RequestEnd::kCallerSlow
+                                                       : RequestEnd::kCallerLeft);
+        all_written = false;
+      } else if (taken.is_last || taken.is_cut_off) {
+        all_written = taken.is_last;
+      } else if (taken.bytes.empty() && has_ended_) {
+        shared_.Count(RequestEnd::kCallerLeft);
+        all_written = false;
+      } else if (taken.bytes.empty() &&
+                 co_await Wait(wake_, shared_.clock.Now() + shared_.options.times.ping)) {
+        outbox->Ping();
+      }
+    }
+    co_return *all_written;
+  }
+
+  void Tell(std::string_view name, int status, TimePoint since) const {
+    if (shared_.options.on_answered) {
+      shared_.options.on_answered(
+          name, status, std::chrono::duration<double>(shared_.clock.Now() - since).count());
+    }
+  }
+
+  // Says goodbye, and reads what still comes, so that the last answer is not lost by a reset.
+  asio::awaitable<void> Finish() {
+    discards_ = true;
+    unparsed_ = std::string();
+    room_.cancel();
+    if (!has_ended_) {
+      ArmDeadline(shared_.options.times.linger);
+      if (tls_) {
+        co_await tls_->async_shutdown(kAwait);
+      } else {
+        error_code ignored;
+        socket_.shutdown(tcp::socket::shutdown_send, ignored);
+      }
+      while (!has_ended_) {
+        co_await Wait(wake_, std::nullopt);
+      }
+    }
+  }
+
+  void OnReadAllEnd(const std::exception_ptr& thrown) {
+    Report(thrown);
+    has_ended_ = true;
+    Wake();
+  }
+  void OnEnd(const std::exception_ptr& thrown) {
+    Report(thrown);
+    Close();
+    room_.cancel();
+    shared_.sessions.erase(shared_from_this());
+    if (shared_.sessions.empty()) {
+      shared_.on_last_end();
+    }
+  }
+  static void Report(const std::exception_ptr& thrown) {
+    if (thrown == nullptr) {
+      return;
+    }
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      LogError("an HTTP connection ended with an error: {}", error.what());
+    }
+  }
+
+  SessionState& shared_;
+  const Strand strand_;
+  tcp::socket socket_;
+  std::optional<asio::ssl::stream<tcp::socket&>> tls_;
+  asio::steady_timer wake_;           // cancelled when something has happened for Run
+  asio::steady_timer room_{strand_};  // cancelled when there is room for ReadAll
+  asio::steady_timer deadline_;
+  uint64_t deadlines_ = 0;
+  const transport::PeerAddress peer_;
+  std::string unparsed_;
+  bool reader_waits_ = false;
+  bool has_ended_ = false;  // no more bytes come
+  bool is_overdue_ = false;
+  bool has_proved_ = false;
+  bool discards_ = false;
+  size_t discarded_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Session> MakeSession(SessionState& shared, asio::io_context& io, int socket,
+                                     ssl_ctx_st* tls) {
+  return std::make_shared<SessionImpl>(shared, io, socket, tls);
+}
+
+}  // namespace ruvd::http
