@@ -3,15 +3,17 @@
 
 #include "node/api/authorization.h"
 
-#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "node/api/rpc_status.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/reasons.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd::api {
@@ -93,9 +95,6 @@ constexpr std::array kRules = {
 };
 static_assert(std::ranges::is_sorted(kRules, {}, &RpcRule::method));
 
-constexpr char kHeader[] = "authorization";
-constexpr std::string_view kScheme = "Bearer ";
-
 std::string_view ViewOf(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
@@ -113,38 +112,19 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
                        OutputMetadata*) override {
     const auto path = metadata.find(":path");
     const std::string_view method = path == metadata.end() ? "" : ViewOf(path->second);
-    const auto header = metadata.find(kHeader);
-    uint32_t roles = 0;
+    const auto header = metadata.find("authorization");
+    std::optional<std::string_view> authorization;
     if (header != metadata.end()) {
-      const std::string_view value = ViewOf(header->second);
-      roles = value.starts_with(kScheme) ? tokens_->RolesOf(value.substr(kScheme.size())) : 0;
+      authorization = ViewOf(header->second);
     }
-    grpc::Status answer = Answer(method, roles, /*has_token=*/header != metadata.end());
-    if (!answer.ok() && on_refused_) {
-      on_refused_(EndpointOf(method), FromRpcStatus(answer), 0);
+    const absl::Status allowed = Authorize(*tokens_, method, authorization);
+    if (!allowed.ok() && on_refused_) {
+      on_refused_(EndpointOf(method), allowed, 0);
     }
-    return answer;
+    return {static_cast<grpc::StatusCode>(allowed.code()), MessageOf(allowed)};
   }
 
  private:
-  static grpc::Status Answer(std::string_view method, uint32_t roles, bool has_token) {
-    if (MayCall(method, roles)) {
-      return grpc::Status::OK;
-    }
-    if (roles == 0) {
-      return {grpc::StatusCode::UNAUTHENTICATED,
-              has_token ? "this node does not know the token, which may have been replaced; ask "
-                          "the node's operator for a valid one"
-                        : "this node requires a token from its clients; name your token file with "
-                          "--token-file"};
-    }
-    return {
-        grpc::StatusCode::PERMISSION_DENIED,
-        fmt::format("the token's roles do not allow {}; ask the node's operator for a token that "
-                    "does",
-                    method)};
-  }
-
   const std::shared_ptr<const transport::ApiTokens> tokens_;
   const HearCall on_refused_;
 };
@@ -159,6 +139,26 @@ bool MayCall(std::string_view method, uint32_t roles) {
   const auto rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
   return rule != kRules.end() && rule->method == method &&
          (rule->anybody || (rule->roles & roles) != 0);
+}
+
+absl::Status Authorize(const transport::ApiTokens& tokens, std::string_view method,
+                       std::optional<std::string_view> authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const bool shows_token = authorization && authorization->starts_with(kScheme);
+  const uint32_t roles = shows_token ? tokens.RolesOf(authorization->substr(kScheme.size())) : 0;
+  if (MayCall(method, roles)) {
+    return absl::OkStatus();
+  }
+  if (roles == 0) {
+    return MakeError(absl::StatusCode::kUnauthenticated, reasons::kCallerUnknown,
+                     !authorization ? "this node requires a token from its clients; name your "
+                                      "token file with --token-file"
+                                    : "this node does not know the token, which may have been "
+                                      "replaced; ask the node's operator for a valid one");
+  }
+  return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+               "the token's roles do not allow {}; ask the node's operator for a token that does",
+               method);
 }
 
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "node/api/call_meter.h"
 #include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
@@ -29,6 +31,13 @@ std::span<const RpcRule> RpcRules();
 // Returns whether a caller with `roles` may call the method. A method without a rule is always
 // refused.
 bool MayCall(std::string_view method, uint32_t roles);
+
+// Decides whether a caller that shows `authorization` ("Bearer TOKEN"; nullopt: nothing) may call
+// the method. Calls over gRPC and HTTP are decided by this alone. CALLER_UNKNOWN without a known
+// token, in equal time for all unknown ones; ROLE_MISSING if the token's roles do not allow the
+// method.
+absl::Status Authorize(const transport::ApiTokens& tokens, std::string_view method,
+                       std::optional<std::string_view> authorization);
 
 // Makes the processor that checks every call before it reaches a service. A call without
 // "authorization: Bearer" and a known token is UNAUTHENTICATED; a call that the token's roles do
