@@ -13,7 +13,7 @@ namespace ruvd::http {
 struct RequestHead {
   std::string method;  // as it was sent, such as "POST"
   std::string path;    // begins with '/'; as it was sent, without the query
-  std::string query;   // behind '?'; empty if there is none
+  std::string query;   // behind '?'; empty if nothing is there
   std::string host;    // the field Host
   std::string content_type;
   std::optional<std::string> authorization;

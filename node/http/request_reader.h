@@ -48,11 +48,11 @@ class RequestReader {
   Stage stage() const;
   // Returns whether any byte was taken.
   bool has_begun() const;
-  // Valid from kHeadRead on.
+  // Returns the head; it is whole from kHeadRead on.
   const RequestHead& head() const;
-  // Valid in kComplete, once.
+  // Returns the body, once, in kComplete.
   std::string TakeBody();
-  // Valid in kFailed.
+  // Returns what is wrong, in kFailed.
   const BadRequest& failure() const;
 
  private:

@@ -25,18 +25,12 @@ namespace asio = boost::asio;
 
 class ServerImpl final : public Server {
  public:
-  ServerImpl(ServerOptions options, const Clock& clock) : shared_(std::move(options), clock) {}
-  ~ServerImpl() override { Shutdown(Duration(0)); }
-
-  absl::Status Listen() {
-    auto acceptor = transport::ConnectionAcceptor::Listen(
-        shared_.options.listen, shared_.options.connections, shared_.clock);
-    if (!acceptor.ok()) {
-      return acceptor.status();
-    }
-    shared_.acceptor = *std::move(acceptor);
-    return absl::OkStatus();
+  ServerImpl(ServerOptions options, std::unique_ptr<transport::ConnectionAcceptor> acceptor,
+             const Clock& clock)
+      : shared_(std::move(options), clock) {
+    shared_.acceptor = std::move(acceptor);
   }
+  ~ServerImpl() override { Shutdown(Duration(0)); }
 
   void Accept() override {
     thread_ = std::thread([this] { RunIo(); });
@@ -140,11 +134,11 @@ std::string_view RequestEndName(RequestEnd end) {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock) {
-  auto server = std::make_unique<ServerImpl>(std::move(options), clock);
-  if (absl::Status listening = server->Listen(); !listening.ok()) {
-    return listening;
+  auto acceptor = transport::ConnectionAcceptor::Listen(options.listen, options.connections, clock);
+  if (!acceptor.ok()) {
+    return acceptor.status();
   }
-  return server;
+  return std::make_unique<ServerImpl>(std::move(options), *std::move(acceptor), clock);
 }
 
 }  // namespace ruvd::http

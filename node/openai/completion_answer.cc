@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/openai/completion_answer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node/openai/api_error.h"
+
+namespace ruvd::openai {
+namespace {
+
+using inference::v1::Finished;
+using inference::v1::Started;
+using nlohmann::json;
+
+constexpr std::string_view kChatPrefix = "chatcmpl-";
+constexpr std::string_view kTextPrefix = "cmpl-";
+constexpr std::string_view kDone = "data: [DONE]\n\n";
+
+std::string TextOf(const json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+}
+
+std::string Event(const json& value) {
+  return fmt::format("data: {}\n\n", TextOf(value));
+}
+
+const char* ReasonName(inference::v1::FinishReason reason) {
+  return reason == inference::v1::FINISH_REASON_LENGTH ? "length" : "stop";
+}
+
+json Usage(const Started& started, const Finished& finished) {
+  return {{"prompt_tokens", started.prompt_tokens()},
+          {"completion_tokens", finished.completion_tokens()},
+          {"total_tokens", started.prompt_tokens() + finished.completion_tokens()}};
+}
+
+// What only this node says, in one object, which clients of OpenAI leave alone.
+json Own(const Started& started, const Finished& finished) {
+  json adapters = json::array();
+  for (const inference::v1::AdapterUse& use : finished.adapters_used()) {
+    adapters.push_back(
+        {{"name", use.name()}, {"version", use.version()}, {"weight", use.weight()}});
+  }
+  return {{"response_id", started.response_id()},
+          {"seed", finished.seed()},
+          {"steps", finished.steps()},
+          {"forwards", finished.forwards()},
+          {"seconds", finished.seconds()},
+          {"queue_seconds", finished.queue_seconds()},
+          {"adapters", std::move(adapters)}};
+}
+
+json Stamped(const AnswerStamp& stamp, const Started& started, const char* object) {
+  return {{"id", AnswerId(stamp, started.response_id())},
+          {"object", object},
+          {"created", stamp.created},
+          {"model", stamp.model}};
+}
+
+void AddMetadata(const AnswerStamp& stamp, json* answer) {
+  for (const auto& [name, value] : stamp.metadata) {
+    (*answer)["metadata"][name] = value;
+  }
+}
+
+// One event of a stream. `reason` is null before the end.
+json Chunk(const AnswerStamp& stamp, const Started& started, json delta, const char* reason) {
+  json chunk = Stamped(stamp, started, stamp.is_chat ? "chat.completion.chunk" : "text_completion");
+  json choice = {{"index", 0}, {"logprobs", nullptr}};
+  choice["finish_reason"] = reason == nullptr ? json(nullptr) : json(reason);
+  choice[stamp.is_chat ? "delta" : "text"] = std::move(delta);
+  chunk["choices"] = json::array({std::move(choice)});
+  if (stamp.includes_usage) {
+    chunk["usage"] = nullptr;
+  }
+  return chunk;
+}
+
+json EmptyDelta(const AnswerStamp& stamp) {
+  return stamp.is_chat ? json::object() : json("");
+}
+
+}  // namespace
+
+std::string AnswerId(const AnswerStamp& stamp, std::string_view response_id) {
+  return fmt::format("{}{}", stamp.is_chat ? kChatPrefix : kTextPrefix, response_id);
+}
+
+std::string ResponseIdOf(std::string_view answer_id) {
+  for (const std::string_view prefix : {kChatPrefix, kTextPrefix}) {
+    if (answer_id.starts_with(prefix)) {
+      return std::string(answer_id.substr(prefix.size()));
+    }
+  }
+  return std::string(answer_id);
+}
+
+std::string WholeAnswer(const AnswerStamp& stamp, const Started& started, const Finished& finished,
+                        std::string_view text) {
+  json answer = Stamped(stamp, started, stamp.is_chat ? "chat.completion" : "text_completion");
+  json choice = {
+      {"index", 0}, {"logprobs", nullptr}, {"finish_reason", ReasonName(finished.reason())}};
+  if (stamp.is_chat) {
+    choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+  } else {
+    choice["text"] = text;
+  }
+  answer["choices"] = json::array({std::move(choice)});
+  answer["usage"] = Usage(started, finished);
+  answer["ruvd"] = Own(started, finished);
+  AddMetadata(stamp, &answer);
+  return TextOf(answer);
+}
+
+std::string StreamBegin(const AnswerStamp& stamp, const Started& started) {
+  const json delta =
+      stamp.is_chat ? json::object({{"role", "assistant"}, {"content", ""}}) : EmptyDelta(stamp);
+  return Event(Chunk(stamp, started, delta, nullptr));
+}
+
+std::string StreamText(const AnswerStamp& stamp, const Started& started, std::string_view text) {
+  const json delta = stamp.is_chat ? json::object({{"content", text}}) : json(text);
+  return Event(Chunk(stamp, started, delta, nullptr));
+}
+
+std::string StreamFrame(const AnswerStamp& stamp, const Started& started,
+                        const inference::v1::DenoiseFrame& frame) {
+  json commits = json::array();
+  for (const inference::v1::Commit& commit : frame.commits()) {
+    commits.push_back({commit.position(), commit.text(), commit.confidence()});
+  }
+  json chunk = Chunk(stamp, started, EmptyDelta(stamp), nullptr);
+  chunk["diffusion"] = {{"step", frame.step()},
+                        {"t", frame.t()},
+                        {"window", started.window()},
+                        {"masked", frame.masked()},
+                        {"mean_entropy", frame.mean_entropy()},
+                        {"commits", std::move(commits)},
+                        {"remasked", frame.remasked()}};
+  return Event(chunk);
+}
+
+std::string StreamEnd(const AnswerStamp& stamp, const Started& started, const Finished& finished) {
+  json last = Chunk(stamp, started, EmptyDelta(stamp), ReasonName(finished.reason()));
+  last["ruvd"] = Own(started, finished);
+  AddMetadata(stamp, &last);
+  std::string events = Event(last);
+  if (stamp.includes_usage) {
+    json usage =
+        Stamped(stamp, started, stamp.is_chat ? "chat.completion.chunk" : "text_completion");
+    usage["choices"] = json::array();
+    usage["usage"] = Usage(started, finished);
+    events += Event(usage);
+  }
+  return events.append(kDone);
+}
+
+std::string StreamError(const absl::Status& status) {
+  return fmt::format("data: {}\n\n", ErrorBody(ErrorOf(status)));
+}
+
+}  // namespace ruvd::openai

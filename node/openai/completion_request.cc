@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/openai/completion_request.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/reasons.h"
+#include "base/sanitize_for_display.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "inference/tokenizer/limits.h"
+#include "node/limits.h"
+#include "node/openai/api_error.h"
+#include "node/openai/field_reader.h"
+#include "node/openai/json_reader.h"
+#include "node/openai/limits.h"
+#include "node/openai/reasons.h"
+
+namespace ruvd::openai {
+namespace {
+
+using inference::v1::GenerateRequest;
+using inference::v1::SamplingOptions;
+using nlohmann::json;
+
+// The name in metadata that groups the requests of one conversation.
+constexpr std::string_view kSessionId = "session_id";
+
+void ReadLength(FieldReader& fields, bool is_chat, SamplingOptions* sampling) {
+  const auto tokens = fields.Whole("max_tokens", 1, limits::kMaxJsonCount);
+  const auto newer =
+      is_chat ? fields.Whole("max_completion_tokens", 1, limits::kMaxJsonCount) : std::nullopt;
+  if (tokens && newer && *tokens != *newer) {
+    fields.Refuse("max_tokens", fmt::format("is {}, and max_completion_tokens is {}; send one of "
+                                            "the two",
+                                            *tokens, *newer));
+  }
+  if (const auto most = newer ? newer : tokens) {
+    sampling->set_max_tokens(static_cast<uint32_t>(*most));
+  }
+}
+
+void ReadSampling(FieldReader& fields, SamplingOptions* sampling) {
+  if (const auto temperature = fields.Number("temperature")) {
+    sampling->set_temperature(static_cast<float>(*temperature));
+  }
+  if (const auto top_p = fields.Number("top_p"); top_p && *top_p != 1) {  // 1 leaves nothing out
+    if (!(*top_p > 0 && *top_p < 1)) {
+      fields.Refuse("top_p", fmt::format("is {}; it must be above 0 and at most 1", *top_p));
+    }
+    sampling->set_top_p(static_cast<float>(*top_p));
+  }
+  if (const auto penalty = fields.Number("presence_penalty")) {
+    sampling->set_presence_penalty(static_cast<float>(*penalty));
+  }
+  if (const auto penalty = fields.Number("frequency_penalty")) {
+    sampling->set_frequency_penalty(static_cast<float>(*penalty));
+  }
+  if (const auto seed = fields.Whole("seed", 0, UINT64_MAX)) {
+    sampling->set_seed(*seed);
+  }
+  if (const auto stop = fields.Texts("stop")) {
+    sampling->mutable_stop()->Assign(stop->begin(), stop->end());
+  }
+  fields.Only("n", 1);
+}
+
+void ReadDiffusion(FieldReader& request, CompletionRequest* out) {
+  const json* const object = request.Any("diffusion");
+  if (object == nullptr) {
+    return;
+  }
+  FieldReader fields(*object, "diffusion");
+  SamplingOptions* const sampling = out->generate.mutable_sampling();
+  if (const auto steps = fields.Whole("steps", 1, limits::kMaxJsonCount)) {
+    sampling->set_steps(static_cast<uint32_t>(*steps));
+  }
+  if (const auto length = fields.Whole("block_length", 1, limits::kMaxJsonCount)) {
+    sampling->set_block_length(static_cast<uint32_t>(*length));
+  }
+  if (const auto sampler = fields.Text("sampler")) {
+    sampling->set_sampler(*sampler);
+  }
+  if (const auto threshold = fields.Number("threshold")) {
+    if (!(*threshold > 0 && *threshold <= 1)) {
+      fields.Refuse("threshold",
+                    fmt::format("is {}; it must be above 0 and at most 1", *threshold));
+    }
+    sampling->set_confidence_threshold(static_cast<float>(*threshold));
+  }
+  if (const auto stream = fields.Text("stream")) {
+    out->shows_frames = *stream == "steps";
+    if (!out->shows_frames && *stream != "text") {
+      fields.Refuse("stream", "is unknown; send \"steps\" or \"text\"");
+    }
+  }
+  request.Note(fields.Finish());
+}
+
+void ReadMetadata(FieldReader& fields, CompletionRequest* out) {
+  auto pairs = fields.Pairs("metadata");
+  if (!pairs) {
+    return;
+  }
+  if (pairs->size() > limits::kMaxMetadataPairs) {
+    fields.Refuse("metadata", fmt::format("has {} names; send at most {}", pairs->size(),
+                                          limits::kMaxMetadataPairs));
+  }
+  for (const auto& [name, value] : *pairs) {
+    if (name.size() > limits::kMaxMetadataKeyBytes ||
+        value.size() > limits::kMaxMetadataValueBytes) {
+      fields.Refuse("metadata",
+                    fmt::format("has a name of {} bytes with a text of {}; send at most {} and {}",
+                                name.size(), value.size(), limits::kMaxMetadataKeyBytes,
+                                limits::kMaxMetadataValueBytes));
+    }
+    if (name == kSessionId) {
+      out->generate.set_session_id(value);
+    }
+  }
+  out->metadata = *std::move(pairs);
+}
+
+void ReadStream(FieldReader& request, CompletionRequest* out) {
+  out->streams = request.Flag("stream").value_or(false);
+  if (const json* const options = request.Any("stream_options")) {
+    FieldReader fields(*options, "stream_options");
+    out->includes_usage = fields.Flag("include_usage").value_or(false);
+    request.Note(fields.Finish());
+    if (!out->streams) {
+      request.Refuse("stream_options", "is given without \"stream\": true; leave it out");
+    }
+  }
+  if (out->shows_frames && !out->streams) {
+    request.Refuse("diffusion",
+                   "asks for a stream of steps without \"stream\": true; send that, "
+                   "too");
+  }
+  out->generate.set_stream_frames(out->shows_frames);
+}
+
+// Reads what both kinds of requests have.
+void ReadShared(FieldReader& fields, std::string_view served, CompletionRequest* out) {
+  if (absl::Status named = ReadModelName(fields.Text("model").value_or(""), served,
+                                         out->generate.mutable_adapters());
+      !named.ok()) {
+    fields.Note(std::move(named));
+  }
+  ReadLength(fields, out->is_chat, out->generate.mutable_sampling());
+  ReadSampling(fields, out->generate.mutable_sampling());
+  ReadDiffusion(fields, out);
+  ReadStream(fields, out);
+  ReadMetadata(fields, out);
+  if (auto user = fields.Text("user")) {
+    out->generate.set_user_id(*std::move(user));
+  }
+}
+
+// Reads the content of a message: a text, or a list of parts that are texts.
+std::optional<std::string> ReadContent(FieldReader& message) {
+  const json* const content = message.Any("content");
+  if (content == nullptr) {
+    message.Refuse("content", "is missing; send the text of the message");
+    return std::nullopt;
+  }
+  if (!content->is_array()) {
+    return message.Text("content");
+  }
+  std::string text;
+  for (size_t i = 0; i < content->size(); ++i) {
+    FieldReader part((*content)[i], message.PathOf(fmt::format("content[{}]", i)));
+    const std::string type = part.Text("type").value_or("");
+    if (part.ok() && type != "text") {
+      part.RefuseUnsupported("type",
+                             "is not \"text\", and this node reads texts only; send parts "
+                             "of the type \"text\"");
+    }
+    text += part.Text("text").value_or("");
+    message.Note(part.Finish());
+  }
+  return text;
+}
+
+void ReadMessages(FieldReader& fields, GenerateRequest* out) {
+  const json* const messages = fields.Any("messages");
+  if (messages == nullptr || !messages->is_array() || messages->empty()) {
+    fields.Refuse("messages", "has no message; send a list with at least one of the role user");
+    return;
+  }
+  if (messages->size() > limits::kMaxChatMessages) {
+    fields.Refuse("messages", fmt::format("has {} messages; send at most {}", messages->size(),
+                                          limits::kMaxChatMessages));
+    return;
+  }
+  for (size_t i = 0; i < messages->size(); ++i) {
+    FieldReader message((*messages)[i], fmt::format("messages[{}]", i));
+    std::string role = message.Text("role").value_or("");
+    role = role == "developer" ? "system" : role;  // OpenAI's later name for it
+    if (message.ok() && role != "system" && role != "user" && role != "assistant") {
+      message.RefuseUnsupported("role",
+                                fmt::format("is '{}'; send system, developer, user or assistant",
+                                            SanitizeForDisplay(role)));
+    }
+    auto* const added = out->add_messages();
+    added->set_role(std::move(role));
+    added->set_content(ReadContent(message).value_or(""));
+    fields.Note(message.Finish());
+  }
+}
+
+void ReadPrompt(FieldReader& fields, GenerateRequest* out) {
+  const auto prompts = fields.Texts("prompt");
+  if (prompts && prompts->size() != 1) {
+    fields.RefuseUnsupported(
+        "prompt", fmt::format("has {} texts; send one for each request", prompts->size()));
+  } else if (prompts) {
+    out->set_prompt(prompts->front());
+  }
+  if (auto suffix = fields.Text("suffix")) {
+    out->set_suffix(*std::move(suffix));
+  }
+}
+
+}  // namespace
+
+absl::Status ReadModelName(std::string_view name, std::string_view served,
+                           inference::v1::AdapterSelection* adapters) {
+  if (name.empty() || name == served) {
+    return absl::OkStatus();
+  }
+  const bool is_ours = name.starts_with(served) && name.substr(served.size()).starts_with(':');
+  if (!is_ours || adapters == nullptr) {
+    return WithParam(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+                           "this node does not serve the model '{}'; use '{}'{}",
+                           SanitizeForDisplay(CutUtf8(name, limits::kMaxMetadataValueBytes)),
+                           served, adapters == nullptr ? "" : ", or one of GET /v1/models"),
+                     "model");
+  }
+  const std::string_view choice = name.substr(served.size() + 1);
+  const size_t at = choice.rfind('@');
+  inference::v1::AdapterChoice* const chosen = adapters->add_chosen();
+  chosen->set_name(std::string(choice.substr(0, at)));
+  if (at == std::string_view::npos) {
+    return absl::OkStatus();
+  }
+  const std::string_view digits = choice.substr(at + 1);
+  uint32_t version = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
+  if (failed != std::errc() || end != digits.data() + digits.size()) {
+    return WithParam(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+                           "'{}' is no version of an adapter; send a number behind '@'",
+                           SanitizeForDisplay(CutUtf8(digits, limits::kMaxMetadataKeyBytes))),
+                     "model");
+  }
+  chosen->set_version(version);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompletionRequest> ReadChatRequest(std::string_view body, std::string_view model) {
+  ASSIGN_OR_RETURN(const json request, ReadJson(body));
+  CompletionRequest out;
+  out.is_chat = true;
+  FieldReader fields(request);
+  ReadMessages(fields, &out.generate);
+  out.generate.set_chat_format(fields.Text("chat_format").value_or(""));
+  ReadShared(fields, model, &out);
+  fields.Only("logprobs", false);
+  fields.Only("response_format", json::object({{"type", "text"}}));
+  RETURN_IF_ERROR(fields.Finish());
+  return out;
+}
+
+absl::StatusOr<CompletionRequest> ReadTextRequest(std::string_view body, std::string_view model) {
+  ASSIGN_OR_RETURN(const json request, ReadJson(body));
+  CompletionRequest out;
+  FieldReader fields(request);
+  ReadPrompt(fields, &out.generate);
+  ReadShared(fields, model, &out);
+  fields.Only("echo", false);
+  fields.Only("best_of", 1);
+  RETURN_IF_ERROR(fields.Finish());
+  return out;
+}
+
+}  // namespace ruvd::openai
