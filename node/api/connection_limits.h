@@ -45,6 +45,17 @@ inline constexpr transport::ConnectionLimits kClientConnections = {
 static_assert(kClientConnections.unproven_bytes > kMaxApiMessageBytes);
 inline constexpr int kMaxClientStreams = 256;
 inline constexpr int kClientIdleMs = 600'000;
+// The port for HTTP, whose connections wait for their next request as those of browsers and of
+// pools of clients do, so that more of them are open than work.
+inline constexpr transport::ConnectionLimits kHttpConnections = {
+    .connections = 2048,
+    .unproven = 512,
+    .unproven_of_source = 256,
+    .unproven_life = kClientConnections.unproven_life,
+    .unproven_bytes = kClientConnections.unproven_bytes,
+    .unproven_buffer = kClientConnections.unproven_buffer,
+    .opened_per_second = kClientConnections.opened_per_second,
+    .opened_burst = kClientConnections.opened_burst};
 // The unix socket for clients of the node's own user, who prove themselves by their user; so only
 // the number of connections, and how often a user opens one, are limited.
 inline constexpr transport::ConnectionLimits kSocketConnections = {
@@ -74,8 +85,9 @@ constexpr size_t DescriptorsFor(size_t client_connections) {
 }
 static_assert(DescriptorsFor(kLeastClientConnections) <= 1024, "the usual soft limit suffices");
 
-// Return what the unix socket and the port for clients allow in a process with so many descriptors,
-// which are at least DescriptorsFor(kLeastClientConnections). The socket gets up to a quarter.
+// Return what the unix socket and the two ports for clients allow in a process with so many
+// descriptors, which are at least DescriptorsFor(kLeastClientConnections). The socket gets up to a
+// quarter, and HTTP up to half of the rest.
 constexpr size_t RoomForClients(size_t descriptors) {
   return (descriptors - DescriptorsFor(0)) / kDescriptorsOfConnection;
 }
@@ -84,14 +96,22 @@ constexpr transport::ConnectionLimits SocketConnectionsWithin(size_t descriptors
   limits.connections = std::min(limits.connections, RoomForClients(descriptors) / 4);
   return limits;
 }
-constexpr transport::ConnectionLimits ClientConnectionsWithin(size_t descriptors) {
-  transport::ConnectionLimits limits = kClientConnections;
-  const size_t room =
-      RoomForClients(descriptors) - SocketConnectionsWithin(descriptors).connections;
+constexpr transport::ConnectionLimits Within(size_t room, transport::ConnectionLimits limits) {
   limits.connections = std::min(limits.connections, room);
   limits.unproven = std::min(limits.unproven, limits.connections / 2);
   limits.unproven_of_source = std::min(limits.unproven_of_source, limits.unproven / 2);
   return limits;
+}
+constexpr transport::ConnectionLimits HttpConnectionsWithin(size_t descriptors) {
+  const size_t room =
+      RoomForClients(descriptors) - SocketConnectionsWithin(descriptors).connections;
+  return Within(room / 2, kHttpConnections);
+}
+constexpr transport::ConnectionLimits ClientConnectionsWithin(size_t descriptors) {
+  const size_t room = RoomForClients(descriptors) -
+                      SocketConnectionsWithin(descriptors).connections -
+                      HttpConnectionsWithin(descriptors).connections;
+  return Within(room, kClientConnections);
 }
 
 }  // namespace ruvd::limits

@@ -118,8 +118,24 @@ absl::Status Missing(std::string_view key, std::string_view remedy) {
                key);
 }
 
-// Checks the API's address: outside this machine, the API needs TLS and tokens.
-absl::Status CheckApiAddress(const NodeConfig& config) {
+// Checks one address of the API: outside this machine, the API needs TLS and tokens.
+absl::Status CheckApiAddress(const NodeConfig& config, std::string_view key,
+                             const std::string& listen) {
+  const auto& api = config.api;
+  const std::optional<HostPort> address = ParseHostPort(listen);
+  if (api.allow_remote || !api.token_file.empty() || listen.empty() ||
+      (address && IsLoopback(address->host))) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+               "{} = {} is not a loopback address: any client that reaches it could change "
+               "consent, erase users and read patterns without a password; listen on 127.0.0.1, "
+               "set api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true "
+               "if a firewall or a tunnel protects it",
+               key, listen);
+}
+
+absl::Status CheckApi(const NodeConfig& config) {
   const auto& api = config.api;
   if (api.tls_cert.empty() != api.tls_key.empty()) {
     return Missing(api.tls_cert.empty() ? "api.tls_cert" : "api.tls_key",
@@ -130,16 +146,8 @@ absl::Status CheckApiAddress(const NodeConfig& config) {
                    "tokens are never accepted in the clear; name a certificate and its key, or "
                    "leave api.token_file out");
   }
-  const std::optional<HostPort> address = ParseHostPort(api.listen);
-  if (api.allow_remote || !api.token_file.empty() || (address && IsLoopback(address->host))) {
-    return absl::OkStatus();
-  }
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-               "api.listen = {} is not a loopback address: any client that reaches it could change "
-               "consent, erase users and read patterns without a password; listen on 127.0.0.1, "
-               "set api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true "
-               "if a firewall or a tunnel protects it",
-               api.listen);
+  RETURN_IF_ERROR(CheckApiAddress(config, "api.listen", api.listen));
+  return CheckApiAddress(config, "api.http_listen", api.http_listen);
 }
 
 // The unit's own budget would be the limit of the node, too, so only one of them can be meant.
@@ -182,7 +190,7 @@ absl::Status CheckConfig(const NodeConfig& config) {
   if (config.model.path.empty()) {
     return Missing("model.path", "name a GGUF file");
   }
-  RETURN_IF_ERROR(CheckApiAddress(config));
+  RETURN_IF_ERROR(CheckApi(config));
   RETURN_IF_ERROR(CheckNodeLimit(config));
   if (config.federation.enabled && config.federation.authority.empty()) {
     return Missing("federation.authority",

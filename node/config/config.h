@@ -21,6 +21,9 @@ namespace ruvd::config {
 // The value of experimental.dgr by which words choose adapters again while a completion is written.
 inline constexpr std::string_view kDgrByWords = "words";
 
+// The default of api.http_listen. The links of a node listen at the port before it.
+inline constexpr std::string_view kHttpListen = "127.0.0.1:7422";
+
 // The configuration of a node. The TOML key of a field is its section and name ("node.data_dir"),
 // its environment variable is RUVD_NODE__DATA_DIR, and its flag of `ruvd serve` is --node.data_dir.
 // keys.cc has the help text and range of every key.
@@ -32,6 +35,10 @@ struct NodeConfig {
   struct ApiSection {
     // Address of the gRPC services for clients; port 0 picks a free port
     std::string listen = "127.0.0.1:7420";
+    // Address of the HTTP API, which serves what OpenAI's clients ask for; port 0 picks a free
+    // port; empty: no HTTP. A node of the default address starts without HTTP if another program
+    // has it.
+    std::string http_listen = std::string(kHttpListen);
     // File of the unix socket on which the same services serve processes of the node's own user; a
     // relative path lies in the data folder; empty: no socket
     std::string socket = ruvd::node::kSocketFile;

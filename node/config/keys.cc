@@ -66,6 +66,11 @@ const std::array kKeys = {
               "HOST:PORT of the gRPC services for clients; port 0 picks a free port.",
               RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
     ConfigKey{
+        "api", "http_listen",
+        "HOST:PORT of the HTTP API for OpenAI's clients, under the same rules as `listen`; port "
+        "0 picks a free port. If empty, there is no HTTP.",
+        RUVD_FIELD(std::string, api.http_listen), 0, 0, TextRule::kAddressOrEmpty},
+    ConfigKey{
         "api", "socket",
         "File of the unix socket on which the same services serve processes of the node's own "
         "user and of root, without TLS and tokens. A relative path lies in the data folder; if "
@@ -83,8 +88,8 @@ const std::array kKeys = {
               "contributor and admin. If empty, clients need no token.",
               RUVD_FIELD(std::string, api.token_file)},
     ConfigKey{"api", "allow_remote",
-              "Allow a non-loopback `listen` without TLS and tokens: any client that reaches it "
-              "may do everything.",
+              "Allow a non-loopback `listen` or `http_listen` without TLS and tokens: any client "
+              "that reaches it may do everything.",
               RUVD_FIELD(bool, api.allow_remote)},
 
     ConfigKey{"model", "path", "GGUF file of the model. Required.",

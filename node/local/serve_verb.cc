@@ -81,7 +81,8 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const Star
     return started.status();
   }
   const std::unique_ptr<node::Node> node = *std::move(started);
-  context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
+  context.out << fmt::format("ready api={} http={} federation={} metrics={} id={}",
+                             node->api_address(), OrDash(node->http_address()),
                              OrDash(node->federation_address()), OrDash(node->metrics_address()),
                              node->id())
               << "\n"

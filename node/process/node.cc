@@ -63,7 +63,8 @@ absl::Status NodeImpl::Start() {
                   .throttle = throttle_.get(),
                   .ledger = ledger_.get(),
                   .delta = double{config_.privacy.delta},
-                  .peers = &peer_counters_},
+                  .peers = &peer_counters_,
+                  .http = http_.get()},
                  metrics_.get());
   return absl::OkStatus();
 }
@@ -163,6 +164,9 @@ void NodeImpl::StopNow() {
   constexpr auto kGrace = std::chrono::milliseconds(400);
   api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   socket_.Shutdown(std::chrono::system_clock::now() + kGrace);
+  if (http_ != nullptr) {
+    http_->Shutdown(kGrace);
+  }
   if (link_tls_ != nullptr) {
     link_tls_->gate().Close();
   }

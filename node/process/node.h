@@ -28,6 +28,7 @@ class Node {
 
   // Return the addresses of the services, with the real ports.
   virtual std::string api_address() const = 0;
+  virtual std::string http_address() const = 0;        // "" when off
   virtual std::string federation_address() const = 0;  // "" when off
   virtual std::string metrics_address() const = 0;     // "" when off
   // Returns the node id in hexadecimal.

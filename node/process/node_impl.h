@@ -23,9 +23,11 @@
 #include "node/admission/certificate_renewer.h"
 #include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
+#include "node/api/http/http_api.h"
 #include "node/api/link.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/server.h"
+#include "node/http/server.h"
 #include "node/learning/deep_memory.h"
 #include "node/learning/general_text.h"
 #include "node/learning/general_text_gate.h"
@@ -98,6 +100,7 @@ class NodeImpl final : public Node {
   absl::Status Start();
 
   std::string api_address() const override { return api_port_.address; }
+  std::string http_address() const override { return http_ == nullptr ? "" : http_->address(); }
   std::string federation_address() const override { return federation_port_.address; }
   std::string metrics_address() const override { return metrics_->address(); }
   std::string id() const override { return ToHex(files_->key.id()); }
@@ -170,8 +173,12 @@ class NodeImpl final : public Node {
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(admin::v1::GetStatusResponse* status) const;
   std::vector<PartHealth> Parts() const;
+  api::HttpHealth HttpHealth() const;
   // Runs periodically: reports the health of the parts.
   void LookAtHealth();
+  // Opens the port of the HTTP API, unless the configuration has none. At the default address, one
+  // that is taken is only logged.
+  absl::Status OpenHttp(const api::ServiceDependencies& dependencies);
   // Opens the unix socket for clients, unless the configuration has none. At the default path, one
   // that cannot be opened is only logged.
   absl::Status OpenSocket();
@@ -295,7 +302,9 @@ class NodeImpl final : public Node {
   size_t descriptors_ = 0;                       // that this process may have
   api::RunningServer api_port_;
   LogLimit foreign_lines_{clock_, limits::kLinkLogLines, limits::kLinkLogPeriod};  // of socket_
-  api::RunningServer socket_;                               // empty if there is no unix socket
+  api::RunningServer socket_;  // empty if there is no unix socket
+  std::unique_ptr<api::HttpApi> http_api_;
+  std::unique_ptr<http::Server> http_;                      // null: there is no HTTP
   std::unique_ptr<HealthReport> health_;                    // of api_port_
   api::RunningServer federation_port_;                      // empty if the node does not federate
   transport::ConnectionAcceptor* link_acceptor_ = nullptr;  // of federation_port_

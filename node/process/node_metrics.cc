@@ -119,6 +119,26 @@ void AddPeerMetrics(const sharing::PeerCounters& peers, metrics::Metrics* metric
                      true, [&peers, by_reason] { return by_reason(peers.Get().refused_messages); });
 }
 
+void AddHttpMetrics(const http::Server& server, metrics::Metrics* metrics) {
+  metrics->AddReader("ruvd_http_connections", "Open connections of the HTTP API", "", false,
+                     [&server] {
+                       return std::vector<metrics::Metrics::Sample>{
+                           {"", static_cast<double>(server.acceptor().counts().connections)}};
+                     });
+  metrics->AddReader("ruvd_http_ended_total",
+                     "Connections of the HTTP API that ended before their request was answered",
+                     "reason", true, [&server] {
+                       const http::Server::Counts counts = server.counts();
+                       std::vector<metrics::Metrics::Sample> samples;
+                       for (size_t i = 0; i < counts.ended.size(); ++i) {
+                         const auto reason = static_cast<http::RequestEnd>(i);
+                         samples.push_back({std::string(http::RequestEndName(reason)),
+                                            static_cast<double>(counts.ended[i])});
+                       }
+                       return samples;
+                     });
+}
+
 }  // namespace
 
 uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
@@ -132,6 +152,9 @@ uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
 void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
+  if (sources.http != nullptr) {
+    AddHttpMetrics(*sources.http, metrics);
+  }
   if (sources.peers != nullptr) {
     AddPeerMetrics(*sources.peers, metrics);
   }

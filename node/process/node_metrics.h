@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "inference/prefix/prefix_tree.h"
+#include "node/http/server.h"
 #include "node/learning/learning_throttle.h"
 #include "node/metrics/metrics.h"
 #include "node/process/node_health.h"
@@ -31,6 +32,7 @@ struct MetricSources {
   const storage::PrivacyLedgerStore* ledger = nullptr;  // null: nothing with noise leaves
   double delta = 1e-6;                                  // at which epsilons are stated
   const sharing::PeerCounters* peers = nullptr;         // of what peers send
+  const http::Server* http = nullptr;                   // null: there is no HTTP
 };
 
 // Adds the readers of a node's state. Events are counted where they happen.

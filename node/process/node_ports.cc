@@ -1,20 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The node's unix socket, and how it watches its own ports.
+// The node's port for HTTP and its unix socket, and how it watches its own ports.
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/host_port.h"
 #include "base/status.h"
 #include "node/api/connection_limits.h"
+#include "node/api/http/http_api.h"
 #include "node/api/server.h"
+#include "node/http/server.h"
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/log/log_limit.h"
@@ -23,6 +28,7 @@
 #include "node/socket_file.h"
 #include "node/transport/listeners.h"
 #include "node/transport/port_dial.h"
+#include "node/transport/tls_server_context.h"
 
 namespace ruvd::node {
 
@@ -56,6 +62,50 @@ absl::Status NodeImpl::OpenSocket() {
   return absl::OkStatus();
 }
 
+absl::Status NodeImpl::OpenHttp(const api::ServiceDependencies& dependencies) {
+  const auto& listen = config_.api.http_listen;
+  if (listen.empty()) {
+    return absl::OkStatus();
+  }
+  const std::optional<HostPort> address = ParseHostPort(listen);
+  http_api_ = std::make_unique<api::HttpApi>(
+      api::HttpApiOptions{.node = dependencies,
+                          .tokens = api_tokens_,
+                          .is_loopback = address && IsLoopback(address->host),
+                          .requests = &io_pool_,
+                          .health = [this] { return HttpHealth(); }});
+  http::ServerOptions options{
+      .listen = listen,
+      .connections = limits::HttpConnectionsWithin(descriptors_),
+      .admit = [this](const http::RequestHead& head) { return http_api_->Admit(head); },
+      .refuse = api::HttpApi::Refuse,
+      .on_answered =
+          [this](std::string_view name, int status, double seconds) {
+            metrics_->RequestEnded(name, std::to_string(status), seconds);
+          }};
+  if (!config_.api.tls_cert.empty()) {
+    ASSIGN_OR_RETURN(options.tls, transport::TlsServerContext::Load(config_.api.tls_cert,
+                                                                    config_.api.tls_key, clock_));
+  }
+  auto opened = http::Server::Open(std::move(options), clock_);
+  // Nothing asked for this address, and another node of this machine may have it.
+  if (absl::IsUnavailable(opened.status()) && listen == config::kHttpListen) {
+    LogWarning("this node serves no HTTP, unless api.http_listen names a free address: {}",
+               MessageOf(opened.status()));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(http_, std::move(opened));
+  return absl::OkStatus();
+}
+
+api::HttpHealth NodeImpl::HttpHealth() const {
+  api::HttpHealth health{.is_draining = stopping_.load()};
+  for (PartHealth& part : Parts()) {
+    health.parts.push_back({.name = std::move(part.name), .problem = std::move(part.problem)});
+  }
+  return health;
+}
+
 // A dial waits for the connection that the server is taking over, so that one has to end before the
 // port counts as silent: otherwise a client could have the node restarted.
 static_assert(2 * limits::kClientConnections.hand_over <= limits::kPortPatience &&
@@ -64,20 +114,25 @@ static_assert(2 * limits::kClientConnections.hand_over <= limits::kPortPatience 
 
 void NodeImpl::MakeWatchdog() {
   std::vector<WatchedPort> ports;
-  const auto watch = [&](std::string name, const api::RunningServer& port, bool tls) {
-    const auto protocol = tls ? transport::PortProtocol::kTls : transport::PortProtocol::kHttp2;
-    ports.push_back({.name = std::move(name), .dial = [this, &port, protocol] {
-                       return transport::DialOwnPort(*port.acceptor, protocol,
+  const auto watch = [&](std::string name, transport::ConnectionAcceptor& acceptor, bool tls,
+                         transport::PortProtocol plain = transport::PortProtocol::kHttp2) {
+    const auto protocol = tls ? transport::PortProtocol::kTls : plain;
+    ports.push_back({.name = std::move(name), .dial = [this, &acceptor, protocol] {
+                       return transport::DialOwnPort(acceptor, protocol,
                                                      tuning_.port_watch.patience,
                                                      [this] { return stopping_.load(); });
                      }});
   };
-  watch("api", api_port_, /*tls=*/!config_.api.tls_cert.empty());
+  const bool api_tls = !config_.api.tls_cert.empty();
+  watch("api", *api_port_.acceptor, api_tls);
+  if (http_ != nullptr) {
+    watch("http", http_->acceptor(), api_tls, transport::PortProtocol::kHttp1);
+  }
   if (socket_.acceptor != nullptr) {
-    watch("socket", socket_, /*tls=*/false);
+    watch("socket", *socket_.acceptor, /*tls=*/false);
   }
   if (federates_) {
-    watch("federation", federation_port_, /*tls=*/!LinksArePlain());
+    watch("federation", *federation_port_.acceptor, /*tls=*/!LinksArePlain());
   }
   watchdog_ = std::make_unique<PortWatchdog>(std::move(ports), tuning_.port_watch.failures, clock_);
 }

@@ -42,18 +42,18 @@ namespace ruvd::node {
 
 namespace {
 
-void WritePort(const char* name, const api::RunningServer& port,
+void WritePort(const char* name, const transport::ConnectionAcceptor* acceptor,
                admin::v1::GetStatusResponse* status) {
-  if (port.acceptor == nullptr) {
+  if (acceptor == nullptr) {
     return;
   }
-  const transport::ConnectionAcceptor::Counts counts = port.acceptor->counts();
+  const transport::ConnectionAcceptor::Counts counts = acceptor->counts();
   admin::v1::PortStatus* const message = status->add_ports();
   message->set_name(name);
-  message->set_address(port.address);
+  message->set_address(acceptor->address());
   message->set_connections(static_cast<uint32_t>(counts.connections));
   message->set_unproven(static_cast<uint32_t>(counts.unproven));
-  message->set_most_connections(static_cast<uint32_t>(port.acceptor->most_connections()));
+  message->set_most_connections(static_cast<uint32_t>(acceptor->most_connections()));
   message->set_accepted(counts.accepted);
   for (size_t i = 0; i < counts.ended.size(); ++i) {
     if (counts.ended[i] > 0) {
@@ -351,6 +351,7 @@ absl::Status NodeImpl::StartServers() {
     options.call_proves = [](std::string_view method) { return !api::MayCall(method, 0); };
   }
   ASSIGN_OR_RETURN(api_port_, api::OpenServer(std::move(options)));
+  RETURN_IF_ERROR(OpenHttp(dependencies));
   RETURN_IF_ERROR(OpenSocket());
   MakeWatchdog();
   health_ = std::make_unique<HealthReport>(
@@ -365,6 +366,9 @@ absl::Status NodeImpl::StartServers() {
   LookAtHealth();
   // What a call may ask for is there by now.
   api_port_.Accept();
+  if (http_ != nullptr) {
+    http_->Accept();
+  }
   if (socket_.acceptor != nullptr) {
     socket_.Accept();
   }
@@ -424,15 +428,26 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
   status->set_witness_refused(witness.refused + witness.unfit);
   status->set_witness_crowded_out(witness.crowded_out);
   status->set_dead_letters(DeadLetterTotal(*actors_));
-  WritePort("api", api_port_, status);
-  WritePort("federation", federation_port_, status);
+  WritePort("api", api_port_.acceptor.get(), status);
+  if (http_ != nullptr) {
+    WritePort("http", &http_->acceptor(), status);
+    auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
+    const http::Server::Counts counts = http_->counts();
+    for (size_t i = 0; i < counts.ended.size(); ++i) {
+      if (counts.ended[i] > 0) {
+        ended[std::string(http::RequestEndName(static_cast<http::RequestEnd>(i)))] =
+            counts.ended[i];
+      }
+    }
+  }
+  WritePort("federation", federation_port_.acceptor.get(), status);
   if (link_tls_ != nullptr && federation_port_.acceptor != nullptr) {
     auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
     for (const auto& [reason, count] : link_tls_->gate().refusals()) {
       ended[absl::AsciiStrToLower(reason)] = count;
     }
   }
-  WritePort("socket", socket_, status);
+  WritePort("socket", socket_.acceptor.get(), status);
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());

@@ -57,6 +57,7 @@ class NodeTest : public ::testing::Test {
     config_.node.name = "a";
     config_.node.data_dir = folder_ / "data";
     config_.api.listen = "127.0.0.1:0";
+    config_.api.http_listen = "";  // tests of it set it
     config_.model.path = kSmallModel;
     config_.inference.threads = 1;
     config_.storage.reserve_bytes = 2 << 20;

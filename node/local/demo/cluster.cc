@@ -138,8 +138,10 @@ absl::Status DemoCluster::AddNode(int index) {
   // Ports are chosen before the start, so that a node has the same addresses after a restart.
   ASSIGN_OR_RETURN(const uint16_t api, ports_.Take(wanted(kUsualApiPort)));
   ASSIGN_OR_RETURN(const uint16_t link, ports_.Take(wanted(kUsualApiPort + 1)));
+  ASSIGN_OR_RETURN(const uint16_t http, ports_.Take(wanted(kUsualApiPort + 2)));
   ASSIGN_OR_RETURN(const uint16_t metrics, ports_.Take(wanted(kUsualMetricsPort)));
   config.api.listen = Loopback(api);
+  config.api.http_listen = Loopback(http);
   config.federation.listen = Loopback(link);
   config.metrics.listen = Loopback(metrics);
   config.federation.enabled = true;

@@ -213,6 +213,11 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
     EXPECT_TRUE(CheckConfig(config).ok());
     config.api.allow_remote = false;
   }
+  config.api.listen = "127.0.0.1:0";
+  config.api.http_listen = "0.0.0.0:7422";
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("api.http_listen = 0.0.0.0:7422"));
+  config.api.http_listen = "";
+  EXPECT_TRUE(CheckConfig(config).ok()) << "no HTTP";
   for (const char* near : {"127.0.0.1:0", "127.8.9.1:1", "[::1]:7420", "localhost:7420"}) {
     config.api.listen = near;
     EXPECT_TRUE(CheckConfig(config).ok()) << near;

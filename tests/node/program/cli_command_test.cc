@@ -192,6 +192,7 @@ class DeafNode final : public Node {
   explicit DeafNode(bool& drained) : drained_(drained) {}
   std::string api_address() const override { return "127.0.0.1:1"; }
   std::string federation_address() const override { return ""; }
+  std::string http_address() const override { return ""; }
   std::string metrics_address() const override { return ""; }
   std::string id() const override { return "00"; }
   absl::Status ReloadCredentials() override { return absl::OkStatus(); }
@@ -227,6 +228,7 @@ class HangingNode final : public Node {
   HangingNode() { ::kill(::getpid(), SIGTERM); }
   std::string api_address() const override { return "127.0.0.1:1"; }
   std::string federation_address() const override { return ""; }
+  std::string http_address() const override { return ""; }
   std::string metrics_address() const override { return ""; }
   std::string id() const override { return "00"; }
   absl::Status ReloadCredentials() override { return absl::OkStatus(); }

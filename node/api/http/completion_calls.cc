@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// POST /v1/chat/completions and POST /v1/completions.
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/sanitize_for_display.h"
+#include "base/status.h"
+#include "inference/model/model.h"
+#include "inference/tokenizer/chat_template.h"
+#include "node/api/generate_request.h"
+#include "node/api/http/generate_exchange.h"
+#include "node/api/http/http_call.h"
+#include "node/openai/api_error.h"
+#include "node/openai/completion_answer.h"
+#include "node/openai/completion_request.h"
+#include "node/openai/reasons.h"
+#include "node/serving/adapter_catalog.h"
+#include "node/serving/inference.h"
+
+namespace ruvd::api {
+namespace {
+
+// An adapter that the name of the model asks for has to be there.
+absl::Status CheckAdapters(const inference::v1::AdapterSelection& adapters,
+                           const ServiceDependencies& node) {
+  if (adapters.chosen().empty() || node.adapters == nullptr) {
+    return absl::OkStatus();
+  }
+  const inference::v1::AdapterChoice& chosen = adapters.chosen(0);
+  std::string known;
+  for (const serving::CatalogEntry& entry : node.adapters->List()) {
+    if (entry.info.name == chosen.name() &&
+        (!chosen.has_version() || entry.info.version == chosen.version())) {
+      return absl::OkStatus();
+    }
+    known += fmt::format("{}{}:{}@{}", known.empty() ? "" : ", ", node.model->config().name,
+                         entry.info.name, entry.info.version);
+  }
+  constexpr size_t kMostShown = 1000;
+  known.resize(std::min(known.size(), kMostShown));
+  return openai::WithParam(
+      Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+            "this node has no adapter '{}{}'; use '{}'{}{}", SanitizeForDisplay(chosen.name()),
+            chosen.has_version() ? fmt::format("@{}", chosen.version()) : "",
+            node.model->config().name, known.empty() ? "" : " or one of ", known),
+      "model");
+}
+
+std::string NameOf(const inference::v1::AdapterSelection& adapters, const std::string& model) {
+  if (adapters.chosen().empty()) {
+    return model;
+  }
+  const inference::v1::AdapterChoice& chosen = adapters.chosen(0);
+  return chosen.has_version() ? fmt::format("{}:{}@{}", model, chosen.name(), chosen.version())
+                              : fmt::format("{}:{}", model, chosen.name());
+}
+
+// OpenAI's clients cannot name a format, so a model without a template gets the messages as they
+// are.
+void ChooseFormat(const ServiceDependencies& node, openai::CompletionRequest* request) {
+  if (request->is_chat && request->generate.chat_format().empty() &&
+      node.model->tokenizer().chat_template().empty()) {
+    request->generate.set_chat_format(
+        std::string(inference::ChatFormatName(inference::ChatFormat::kPlain)));
+  }
+}
+
+absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionRequest> request) {
+  RETURN_IF_ERROR(request.status());
+  RETURN_IF_ERROR(CheckAdapters(request->generate.adapters(), call.node));
+  ChooseFormat(call.node, &*request);
+  ASSIGN_OR_RETURN(serving::GenerationJob job, ReadGenerate(request->generate));
+  const ServiceDependencies& node = call.node;
+  openai::AnswerStamp stamp{
+      .is_chat = request->is_chat,
+      .includes_usage = request->includes_usage,
+      .created = node.clock->WallMillis() / 1000,
+      .model = NameOf(request->generate.adapters(), node.model->config().name),
+      .metadata = std::move(request->metadata)};
+  job.listener = MakeGenerateExchange(*request, std::move(stamp), node.model->tokenizer(),
+                                      *node.clock, call.exchange);
+  return node.inference->Generate(std::move(job));
+}
+
+}  // namespace
+
+void ServeChat(const HttpCall& call) {
+  const absl::Status begun =
+      Begin(call, openai::ReadChatRequest(call.body, call.node.model->config().name));
+  if (!begun.ok()) {
+    call.Fail(begun);
+  }
+}
+
+void ServeCompletion(const HttpCall& call) {
+  const absl::Status begun =
+      Begin(call, openai::ReadTextRequest(call.body, call.node.model->config().name));
+  if (!begun.ok()) {
+    call.Fail(begun);
+  }
+}
+
+}  // namespace ruvd::api

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/http/http_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/executor.h"
+#include "base/host_port.h"
+#include "base/reasons.h"
+#include "base/sanitize_for_display.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "node/api/authorization.h"
+#include "node/http/limits.h"
+#include "node/openai/api_error.h"
+#include "node/openai/reasons.h"
+
+namespace ruvd::api {
+namespace {
+
+constexpr std::string_view kLook = "/ruvd.admin.v1.AdminService/GetStatus";
+constexpr std::string_view kHealth = "/grpc.health.v1.Health/Check";
+constexpr std::string_view kGenerate = "/ruvd.inference.v1.InferenceService/Generate";
+constexpr std::string_view kEmbed = "/ruvd.inference.v1.InferenceService/Embed";
+constexpr std::string_view kFeedback = "/ruvd.learning.v1.LearningService/SubmitFeedback";
+constexpr std::string_view kLive = "/livez";
+
+constexpr std::array kRoutes = {
+    HttpRoute{"GET", "/health", kHealth},
+    HttpRoute{"GET", "/healthz", kHealth},
+    HttpRoute{"GET", kLive, kHealth},
+    HttpRoute{"GET", "/readyz", kHealth},
+    HttpRoute{"POST", "/v1/chat/completions", kGenerate, limits::kMaxHttpBodyBytes, ServeChat},
+    HttpRoute{"POST", "/v1/completions", kGenerate, limits::kMaxHttpBodyBytes, ServeCompletion},
+    HttpRoute{"POST", "/v1/embeddings", kEmbed, limits::kMaxHttpBodyBytes, ServeEmbeddings},
+    HttpRoute{"POST", "/v1/feedback", kFeedback, limits::kMaxHttpBodyBytes, ServeFeedback},
+    HttpRoute{"GET", "/v1/models", kLook, 0, ServeModels},
+    HttpRoute{"GET", "/v1/models/", kLook, 0, ServeModel},
+};
+static_assert(std::ranges::is_sorted(kRoutes, {}, &HttpRoute::path));
+
+// The label of metrics for requests that name no route
+constexpr std::string_view kOther = "other";
+
+const HttpRoute* RouteOf(std::string_view path) {
+  const auto* const found = std::ranges::find_if(kRoutes, [&](const HttpRoute& route) {
+    return route.path.ends_with('/') ? path.starts_with(route.path) && path != route.path
+                                     : path == route.path;
+  });
+  return found == kRoutes.end() ? nullptr : found;
+}
+
+// Returns a path as text for a message.
+std::string Shown(std::string_view path) {
+  constexpr size_t kMost = 100;
+  return SanitizeForDisplay(ValidUtf8(path.substr(0, kMost)));
+}
+
+bool IsJson(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  return absl::StartsWithIgnoreCase(absl::string_view(type.data(), type.size()),
+                                    "application/json");
+}
+
+// Returns whether a Host names this machine as its own programs do.
+bool NamesLoopback(std::string_view host) {
+  if (const auto with_port = ParseHostPort(host)) {
+    return IsLoopback(with_port->host);
+  }
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  return IsLoopback(host);
+}
+
+absl::Status UnknownRoute(const http::RequestHead& head) {
+  return Error(absl::StatusCode::kNotFound, reasons::kRouteUnknown,
+               "this node serves nothing at {}; docs/http-api.md lists what it serves",
+               Shown(head.path));
+}
+
+http::Answer AnswerOf(const absl::Status& status) {
+  return openai::ErrorAnswer(openai::ErrorOf(status));
+}
+
+// Parts without which no completion is served.
+bool IsNeeded(std::string_view part) {
+  return part == "inference" || part == "store";
+}
+
+}  // namespace
+
+void HttpCall::Fail(const absl::Status& status) const {
+  exchange->Respond(AnswerOf(status));
+}
+
+void HttpCall::Answer(std::string json) const {
+  exchange->Respond({.body = std::move(json)});
+}
+
+std::span<const HttpRoute> HttpRoutes() {
+  return kRoutes;
+}
+
+http::Answer HttpApi::Refuse(int status, std::string_view message) {
+  return openai::ErrorAnswer(openai::ErrorOfHttp(status, message));
+}
+
+http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
+  const HttpRoute* const route = RouteOf(head.path);
+  if (route == nullptr) {
+    return http::Refused{kOther, AnswerOf(UnknownRoute(head))};
+  }
+  if (const absl::Status allowed = Check(*route, head); !allowed.ok()) {
+    http::Answer answer = AnswerOf(allowed);
+    if (ReasonOf(allowed) == reasons::kMethodNotAllowed) {
+      answer.fields.emplace_back("Allow", route->method);
+    }
+    return http::Refused{route->path, std::move(answer)};
+  }
+  if (route->serve == nullptr) {
+    return Probe(*route, head);
+  }
+  return http::Admitted{
+      .name = route->path,
+      .most_body_bytes = route->most_body_bytes,
+      .proves = true,
+      .handle = [this, route,
+                 id = head.path.substr(std::min(route->path.size(), head.path.size()))](
+                    std::string body, std::shared_ptr<http::Exchange> exchange) {
+        options_.requests->Post(
+            [this, route, id, body = std::move(body), exchange = std::move(exchange)]() mutable {
+              route->serve({.node = options_.node,
+                            .id = id,
+                            .body = std::move(body),
+                            .exchange = std::move(exchange)});
+            });
+      }};
+}
+
+absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {
+  if (options_.tokens == nullptr && options_.is_loopback && head.takes_chunks &&
+      !NamesLoopback(head.host)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kHostNotAllowed,
+                 "the request is for the host {}, and without keys this node serves its own "
+                 "machine only; use 127.0.0.1 or localhost, or set api.token_file",
+                 Shown(head.host));
+  }
+  const bool is_method =
+      head.method == route.method || (head.method == "HEAD" && route.method == "GET");
+  if (!is_method) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kMethodNotAllowed,
+                 "{} takes {} only; send that", route.path, route.method);
+  }
+  if (options_.tokens != nullptr) {
+    RETURN_IF_ERROR(Authorize(*options_.tokens, route.rpc, head.authorization));
+  }
+  // A web page can send other types to any server, but this one only where that allows it.
+  if (route.method == "POST" && !IsJson(head.content_type)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kMediaTypeUnsupported,
+                 "the body is of the type '{}'; send JSON with Content-Type: application/json",
+                 Shown(head.content_type));
+  }
+  return absl::OkStatus();
+}
+
+http::Verdict HttpApi::Probe(const HttpRoute& route, const http::RequestHead& head) const {
+  const HttpHealth health = route.path == kLive ? HttpHealth() : options_.health();
+  const bool may_read =
+      options_.tokens == nullptr || Authorize(*options_.tokens, kLook, head.authorization).ok();
+  nlohmann::json problems = nlohmann::json::object();
+  bool is_ready = !health.is_draining;
+  for (const HttpHealth::Part& part : health.parts) {
+    if (!part.problem.empty()) {
+      problems[part.name] = may_read ? part.problem : "see GetStatus with a key";
+      is_ready = is_ready && !IsNeeded(part.name);
+    }
+  }
+  const char* const state = health.is_draining ? "draining"
+                            : !is_ready        ? "not ready"
+                            : problems.empty() ? "ok"
+                                               : "degraded";
+  http::Answer answer{.status = is_ready ? 200 : 503,
+                      .body = nlohmann::json({{"status", state}, {"problems", std::move(problems)}})
+                                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  if (!is_ready) {
+    answer.fields.emplace_back("Retry-After", "5");
+  }
+  return http::Refused{route.path, std::move(answer)};
+}
+
+}  // namespace ruvd::api

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "node/api/http/http_call.h"
+#include "node/api/services.h"
+#include "node/http/request_head.h"
+#include "node/http/server.h"
+#include "node/transport/api_tokens.h"
+
+namespace ruvd::api {
+
+struct HttpApiOptions {
+  ServiceDependencies node;
+  std::shared_ptr<const transport::ApiTokens> tokens;  // null: callers need no key
+  // Whether only programs of this machine can reach the port. Without keys, a request whose Host is
+  // a name of elsewhere is then refused: it comes from a web page that such a name led here.
+  bool is_loopback = true;
+  Executor* requests = nullptr;  // reads bodies and calls actors
+  std::function<HttpHealth()> health;
+};
+
+// One row of the table of routes.
+struct HttpRoute {
+  std::string_view method;
+  std::string_view path;  // one that ends in '/' takes a name behind it, such as "/v1/models/"
+  std::string_view rpc;   // the method whose rule holds (api/authorization.h)
+  size_t most_body_bytes = 0;
+  void (*serve)(const HttpCall& call) = nullptr;  // null: a probe, which HttpApi answers itself
+};
+// Returns the table, ordered by path.
+std::span<const HttpRoute> HttpRoutes();
+
+// The HTTP API of a node: which requests there are, who may make them, and what answers them. It is
+// a second skin of the services of gRPC: the same rules, checks and actors. Thread-safe.
+class HttpApi {
+ public:
+  explicit HttpApi(HttpApiOptions options) : options_(std::move(options)) {}
+
+  // Decides about a request by its head, without blocking.
+  http::Verdict Admit(const http::RequestHead& head) const;
+  // Makes the answer to what is no request.
+  static http::Answer Refuse(int status, std::string_view message);
+
+ private:
+  absl::Status Check(const HttpRoute& route, const http::RequestHead& head) const;
+  http::Verdict Probe(const HttpRoute& route, const http::RequestHead& head) const;
+
+  const HttpApiOptions options_;
+};
+
+}  // namespace ruvd::api
