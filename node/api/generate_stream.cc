@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/caller.h"
+#include "node/api/frame_merger.h"
 #include "node/api/generate_request.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
@@ -60,8 +61,9 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
       : tokenizer_(tokenizer), frames_(frames) {}
   void Enqueue(inference::v1::GenerateResponse message);
   // Enqueues a frame, or merges it into one that waits where the reader lags.
-  void EnqueueFrame(inference::v1::DenoiseFrame frame);
-  void PushMerged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EnqueueFrame(const inference::v1::DenoiseFrame& frame);
+  // Enqueues what came since the last frame, if anything.
+  void PushFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the next write or finishes the call; called without the mutex.
   void Pump();
   void End(grpc::Status status);
@@ -74,8 +76,7 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   Mutex mutex_;
   std::deque<inference::v1::GenerateResponse> queue_ ABSL_GUARDED_BY(mutex_);
   size_t pending_frames_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The steps that a reader who lags gets in one frame
-  std::optional<inference::v1::DenoiseFrame> merged_ ABSL_GUARDED_BY(mutex_);
+  FrameMerger frames_since_ ABSL_GUARDED_BY(mutex_);  // those that are not in the queue yet
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -112,7 +113,7 @@ void GenerateStream::OnStep(const inference::StepResult& step) {
   if (frames_) {
     inference::v1::DenoiseFrame frame;
     WriteFrame(step, tokenizer_, &frame);
-    EnqueueFrame(std::move(frame));
+    EnqueueFrame(frame);
   }
   if (!step.text.empty()) {
     inference::v1::GenerateResponse message;
@@ -124,9 +125,7 @@ void GenerateStream::OnStep(const inference::StepResult& step) {
 void GenerateStream::OnEnd(const absl::StatusOr<serving::GenerationFinished>& result) {
   {
     MutexLock lock(mutex_);
-    if (merged_) {
-      PushMerged();
-    }
+    PushFrames();
   }
   if (result.ok()) {
     inference::v1::GenerateResponse message;
@@ -144,24 +143,22 @@ void GenerateStream::Enqueue(inference::v1::GenerateResponse message) {
   Pump();
 }
 
-void GenerateStream::EnqueueFrame(inference::v1::DenoiseFrame frame) {
+void GenerateStream::EnqueueFrame(const inference::v1::DenoiseFrame& frame) {
   {
     MutexLock lock(mutex_);
-    if (merged_) {
-      MergeFrame(frame, &*merged_);
-    } else {
-      merged_ = std::move(frame);
-    }
+    frames_since_.Add(frame);
     if (pending_frames_ < limits::kMaxPendingFrames) {
-      PushMerged();
+      PushFrames();
     }
   }
   Pump();
 }
 
-void GenerateStream::PushMerged() {
-  *queue_.emplace_back().mutable_denoise_frame() = *std::exchange(merged_, std::nullopt);
-  ++pending_frames_;
+void GenerateStream::PushFrames() {
+  if (auto frame = frames_since_.Take()) {
+    *queue_.emplace_back().mutable_denoise_frame() = *std::move(frame);
+    ++pending_frames_;
+  }
 }
 
 void GenerateStream::End(grpc::Status status) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "base/bytes.h"
@@ -365,27 +364,6 @@ void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& t
   for (const int position : step.remasked) {
     message->add_remasked(static_cast<uint32_t>(position));
   }
-}
-
-void MergeFrame(const inference::v1::DenoiseFrame& later, inference::v1::DenoiseFrame* frame) {
-  std::set<uint32_t> changed;
-  for (const inference::v1::Commit& commit : later.commits()) {
-    changed.insert(commit.position());
-  }
-  changed.insert(later.remasked().begin(), later.remasked().end());
-  const auto is_old = [&](uint32_t position) { return changed.contains(position); };
-  auto& commits = *frame->mutable_commits();
-  commits.erase(std::remove_if(commits.begin(), commits.end(),
-                               [&](const auto& commit) { return is_old(commit.position()); }),
-                commits.end());
-  auto& remasked = *frame->mutable_remasked();
-  remasked.erase(std::remove_if(remasked.begin(), remasked.end(), is_old), remasked.end());
-  commits.MergeFrom(later.commits());
-  remasked.MergeFrom(later.remasked());
-  frame->set_step(later.step());
-  frame->set_t(later.t());
-  frame->set_masked(later.masked());
-  frame->set_mean_entropy(later.mean_entropy());
 }
 
 void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message) {

@@ -47,9 +47,6 @@ void WriteStarted(const serving::GenerationStarted& started, const inference::To
                   inference::v1::Started* message);
 void WriteFinished(const serving::GenerationFinished& finished,
                    const inference::Tokenizer& tokenizer, inference::v1::Finished* message);
-// Puts the steps of a later frame into an earlier one: who shows the result shows what it would
-// have shown after both.
-void MergeFrame(const inference::v1::DenoiseFrame& later, inference::v1::DenoiseFrame* frame);
 void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
 // Writes a pattern without its embedding and adapter.

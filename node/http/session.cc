@@ -26,6 +26,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/bytes.h"
 #include "node/http/exchange.h"
 #include "node/http/limits.h"
 #include "node/http/outbox.h"
@@ -55,6 +56,10 @@ transport::PeerAddress PeerOf(int socket) {
   socklen_t size = sizeof from;
   ::getpeername(socket, reinterpret_cast<sockaddr*>(&from), &size);
   return transport::PeerAddressOf(from).value_or(transport::PeerAddress());
+}
+
+std::string NameOf(const transport::PeerAddress& peer) {
+  return "http:" + ToHex(peer.host) + ":" + std::to_string(peer.port);
 }
 
 tcp ProtocolOf(int socket) {
@@ -247,7 +252,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     }
     const TimePoint since = shared_.clock.Now();
     shared_.requests.fetch_add(1);
-    const RequestHead& head = reader.head();
+    RequestHead head = reader.head();
+    head.connection = NameOf(peer_);
     Verdict verdict = shared_.options.admit(head);
     if (auto* const refused = std::get_if<Refused>(&verdict)) {
       co_return co_await Answered(*refused, head, !head.has_body, since);

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "inference/model/model.h"
 #include "inference/tokenizer/chat_template.h"
+#include "node/api/caller.h"
 #include "node/api/generate_request.h"
 #include "node/api/http/generate_exchange.h"
 #include "node/api/http/http_call.h"
@@ -84,6 +85,8 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
       .created = node.clock->WallMillis() / 1000,
       .model = NameOf(request->generate.adapters(), node.model->config().name),
       .metadata = std::move(request->metadata)};
+  job.caller = call.caller;
+  job.deadline = node.clock->Now() + limits::kMaxComputeTime;
   job.listener = MakeGenerateExchange(*request, std::move(stamp), node.model->tokenizer(),
                                       *node.clock, call.exchange);
   return node.inference->Generate(std::move(job));

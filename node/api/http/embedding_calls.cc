@@ -25,14 +25,19 @@ namespace {
 class EmbeddingBatch : public std::enable_shared_from_this<EmbeddingBatch> {
  public:
   EmbeddingBatch(const HttpCall& call, openai::EmbeddingsRequest request)
-      : node_(call.node), exchange_(call.exchange), request_(std::move(request)) {}
+      : node_(call.node),
+        exchange_(call.exchange),
+        caller_(call.caller),
+        request_(std::move(request)) {}
 
   void EmbedNext() {
     if (exchange_->is_gone()) {
       return;  // the rest is not wanted
     }
     const absl::Status admitted = node_.inference->Embed(
-        request_.texts[vectors_.size()],
+        {.text = request_.texts[vectors_.size()],
+         .caller = caller_,
+         .unwanted = [exchange = exchange_] { return exchange->is_gone(); }},
         [self = shared_from_this()](const absl::StatusOr<serving::EmbedAnswer>& answer) {
           self->OnEmbedded(answer);
         });
@@ -66,6 +71,7 @@ class EmbeddingBatch : public std::enable_shared_from_this<EmbeddingBatch> {
 
   const ServiceDependencies& node_;
   const std::shared_ptr<http::Exchange> exchange_;
+  const std::string caller_;
   const openai::EmbeddingsRequest request_;
   std::vector<std::vector<float>> vectors_;
   uint64_t tokens_ = 0;

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "node/api/frame_merger.h"
 #include "node/api/messages.h"
 #include "node/openai/api_error.h"
-#include "node/openai/frame_merger.h"
 #include "node/openai/limits.h"
 
 namespace ruvd::api {
@@ -100,7 +100,7 @@ class GenerateExchange final : public serving::GenerationListener {
   inference::v1::Started started_;
   bool has_begun_ = false;  // the stream
   std::string text_;        // of a whole answer
-  openai::FrameMerger frames_;
+  FrameMerger frames_;
   TimePoint next_frame_{};
 };
 

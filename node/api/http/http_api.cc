@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "node/api/authorization.h"
+#include "node/api/caller.h"
 #include "node/http/limits.h"
 #include "node/openai/api_error.h"
 #include "node/openai/reasons.h"
@@ -133,16 +134,17 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
       .name = route->path,
       .most_body_bytes = route->most_body_bytes,
       .proves = true,
-      .handle = [this, route,
-                 id = head.path.substr(std::min(route->path.size(), head.path.size()))](
+      .handle = [this, route, id = head.path.substr(std::min(route->path.size(), head.path.size())),
+                 caller = CallerOf(head.authorization.value_or(""), head.connection)](
                     std::string body, std::shared_ptr<http::Exchange> exchange) {
-        options_.requests->Post(
-            [this, route, id, body = std::move(body), exchange = std::move(exchange)]() mutable {
-              route->serve({.node = options_.node,
-                            .id = id,
-                            .body = std::move(body),
-                            .exchange = std::move(exchange)});
-            });
+        options_.requests->Post([this, route, id, caller, body = std::move(body),
+                                 exchange = std::move(exchange)]() mutable {
+          route->serve({.node = options_.node,
+                        .id = id,
+                        .caller = caller,
+                        .body = std::move(body),
+                        .exchange = std::move(exchange)});
+        });
       }};
 }
 

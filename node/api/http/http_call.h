@@ -27,6 +27,7 @@ struct HttpHealth {
 struct HttpCall {
   const ServiceDependencies& node;  // outlives the call
   std::string id;                   // what the path names; empty: nothing
+  std::string caller;               // as in serving::GenerationJob
   std::string body;
   std::shared_ptr<http::Exchange> exchange;
 

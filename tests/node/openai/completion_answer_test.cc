@@ -13,7 +13,6 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
-#include "node/openai/frame_merger.h"
 
 namespace ruvd::openai {
 namespace {
@@ -94,34 +93,6 @@ TEST(CompletionAnswerTest, AFrameIsAChunkThatClientsSkip) {
   EXPECT_EQ(chunk["diffusion"]["window"], 8);
   EXPECT_EQ(chunk["diffusion"]["commits"], json::parse(R"([[4,"boat",0.5]])"));
   EXPECT_EQ(chunk["diffusion"]["remasked"], json::parse("[1]"));
-}
-
-TEST(FrameMergerTest, WhatWasLeftOutIsInTheNextFrame) {
-  const auto frame = [](uint32_t step, std::vector<uint32_t> commits,
-                        std::vector<uint32_t> remasked) {
-    inference::v1::DenoiseFrame made;
-    made.set_step(step);
-    for (const uint32_t position : commits) {
-      auto* const commit = made.add_commits();
-      commit->set_position(position);
-      commit->set_token(100 * step + position);
-    }
-    made.mutable_remasked()->Assign(remasked.begin(), remasked.end());
-    return made;
-  };
-  FrameMerger merger;
-  EXPECT_FALSE(merger.Take().has_value());
-  merger.Add(frame(1, {0, 1}, {}));
-  merger.Add(frame(2, {2}, {1}));
-  merger.Add(frame(3, {0}, {}));
-  const auto merged = merger.Take();
-  ASSERT_TRUE(merged.has_value());
-  EXPECT_EQ(merged->step(), 3);
-  ASSERT_EQ(merged->commits_size(), 2);
-  EXPECT_EQ(merged->commits(0).token(), 300) << "the last commit of the position";
-  EXPECT_EQ(merged->commits(1).token(), 202);
-  EXPECT_THAT(merged->remasked(), ElementsAre(1));
-  EXPECT_FALSE(merger.Take().has_value());
 }
 
 TEST(ApiErrorTest, OneTableTurnsReasonsIntoAnswers) {

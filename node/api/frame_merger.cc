@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "node/openai/frame_merger.h"
+#include "node/api/frame_merger.h"
 
 #include <utility>
 
-namespace ruvd::openai {
+namespace ruvd::api {
 
 void FrameMerger::Add(const inference::v1::DenoiseFrame& frame) {
   for (const inference::v1::Commit& commit : frame.commits()) {
@@ -35,4 +35,4 @@ std::optional<inference::v1::DenoiseFrame> FrameMerger::Take() {
   return merged;
 }
 
-}  // namespace ruvd::openai
+}  // namespace ruvd::api

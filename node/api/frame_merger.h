@@ -10,7 +10,7 @@
 
 #include "ruvd/inference/v1/inference.pb.h"
 
-namespace ruvd::openai {
+namespace ruvd::api {
 
 // Makes one denoising frame of those that came since the last one was sent, so that a viewer who
 // gets fewer frames still sees every position as it is. Not thread-safe.
@@ -28,4 +28,4 @@ class FrameMerger {
   std::set<uint32_t> remasked_;
 };
 
-}  // namespace ruvd::openai
+}  // namespace ruvd::api
