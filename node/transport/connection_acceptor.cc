@@ -355,6 +355,7 @@ bool ConnectionAcceptor::Admit(const PeerAddress& peer, Descriptor watched) {
   const int fd = watched.get();
   if (is_unix_) {
     table_.Prove(peer);
+    ++counts_.proven;
   }
   if (!Watch(poll_.get(), EPOLL_CTL_ADD, fd, is_unix_ ? 0 : kUnprovenEvents)) {
     table_.Remove(peer);

@@ -87,6 +87,8 @@ class ConnectionAcceptor {
 
   // Returns where a program of this machine reaches the port.
   sockaddr_storage local_address() const { return LocalAddressOf(listeners_.front().get()); }
+  // Returns HasRoomInQueue of its socket.
+  bool has_room_in_queue() const { return HasRoomInQueue(listeners_.front().get()); }
   // Expects a connection of this process from the address `own`, to which a socket of it is bound,
   // so that no other program can have it. The server gets this connection before all that wait,
   // and it counts against no limit and in no count.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -203,6 +204,14 @@ sockaddr_storage LocalAddressOf(int listener) {
     }
   }
   return bound;
+}
+
+bool HasRoomInQueue(int listener) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  // Where a socket listens, the kernel tells here how many wait, and how many may (tcp_get_info).
+  return ::getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_state == TCP_LISTEN && info.tcpi_unacked < info.tcpi_sacked;
 }
 
 }  // namespace ruvd::transport

@@ -61,6 +61,10 @@ absl::StatusOr<Listeners> ListenOnUnix(const std::string& path);
 // loopback where it listens on all addresses.
 sockaddr_storage LocalAddressOf(int listener);
 
+// Returns whether a TCP socket listens and has room for one more connection that waits to be
+// accepted. If so, one that cannot be made is refused or lost on its way.
+bool HasRoomInQueue(int listener);
+
 // Returns the error for an address on which `why` keeps this process from listening.
 absl::Status CannotListen(const std::string& address, const std::string& why);
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -77,10 +78,10 @@ std::string HelloOf(PortProtocol protocol) {
   return "";
 }
 
-// Returns whether the socket has one of the events, an error or an end within the patience.
-bool Await(int socket, int16_t events, milliseconds patience,
-           const std::function<bool()>& stopped) {
-  for (milliseconds left = patience; left > milliseconds(0); left -= kWait) {
+// Returns whether the socket has one of the events, an error or an end within the time that is
+// left, of which this takes what it waits.
+bool Await(int socket, int16_t events, milliseconds& left, const std::function<bool()>& stopped) {
+  for (; left > milliseconds(0); left -= kWait) {
     pollfd entry{.fd = socket, .events = events, .revents = 0};
     if (::poll(&entry, 1, static_cast<int>(kWait.count())) == 1) {
       return true;
@@ -121,13 +122,13 @@ class Dial {
     acceptor_.ExpectOwn(*own);
     const bool answered = Connect() && Ask(hello);
     const ConnectionAcceptor::OwnStage stage = acceptor_.EndOwn();
-    if (answered) {
+    if (answered && stage != ConnectionAcceptor::OwnStage::kExpected) {
       return {PortSign::kAlive, ""};
     }
     if (stopped_ && stopped_()) {
       return {PortSign::kUnknown, "the dial was stopped"};
     }
-    return Judge(stage, before, acceptor_.counts());
+    return Judge(stage, before, acceptor_.counts(), answered);
   }
 
  private:
@@ -153,11 +154,29 @@ class Dial {
     socklen_t size = sizeof bound;
     if (socket_.get() < 0 ||
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset) != 0 ||
-        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), own_size) != 0 ||
+        (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), own_size) != 0 &&
+         (!UseIpv4Loopback(own) ||
+          ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), own_size) != 0)) ||
         ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
       return std::nullopt;
     }
     return PeerAddressOf(bound);
+  }
+
+  // Where binding failed because the machine has no IPv6 loopback, a port on all addresses is
+  // reached over IPv4. Changes both ends; returns false, and changes nothing, elsewhere.
+  bool UseIpv4Loopback(sockaddr_storage& own) {
+    if (errno != EADDRNOTAVAIL || own.ss_family != AF_INET6) {
+      return false;
+    }
+    for (sockaddr_storage* const end : {&own, &to_}) {
+      in6_addr& host = reinterpret_cast<sockaddr_in6*>(end)->sin6_addr;
+      host = in6addr_any;
+      host.s6_addr[10] = host.s6_addr[11] = 0xff;  // ::ffff:127.0.0.1
+      host.s6_addr[12] = 127;
+      host.s6_addr[15] = 1;
+    }
+    return true;
   }
 
   bool Connect() {
@@ -176,7 +195,8 @@ class Dial {
     if (error == EINPROGRESS) {
       error = ETIMEDOUT;
       socklen_t size = sizeof error;
-      if (Await(socket_.get(), POLLOUT, patience_, stopped_)) {
+      milliseconds left = patience_;
+      if (Await(socket_.get(), POLLOUT, left, stopped_)) {
         ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
       }
     }
@@ -188,8 +208,9 @@ class Dial {
   bool Ask(const std::string& hello) {
     ::send(socket_.get(), hello.data(), hello.size(), MSG_NOSIGNAL);
     std::array<unsigned char, kHeadBytes> head{};
+    milliseconds left = patience_;
     for (size_t known = 0; known < head.size();) {
-      if (!Await(socket_.get(), POLLIN, patience_, stopped_)) {
+      if (!Await(socket_.get(), POLLIN, left, stopped_)) {
         return false;
       }
       const ssize_t more = ::recv(socket_.get(), head.data() + known, head.size() - known, 0);
@@ -203,11 +224,30 @@ class Dial {
     return !is_strange_;
   }
 
+  // Whether a connection over a unix socket came to another process, which the kernel names.
+  bool IsOfAnotherProcess() const {
+    ucred server{};
+    socklen_t size = sizeof server;
+    return error_ == 0 &&
+           ::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0 &&
+           server.pid != ::getpid();
+  }
+
   // Whether the port worked on connections of others while it did not on this one.
   DialResult Judge(ConnectionAcceptor::OwnStage stage, const ConnectionAcceptor::Counts& before,
-                   const ConnectionAcceptor::Counts& after) const {
-    if (to_.ss_family == AF_UNIX && error_ == ENOENT) {
-      return {PortSign::kGone, "the file of its socket is gone; a restart makes it again"};
+                   const ConnectionAcceptor::Counts& after, bool answered) const {
+    const bool is_unix = to_.ss_family == AF_UNIX;
+    if (is_unix && error_ != 0 && error_ != EAGAIN) {
+      return {PortSign::kGone,
+              fmt::format("its file leads no caller to it ({}); a restart makes it again",
+                          std::strerror(error_))};
+    }
+    if (is_unix && (answered || IsOfAnotherProcess())) {
+      return {PortSign::kGone,
+              "another process listens at its path; set api.socket to another one and restart"};
+    }
+    if (!is_unix && (answered || (error_ != 0 && acceptor_.has_room_in_queue()))) {
+      return after.arrived > before.arrived ? DialResult{PortSign::kAlive, ""} : NotReached();
     }
     bool works = false;
     std::string detail;
@@ -231,6 +271,16 @@ class Dial {
                            : "a connection was ended without an answer";
     }
     return works ? DialResult{PortSign::kAlive, ""} : DialResult{PortSign::kSilent, detail};
+  }
+
+  // The port is not to blame, and others may reach it.
+  DialResult NotReached() const {
+    return {PortSign::kUnknown,
+            error_ == 0 ? "another program answers at its address"
+                        : fmt::format("a connection to it failed ({}), and it has room for more; "
+                                      "let the packet filter allow connections of this machine "
+                                      "to itself",
+                                      std::strerror(error_))};
   }
 
   ConnectionAcceptor& acceptor_;

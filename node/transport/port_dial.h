@@ -23,8 +23,9 @@ enum class PortProtocol : uint8_t {
 enum class PortSign : uint8_t {
   kAlive,    // the server answered, or the port was at work on connections of others meanwhile
   kSilent,   // neither
-  kGone,     // the file of the unix socket was removed, so no caller finds the port
-  kUnknown,  // the dial could not be made (no descriptor, no port), or was stopped
+  kGone,     // the path of the unix socket leads no caller to the port
+  kUnknown,  // the dial could not be made (no descriptor, no port), did not get to the port, as
+             // where a packet filter is in its way, or was stopped
 };
 struct DialResult {
   PortSign sign = PortSign::kUnknown;
@@ -33,10 +34,10 @@ struct DialResult {
 
 // Dials the port of an acceptor from inside its process, as the acceptor itself is told
 // (ConnectionAcceptor::ExpectOwn): no limit refuses the connection, and no count has it. A port
-// whose accept loop stands still shows by a connection that nothing accepts while no other one
-// arrives; a server that does not serve, by one that it took over and does not answer while it
-// takes over or answers no other one either. So a flood, under which the port works and the dial
-// fails, does not look like a deaf port.
+// whose accept loop stands still shows by a connection that nothing accepts, or that finds the
+// queue full, while no other one arrives; a server that does not serve, by one that it took over
+// and does not answer while it takes over or answers no other one either. So a flood, under which
+// the port works and the dial fails, does not look like a deaf port.
 //
 // Blocks for at most `patience` to connect, and as long again for the answer. Both are counted in
 // short waits of this thread, so the time in which the process or the machine stood still counts

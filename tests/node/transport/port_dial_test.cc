@@ -5,7 +5,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/ipv6.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -145,6 +149,77 @@ TEST_F(PortDialTest, APortThatRefusesConnectionsIsSilent) {
   const DialResult result = DialPort(kShort);
   EXPECT_EQ(result.sign, PortSign::kSilent);
   EXPECT_THAT(result.detail, HasSubstr("a connection failed"));
+}
+
+// Regression test: such a node was ended as deaf, and after its restart again, for ever, though its
+// peers were linked to it.
+TEST_F(PortDialTest, ADialThatAPacketFilterStopsSaysNothing) {
+  Listen(Answering(kSettings));
+  ASSERT_TRUE(test::DropPackets(acceptor_->address()));
+  const DialResult result = DialPort(kShort);
+  EXPECT_EQ(result.sign, PortSign::kUnknown) << result.detail;
+  EXPECT_THAT(result.detail, HasSubstr("packet filter"));
+}
+
+TEST_F(PortDialTest, AQueueWithoutRoomIsTold) {
+  const Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_FALSE(HasRoomInQueue(listener.get())) << "it does not listen";
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+  EXPECT_TRUE(HasRoomInQueue(listener.get()));
+  std::vector<Descriptor> callers;
+  EXPECT_TRUE(test::WaitUntil([&] {
+    callers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    ::connect(callers.back().get(), reinterpret_cast<const sockaddr*>(&at), size);
+    return !HasRoomInQueue(listener.get());
+  }));
+}
+
+// An interface without IPv6, as in many containers: nothing was ever dialled there.
+TEST_F(PortDialTest, WithoutAnIpv6LoopbackAPortOnAllAddressesIsDialled) {
+  DialResult result;
+  bool prepared = false;
+  std::thread other([&] {  // in a network of its own, of which the loopback loses ::1
+    const Descriptor v6(
+        ::unshare(CLONE_NEWNET) == 0 ? ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1);
+    ifreq loopback{};
+    std::string("lo").copy(loopback.ifr_name, sizeof loopback.ifr_name);
+    loopback.ifr_flags = IFF_UP;
+    prepared = v6.get() >= 0 && ::ioctl(v6.get(), SIOCSIFFLAGS, &loopback) == 0;
+    in6_ifreq address{.ifr6_addr = in6addr_loopback, .ifr6_prefixlen = 128, .ifr6_ifindex = 1};
+    ::ioctl(v6.get(), SIOCDIFADDR, &address);
+    if (prepared) {
+      Listen(Answering(kSettings), kLimits, "[::]:0");
+      result = DialPort(kLong);
+    }
+  });
+  other.join();
+  if (!prepared) {
+    GTEST_SKIP() << "this user may not make networks";
+  }
+  EXPECT_EQ(result.sign, PortSign::kAlive) << result.detail;
+}
+
+// Regression test: each byte of an answer had the whole patience.
+TEST_F(PortDialTest, AnAnswerThatComesByBytesHasThePatienceOnce) {
+  Listen([this](Descriptor socket) { Keep(std::move(socket)); });
+  int waits = 0;
+  size_t sent = 0;
+  const auto drip = [&] {
+    const MutexLock lock(mutex_);
+    if (++waits % 5 == 0 && !kept_.empty() && sent < kSettings.size()) {
+      ::send(kept_.front().get(), &kSettings[sent++], 1, MSG_NOSIGNAL);
+    }
+    return false;
+  };
+  const DialResult result = DialOwnPort(*acceptor_, PortProtocol::kHttp2, kShort, drip);
+  EXPECT_EQ(result.sign, PortSign::kSilent);
+  EXPECT_LT(sent, kSettings.size());
 }
 
 TEST_F(PortDialTest, AServerThatNeverAnswersIsSilent) {

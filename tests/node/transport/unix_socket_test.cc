@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,6 +20,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,9 @@ class UnixSocketTest : public ::testing::Test {
       read = ::recv(socket.get(), &byte, 1, MSG_DONTWAIT);
     }
     return read == 0;
+  }
+  DialResult Dial() {
+    return DialOwnPort(*acceptor_, PortProtocol::kHttp2, std::chrono::minutes(3), nullptr);
   }
   uint64_t Ended(ConnectionEnd why) { return acceptor_->counts().ended[static_cast<size_t>(why)]; }
 
@@ -235,6 +240,81 @@ TEST_F(UnixSocketTest, TheNodeDialsItAsItDialsPorts) {
   EXPECT_EQ(acceptor_->counts().arrived, 0u);
   fs::remove(path_);
   EXPECT_EQ(DialOwnPort(*acceptor_, PortProtocol::kHttp2, kLong, nullptr).sign, PortSign::kGone);
+}
+
+// Regression test: only a file that was gone did not end the node after some dials.
+TEST_F(UnixSocketTest, AFileThatLeadsElsewhereEndsNoNode) {
+  Listen();
+  fs::rename(path_, folder_ / "own");
+  {
+    const Descriptor dead(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un at = AddressOf(path_);
+    ASSERT_EQ(::bind(dead.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  }
+  EXPECT_EQ(Dial().sign, PortSign::kGone) << "connections are refused";
+  fs::remove(path_);
+  fs::create_symlink(path_, path_);
+  EXPECT_EQ(Dial().sign, PortSign::kGone) << "it cannot be followed";
+}
+
+// Regression test: the answer of another node at the path was taken for one's own.
+TEST_F(UnixSocketTest, AnotherListenerInItsPlaceIsNoSignOfLife) {
+  Listen();
+  fs::remove(path_);
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  const Descriptor other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un at = AddressOf(path_);
+  ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(::listen(other.get(), 1), 0);
+  std::thread server([&] {
+    const Descriptor caller(::accept(other.get(), nullptr, nullptr));
+    ::send(caller.get(), settings.data(), settings.size(), MSG_NOSIGNAL);
+    char byte = 0;
+    while (::recv(caller.get(), &byte, 1, 0) > 0) {
+    }
+  });
+  const DialResult result = Dial();
+  server.join();
+  EXPECT_EQ(result.sign, PortSign::kGone);
+  EXPECT_THAT(result.detail, HasSubstr("another process"));
+  acceptor_->Stop();
+  EXPECT_TRUE(fs::is_socket(path_)) << "it is not the node's to remove";
+}
+
+TEST_F(UnixSocketTest, AnotherProcessInItsPlaceThatAnswersNothingIsNoSilence) {
+  Listen();
+  fs::remove(path_);
+  int ready[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const sockaddr_un at = AddressOf(path_);
+  const pid_t child = ::fork();
+  if (child == 0) {  // only calls that are safe between fork and exec
+    const int other = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const bool listens = ::bind(other, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
+                         ::listen(other, 1) == 0;
+    const char byte = listens ? 1 : 0;
+    while (::write(ready[1], &byte, 1) == 1) {
+      ::pause();
+    }
+    ::_exit(1);
+  }
+  const Descriptor from(ready[0]);
+  ::close(ready[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(from.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 1);
+  EXPECT_EQ(
+      DialOwnPort(*acceptor_, PortProtocol::kHttp2, std::chrono::milliseconds(100), nullptr).sign,
+      PortSign::kGone);
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST_F(UnixSocketTest, ServedCallersAreASignOfLife) {
+  Listen();
+  const Descriptor caller = Connect();
+  ASSERT_TRUE(WaitUntil([&] { return acceptor_->counts().accepted == 1; }));
+  EXPECT_EQ(acceptor_->counts().proven, 1u);
 }
 
 }  // namespace
