@@ -3,10 +3,12 @@
 
 #include "node/transport/listeners.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -101,6 +103,31 @@ absl::Status CannotUse(absl::StatusCode code, const std::string& path, const std
   return Error(code, reasons::kConfigInvalid, "cannot listen on {}{}: {}", kUnixScheme, path, why);
 }
 
+absl::Status InUse(const std::string& path) {
+  return CannotUse(absl::StatusCode::kFailedPrecondition, path,
+                   "another process listens there; stop it, or set api.socket to another path, or "
+                   "to \"\" for no socket");
+}
+
+absl::Status CannotBind(const std::string& path, int error) {
+  return CannotUse(absl::StatusCode::kUnavailable, path,
+                   fmt::format("{}; set api.socket to a path in a folder that this user may "
+                               "write, or to \"\" for no socket",
+                               std::strerror(error)));
+}
+
+// Locks the path for this process. Without a lock a second node could take the socket of one that
+// has bound it and does not listen yet for that of a dead process.
+absl::StatusOr<Descriptor> Lock(const std::string& path) {
+  Descriptor lock(::open((path + ".lock").c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                         S_IRUSR | S_IWUSR));
+  if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    return error == EWOULDBLOCK ? InUse(path) : CannotBind(path, error);
+  }
+  return lock;
+}
+
 // Removes the socket of a dead process, and nothing else.
 absl::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
   struct stat file{};
@@ -113,11 +140,18 @@ absl::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
                      "another path, or to \"\" for no socket");
   }
   const Descriptor caller(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (::connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-      errno != ECONNREFUSED) {
-    return CannotUse(absl::StatusCode::kFailedPrecondition, path,
-                     "another process listens there; stop it, or set api.socket to another path, "
-                     "or to \"\" for no socket");
+  const bool connected =
+      caller.get() >= 0 &&
+      ::connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const int error = errno;
+  if (connected || error == EAGAIN) {
+    return InUse(path);
+  }
+  if (error != ECONNREFUSED && error != ENOENT) {  // ENOENT: it was removed meanwhile
+    return CannotUse(absl::StatusCode::kUnavailable, path,
+                     fmt::format("a socket lies there that cannot be tried: {}; remove it, or set "
+                                 "api.socket to another path, or to \"\" for no socket",
+                                 std::strerror(error)));
   }
   ::unlink(path.c_str());
   return absl::OkStatus();
@@ -125,7 +159,8 @@ absl::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
-SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+SocketFile::SocketFile(std::string path, Descriptor lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {
   struct stat file{};
   inode_ = ::lstat(path_.c_str(), &file) == 0 ? file.st_ino : 0;
 }
@@ -136,6 +171,7 @@ void SocketFile::Remove() {
   if (!path.empty() && ::lstat(path.c_str(), &file) == 0 && file.st_ino == inode_) {
     ::unlink(path.c_str());
   }
+  lock_ = Descriptor();
 }
 
 absl::Status CannotListen(const std::string& address, const std::string& why) {
@@ -168,17 +204,15 @@ absl::StatusOr<Listeners> ListenOnUnix(const std::string& path) {
                     path.size(), node::kMaxSocketPath));
   }
   path.copy(address.sun_path, path.size());
+  ASSIGN_OR_RETURN(Descriptor lock, Lock(path));
   RETURN_IF_ERROR(RemoveStale(path, address));
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   // Linux gives the file the mode of the socket, so that it is closed to others from the beginning.
   if (socket.get() < 0 || ::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return CannotUse(absl::StatusCode::kUnavailable, path,
-                     fmt::format("{}; set api.socket to a path in a folder that this user may "
-                                 "write, or to \"\" for no socket",
-                                 std::strerror(errno)));
+    return CannotBind(path, errno);
   }
-  SocketFile file(path);
+  SocketFile file(path, std::move(lock));
   if (::listen(socket.get(), SOMAXCONN) != 0) {
     return CannotUse(absl::StatusCode::kUnavailable, path, std::strerror(errno));
   }

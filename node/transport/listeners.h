@@ -21,11 +21,12 @@ namespace ruvd::transport {
 class SocketFile {
  public:
   SocketFile() = default;
-  // Takes over the file that was just bound.
-  explicit SocketFile(std::string path);
-  SocketFile(SocketFile&& other) noexcept : path_(std::exchange(other.path_, "")) {
-    inode_ = other.inode_;
-  }
+  // Takes over the file that was just bound, and the lock that keeps other nodes from its path.
+  SocketFile(std::string path, Descriptor lock);
+  SocketFile(SocketFile&& other) noexcept
+      : path_(std::exchange(other.path_, "")),
+        inode_(other.inode_),
+        lock_(std::move(other.lock_)) {}
   SocketFile& operator=(SocketFile&&) = delete;
   ~SocketFile() { Remove(); }
   // Removes the file. Idempotent.
@@ -34,6 +35,7 @@ class SocketFile {
  private:
   std::string path_;  // empty: no file
   ino_t inode_ = 0;
+  Descriptor lock_;
 };
 
 // The non-blocking sockets on which a port listens.
@@ -52,9 +54,11 @@ inline constexpr std::string_view kUnixScheme = "unix:";
 absl::StatusOr<Listeners> ListenOnTcp(const std::string& address);
 
 // Listens on a unix socket at `path`, for the own user only (mode 0600). What a dead process left
-// there is replaced. CONFIG_INVALID and UNAVAILABLE for a path that is too long (kMaxSocketPath) or
-// cannot be bound; CONFIG_INVALID and FAILED_PRECONDITION, and nothing is touched, if a process
-// listens there, or the file is no socket.
+// there is replaced. PATH.lock is locked as long as the file is there, and stays behind.
+// CONFIG_INVALID and UNAVAILABLE for a path that is too long (kMaxSocketPath), cannot be bound, or
+// leads to a socket of which this process cannot find out whether it is in use; CONFIG_INVALID and
+// FAILED_PRECONDITION if a process listens there, or the file is no socket. An error leaves what
+// lay there.
 absl::StatusOr<Listeners> ListenOnUnix(const std::string& path);
 
 // Returns an address at which a program of this machine reaches a listening socket: its own, or

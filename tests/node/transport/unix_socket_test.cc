@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -153,6 +154,32 @@ TEST_F(UnixSocketTest, WhatALiveProcessHasStays) {
               AllOf(HasSubstr(path_), HasSubstr("another process"), HasSubstr("api.socket")));
   Connect();
   EXPECT_TRUE(WaitUntil([&] { return acceptor_->counts().accepted >= 1; }));
+}
+
+// Regression test: a node took the file of one that had bound it and did not listen yet.
+TEST_F(UnixSocketTest, ASocketThatIsAboutToListenStays) {
+  const Descriptor lock(::open((path_ + ".lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);  // as a node has it
+  const Descriptor starting(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un at = AddressOf(path_);
+  ASSERT_EQ(::bind(starting.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  const absl::Status second = ListenOnUnix(path_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(second));
+  EXPECT_THAT(MessageOf(second), HasSubstr("another process"));
+  ASSERT_EQ(::listen(starting.get(), 1), 0);
+  Connect();
+}
+
+// Regression test: each of these was called the socket of another process, which the reader should
+// stop, and kept a node from starting without its socket.
+TEST_F(UnixSocketTest, WhatCannotBeTriedIsSaidAndStays) {
+  const Descriptor other(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un at = AddressOf(path_);
+  ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  const absl::Status of_other_type = ListenOnUnix(path_).status();
+  EXPECT_TRUE(absl::IsUnavailable(of_other_type));
+  EXPECT_THAT(MessageOf(of_other_type), AllOf(HasSubstr(path_), HasSubstr("wrong type")));
+  EXPECT_TRUE(fs::is_socket(path_));
 }
 
 TEST_F(UnixSocketTest, AFileThatIsNoSocketIsNeverDeleted) {
