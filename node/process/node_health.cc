@@ -47,7 +47,7 @@ std::map<std::string, bool> ServingOf(const std::vector<PartHealth>& parts) {
   std::map<std::string, bool> serving{{"", true}};
   for (const PartHealth& part : parts) {
     const bool works = part.problem.empty();
-    serving[""] = serving[""] && works;
+    serving[""] = serving[""] && (works || part.name == kSocketPart);
     for (const auto& [service, needs] : NeedsOfServices()) {
       if (std::ranges::find(needs, part.name) != needs.end()) {
         const auto known = serving.try_emplace(service, true).first;

@@ -27,6 +27,10 @@ inline constexpr char kStorePart[] = "store";
 inline constexpr char kFederationPart[] = "federation";
 inline constexpr char kClockPart[] = "clock";
 inline constexpr char kMembershipPart[] = "membership";
+// The port of the unix socket, and its part. No service needs it: whatever asks for a node's health
+// over a network does not call there.
+inline constexpr char kSocketPort[] = "socket";
+inline constexpr char kSocketPart[] = "port socket";
 
 // Returns the health of the actors, of the store, unless `federation` is OK, of the federation of a
 // node that should link to others and does not, and unless `clock` is OK, of its clock
@@ -36,7 +40,7 @@ std::vector<PartHealth> PartsOf(const std::vector<runtime::ActorStats>& actors,
                                 const absl::Status& clock);
 
 // Reports the health of a node's parts through grpc.health.v1 and the log. Every service is healthy
-// if the parts that it needs work; the whole node, whose name is "", needs all of them.
+// if the parts that it needs work; the whole node, whose name is "", needs all but kSocketPart.
 // Thread-safe.
 class HealthReport {
  public:

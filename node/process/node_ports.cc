@@ -129,7 +129,7 @@ void NodeImpl::MakeWatchdog() {
     watch("http", http_->acceptor(), api_tls, transport::PortProtocol::kHttp1);
   }
   if (socket_.acceptor != nullptr) {
-    watch("socket", *socket_.acceptor, /*tls=*/false);
+    watch(kSocketPort, *socket_.acceptor, /*tls=*/false);
   }
   if (federates_) {
     watch("federation", *federation_port_.acceptor, /*tls=*/!LinksArePlain());
@@ -142,6 +142,12 @@ void NodeImpl::LookAtPorts() {
     return;
   }
   watchdog_->Look();
+  for (const std::string& note : watchdog_->TakeNotes()) {
+    LogWarning("{}", note);
+  }
+  if (tuning_.port_watch.on_look) {
+    tuning_.port_watch.on_look();
+  }
   ScheduleLookAtPorts();
 }
 

@@ -64,6 +64,21 @@ TEST(NodeHealth, APartIsAnActorTheStoreOrAFederationThatDidNotStart) {
   EXPECT_THAT(parts[4].problem, HasSubstr("a day ahead [CLOCK_WRONG]"));
 }
 
+// Regression test: a balancer took the node out when a copy tool had removed the file, for which
+// nothing asked.
+TEST(NodeHealth, TheUnixSocketIsNotNeededByTheWholeNode) {
+  std::vector<PartHealth> parts = WorkingParts();
+  parts.push_back({kSocketPart, "its file leads no caller to it"});
+  std::map<std::string, bool> told;
+  HealthReport report([&] { return parts; },
+                      [&](const std::string& service, bool serving) { told[service] = serving; });
+  report.Update();
+  EXPECT_TRUE(told.at(""));
+  parts.push_back({"port api", "it is deaf"});
+  report.Update();
+  EXPECT_FALSE(told.at(""));
+}
+
 TEST(NodeHealth, OnlyChangesAreReportedAndTheWholeNodeNeedsEveryPart) {
   std::vector<PartHealth> parts = WorkingParts();
   std::map<std::string, bool> told;

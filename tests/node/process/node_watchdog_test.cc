@@ -39,8 +39,15 @@ class NodeWatchdogTest : public CertifiedNodeTest {
   void StartWatching(milliseconds patience, int failures) {
     const auto authority = privacy::ClusterAuthority::Generate();
     Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
-    tuning_.port_watch = {.interval = milliseconds(5), .patience = patience, .failures = failures};
+    tuning_.port_watch = {
+        .interval = milliseconds(5), .patience = patience, .failures = failures, .on_look = [this] {
+          ++looks_;
+        }};
     Start();
+  }
+  // Waits until the node has dialled all its ports, from the beginning to the end.
+  bool LooksOnceMore() {
+    return WaitUntil([this, before = looks_.load()] { return looks_ > before + 1; });
   }
   // One that ends with the first dial that fails, however long a dial takes.
   void StartStrict() { StartWatching(std::chrono::minutes(3), /*failures=*/1); }
@@ -67,12 +74,15 @@ class NodeWatchdogTest : public CertifiedNodeTest {
     }
     return accepted;
   }
+
+  std::atomic<uint64_t> looks_ = 0;
 };
 
 TEST_F(NodeWatchdogTest, ADeafPortIsAProblemAndThenTheEndOfTheNode) {
   StartWatching(milliseconds(200), /*failures=*/20);
   EXPECT_EQ(ProblemOf("port api"), "");
   EXPECT_EQ(ProblemOf("port federation"), "");
+  ASSERT_TRUE(LooksOnceMore()) << "a port that never answered is no failure";
   ASSERT_TRUE(test::MakeDeaf(node_->federation_address()));
   EXPECT_TRUE(WaitUntil([&] { return !ProblemOf("port federation").empty(); }));
   EXPECT_EQ(Status().state(), "degraded");
@@ -91,6 +101,7 @@ TEST_F(NodeWatchdogTest, TheDialsOfTheNodeShowInNoCount) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
   }
+  EXPECT_TRUE(LooksOnceMore());
   EXPECT_EQ(Accepted(), before);
   const admin::v1::GetStatusResponse status = Status();
   for (const admin::v1::PortStatus& port : status.ports()) {
@@ -110,6 +121,7 @@ TEST_F(NodeWatchdogTest, AFloodEndsNoNode) {
     attackers.emplace_back([address, &over] { Flood(address, over); });
   }
   EXPECT_TRUE(WaitUntil([&] { return Accepted() > 3000 || !node_->failure().ok(); }));
+  EXPECT_TRUE(LooksOnceMore());
   EXPECT_TRUE(node_->failure().ok()) << node_->failure();
   over = true;
   for (std::thread& attacker : attackers) {

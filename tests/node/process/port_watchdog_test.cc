@@ -20,6 +20,7 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using transport::DialResult;
 using transport::PortSign;
@@ -61,6 +62,7 @@ TEST_F(PortWatchdogTest, EveryPortIsDialledAndALivePortHasNoProblem) {
 }
 
 TEST_F(PortWatchdogTest, OneFailedDialIsAProblemAndSomeInARowAreAFailure) {
+  watchdog_.Look();
   federation_ = {PortSign::kSilent, "a connection was not accepted"};
   watchdog_.Look();
   EXPECT_EQ(ProblemOf("port api"), "");
@@ -77,6 +79,41 @@ TEST_F(PortWatchdogTest, OneFailedDialIsAProblemAndSomeInARowAreAFailure) {
   EXPECT_THAT(MessageOf(failure),
               AllOf(HasSubstr("the port federation"), HasSubstr("2023-11-14 22:13:20 UTC"),
                     HasSubstr("not accepted"), HasSubstr("start the node again")));
+}
+
+// Regression test: a packet filter between a node and itself had it started again for ever.
+TEST_F(PortWatchdogTest, APortThatNeverAnsweredIsAProblemAndNoFailure) {
+  api_ = {PortSign::kSilent, "no answer"};
+  for (int i = 0; i < 2 * kFailures; ++i) {
+    watchdog_.Look();
+  }
+  EXPECT_THAT(ProblemOf("port api"),
+              AllOf(HasSubstr("never answered"), HasSubstr("2023-11-14 22:13:20 UTC")));
+  EXPECT_TRUE(watchdog_.failure().ok());
+  api_ = {PortSign::kAlive, ""};
+  watchdog_.Look();
+  EXPECT_EQ(ProblemOf("port api"), "");
+  api_ = {PortSign::kSilent, "no answer"};
+  for (int i = 0; i < kFailures; ++i) {
+    watchdog_.Look();
+  }
+  EXPECT_EQ(ReasonOf(watchdog_.failure()), reasons::kPortDeaf);
+}
+
+TEST_F(PortWatchdogTest, APortThatCannotBeDialledIsNotedOnce) {
+  api_ = {PortSign::kUnknown, "no address"};
+  for (int i = 0; i < 3 * kFailures; ++i) {
+    EXPECT_EQ(watchdog_.TakeNotes().size(), i == kFailures ? 1u : 0u) << i;
+    watchdog_.Look();
+  }
+  api_ = {PortSign::kAlive, ""};
+  watchdog_.Look();
+  api_ = {PortSign::kUnknown, "no address"};
+  for (int i = 0; i < kFailures; ++i) {
+    watchdog_.Look();
+  }
+  EXPECT_THAT(watchdog_.TakeNotes(), ElementsAre(AllOf(HasSubstr("port api"), HasSubstr("3 dials"),
+                                                       HasSubstr("no address"))));
 }
 
 TEST_F(PortWatchdogTest, ASignOfLifeForgetsFormerFailures) {
@@ -111,6 +148,8 @@ TEST_F(PortWatchdogTest, ADialThatCouldNotBeMadeSaysNothing) {
   }
   EXPECT_EQ(ProblemOf("port api"), "");
   EXPECT_TRUE(watchdog_.failure().ok());
+  api_ = {PortSign::kAlive, ""};
+  watchdog_.Look();
   api_ = {PortSign::kSilent, "no answer"};
   watchdog_.Look();
   api_ = {PortSign::kUnknown, "no descriptor"};
@@ -131,6 +170,7 @@ TEST_F(PortWatchdogTest, APortThatNoCallerFindsIsAProblemAndNoFailure) {
 }
 
 TEST_F(PortWatchdogTest, AFailureStaysAndNamesTheFirstDeafPort) {
+  watchdog_.Look();
   api_ = federation_ = {PortSign::kSilent, "no answer"};
   for (int i = 0; i < kFailures; ++i) {
     watchdog_.Look();
