@@ -112,6 +112,21 @@ TEST_F(NodeSocketTest, TheCommandLineFindsTheNodeOfItsUser) {
               AllOf(HasSubstr(Server()), HasSubstr("no node serves this user")));
 }
 
+// Regression test: gRPC read the path as that of a URI, so that no client found such a node.
+TEST_F(NodeSocketTest, ADataFolderMayHaveAnyName) {
+  const fs::path folder = config_.node.data_dir;
+  for (const char* name : {"n#1", "a?b", "50%41", "a b:c", "\xc3\xa4"}) {
+    config_.node.data_dir = folder / name;
+    Start();
+    EXPECT_TRUE(client::NodeClient(Server()).Healthy().value_or(false)) << name;
+    EXPECT_THAT(Run({"status"}, 0, {{"RUVD_NODE__DATA_DIR", config_.node.data_dir}}),
+                HasSubstr("serving"))
+        << name;
+    node_.reset();
+  }
+  config_.node.data_dir = folder;
+}
+
 TEST_F(NodeSocketTest, ItNeedsNoTokenAndThePortStillDoes) {
   const auto write = [this](const std::string& name, const std::string& text) {
     const std::string path = folder_ / name;
