@@ -66,7 +66,7 @@ void GossipCore::State::TickDrain(Instant now) {
 
 // The peer leaves: it is no longer a neighbour, and running transfers between both nodes may end.
 void GossipCore::State::OnPeerDrains(Link& link, Duration patience, Instant now) {
-  mesh.OnPrune(link.id, limits::kPruneBackoff, now.now);
+  mesh.OnLeaving(link.id, now.now);
   link.drains_until = now.now + std::min<Duration>(patience, limits::kDrainMax) +
                       limits::kDrainQuiet;  // the peer should end the link itself
 }

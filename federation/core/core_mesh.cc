@@ -43,11 +43,9 @@ void GossipCore::State::HastenIfShort(TimePoint now) {
 
 absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
   HastenIfShort(now.now);
-  if (link.pruned) {
-    const Duration since = now.now - *link.pruned;
-    if (since > limits::kGraftGrace && since < limits::kPruneBackoff - limits::kGraftGrace) {
-      scores.RecordMisbehaviour(link.id, limits::kEarlyGraftWeight);
-    }
+  if (link.pruned && now.now - link.pruned->since > limits::kGraftGrace &&
+      now.now < link.pruned->until - limits::kGraftGrace) {
+    scores.RecordMisbehaviour(link.id, limits::kEarlyGraftWeight);
   }
   if (!mesh.Contains(link.id) && IsKeptOutOfMesh(link.certificate, now)) {
     const int64_t age_ms = now.wall_ms - link.certificate.not_before_ms;
@@ -57,7 +55,10 @@ absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
     return absl::OkStatus();
   }
   if (leaving || !mesh.OnGraft(link.id, scores.ScoreOfLink(link.id), now.now)) {
-    SendPrune(link, now);
+    // Both ends may ask again at the same time: otherwise the two could refuse each other in turn,
+    // each in the backoff that the other's last refusal began.
+    const Duration left = mesh.BackoffLeft(link.peer, now.now);
+    SendPrune(link, now, left > Duration{} ? left : limits::kPruneBackoff);
   }
   return absl::OkStatus();
 }
@@ -74,8 +75,9 @@ absl::Status GossipCore::State::OnPrune(Link& link, const v1::Prune& prune, Inst
 }
 
 void GossipCore::State::SendPrune(Link& link, Instant now, Duration backoff) {
-  if (!link.pruned || now.now - *link.pruned >= limits::kPruneBackoff) {
-    link.pruned = now.now;
+  if (!link.pruned || now.now >= link.pruned->until) {
+    link.pruned = {.since = now.now,
+                   .until = now.now + std::min<Duration>(backoff, limits::kPruneBackoff)};
   }
   WireFrame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(

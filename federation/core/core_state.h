@@ -40,6 +40,11 @@ namespace ruvd::federation {
 struct GossipCore::State {
   using WireFrame = v1::WireFrame;
 
+  // This node refused a link in its mesh, and told the peer how long not to ask again.
+  struct MeshRefusal {
+    TimePoint since{};
+    TimePoint until{};
+  };
   struct Link {
     LinkId id = 0;
     std::string dialed_address;
@@ -69,7 +74,7 @@ struct GossipCore::State {
     bool excused = false;      // if it ends before it is active, the relay is not to blame
     bool failed = false;       // what it carried was altered, or nothing arrived
     std::optional<TimePoint> drains_until;  // the peer is leaving
-    std::optional<TimePoint> pruned;        // when this node refused the link; begins a backoff
+    std::optional<MeshRefusal> pruned;      // the last one
     uint64_t announced_revocations = 0;  // number of the list that was named when the link opened
     DialPurpose purpose = DialPurpose::kMesh;
     // The peer proved who it is, but this node's revocation list is too old for a new link, and the

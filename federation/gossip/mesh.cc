@@ -27,7 +27,7 @@ void Mesh::Graft(LinkId link) {
 }
 
 bool Mesh::OnGraft(LinkId link, double score, TimePoint now) {
-  if (score < 0 || BackedOff(links_.at(link).peer, now)) {
+  if (score < 0 || links_.at(link).leaving || BackedOff(links_.at(link).peer, now)) {
     return false;
   }
   mesh_.insert(link);
@@ -42,9 +42,15 @@ void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
   Touch(link, now);
 }
 
-bool Mesh::BackedOff(const privacy::NodeId& peer, TimePoint now) const {
+void Mesh::OnLeaving(LinkId link, TimePoint now) {
+  mesh_.erase(link);
+  links_.at(link).leaving = true;
+  Touch(link, now);
+}
+
+Duration Mesh::BackoffLeft(const privacy::NodeId& peer, TimePoint now) const {
   const auto found = backoff_.find(peer);
-  return found != backoff_.end() && found->second > now;
+  return found == backoff_.end() ? Duration{} : std::max(Duration{}, found->second - now);
 }
 
 void Mesh::Touch(LinkId link, TimePoint now) {
@@ -127,7 +133,7 @@ std::vector<LinkId> Mesh::Candidates(const std::function<double(LinkId)>& score,
                                      TimePoint now) const {
   std::vector<LinkId> candidates;
   for (const auto& [id, link] : links_) {
-    if (!mesh_.contains(id) && !BackedOff(link.peer, now) && score(id) >= 0) {
+    if (!mesh_.contains(id) && !link.leaving && !BackedOff(link.peer, now) && score(id) >= 0) {
       candidates.push_back(id);
     }
   }

@@ -47,6 +47,9 @@ class Mesh {
   bool OnGraft(LinkId link, double score, TimePoint now);
   // The peer, or this node, removed the link from the mesh, for at least `backoff`.
   void OnPrune(LinkId link, Duration backoff, TimePoint now);
+  // The peer is about to end the link: it is no neighbour any more. It may be one over its next
+  // link, because a node that starts again must not wait for a backoff.
+  void OnLeaving(LinkId link, TimePoint now);
   bool Contains(LinkId link) const { return mesh_.contains(link); }
   // Links of the mesh, ascending
   const std::set<LinkId>& links() const { return mesh_; }
@@ -66,8 +69,11 @@ class Mesh {
   void Touch(LinkId link, TimePoint now);
   // Returns the link outside the mesh that was used least recently; 0 if there are no such links.
   LinkId LeastRecentlyUsed() const;
-  // Returns whether a pruned peer must not be grafted yet.
-  bool BackedOff(const privacy::NodeId& peer, TimePoint now) const;
+  // Returns how long a pruned peer must not be grafted yet; 0 if it may be.
+  Duration BackoffLeft(const privacy::NodeId& peer, TimePoint now) const;
+  bool BackedOff(const privacy::NodeId& peer, TimePoint now) const {
+    return BackoffLeft(peer, now) > Duration{};
+  }
 
  private:
   struct Link {
@@ -75,6 +81,7 @@ class Mesh {
     bool outbound = false;
     Source source{};
     TimePoint used{};
+    bool leaving = false;
   };
   size_t Outbound() const;
   void PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);

@@ -114,6 +114,24 @@ TEST_F(DrainTest, APeerThatLeavesIsNoNeighbourAndItsTransferEnds) {
   EXPECT_EQ(Pass(limits::kDrainQuiet).closed, reasons::kNodeDraining);
 }
 
+// It used to wait for the backoff of a pruned peer, during which its links ended again and again.
+TEST_F(DrainTest, APeerThatLeftIsANeighbourAgainAsSoonAsItIsBack) {
+  WireFrame graft;
+  graft.mutable_graft();
+  peer_.Send(graft);
+  WireFrame goaway;
+  goaway.mutable_goaway()->set_reason(reasons::kNodeDraining);
+  goaway.mutable_goaway()->set_drain_ms(2000);
+  peer_.Send(goaway);
+  Answers closed;
+  closed.Add(target_.core().OnLinkClosed(7, target_.now()));
+  ASSERT_THAT(target_.core().MeshPeers(), Not(Contains(peer_.key().id())));
+  TestPeer again(target_, 1, 8);
+  ASSERT_EQ(again.Dial().closed, "");
+  EXPECT_EQ(again.Send(graft).Find(WireFrame::kPrune), nullptr);
+  EXPECT_THAT(target_.core().MeshPeers(), Contains(peer_.key().id()));
+}
+
 // An item that a node offered a moment before it leaves is not lost.
 TEST(DrainInASwarm, TheLastOfferArrives) {
   Swarm swarm({.nodes = 20, .seed = 4, .loss = 0.05});

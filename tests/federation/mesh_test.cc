@@ -94,6 +94,17 @@ TEST_F(MeshTest, APrunedPeerIsNotGraftedBeforeItsBackoffIsOver) {
   EXPECT_TRUE(mesh_.OnGraft(1, 0, now_ + limits::kPruneBackoff));
 }
 
+TEST_F(MeshTest, APeerThatLeavesIsNoNeighbourAndMayBeOneOverItsNextLink) {
+  Up(1, 1, /*outbound=*/true);
+  mesh_.OnLeaving(1, now_);
+  EXPECT_THAT(mesh_.links(), IsEmpty());
+  EXPECT_FALSE(mesh_.OnGraft(1, 0, now_));
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(1)).graft, IsEmpty());
+  mesh_.LinkDown(1);
+  mesh_.LinkUp(2, Peer(1), /*outbound=*/false, {}, now_ + seconds(2));
+  EXPECT_TRUE(mesh_.OnGraft(2, 0, now_ + seconds(2)));
+}
+
 TEST_F(MeshTest, ANewcomerFindsTheDoorOpenThoughTheMeshIsFull) {
   Up(1, limits::kMeshHigh, /*outbound=*/true);
   Up(30, 30, /*outbound=*/false, /*graft=*/false);

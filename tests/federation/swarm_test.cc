@@ -80,6 +80,21 @@ TEST(Swarm, AHundredNodesWithTwoSeedsBecomeOneMesh) {
   EXPECT_LE(static_cast<double>(PayloadBytes(swarm)), 1.1 * 5 * 99 * static_cast<double>(payload));
 }
 
+// Each used to refuse the other in turn for ever, because a refusal began a whole backoff at one
+// end only.
+TEST(Swarm, NeighboursWhoseBackoffsEndAtDifferentTimesFindEachOtherAgain) {
+  Swarm swarm({.nodes = 2, .seed = 9});
+  ASSERT_TRUE(swarm.RunUntil([&] { return swarm.MeshReach() == 2; }, seconds(10)));
+  federation::v1::WireFrame prune;
+  prune.mutable_prune()->set_backoff_ms(30'000);
+  swarm.SendFrom(0, swarm.LinksOf(0).at(0), prune);
+  prune.mutable_prune()->set_backoff_ms(34'000);
+  swarm.SendFrom(1, swarm.LinksOf(1).at(0), prune);
+  swarm.Run(seconds(5));
+  ASSERT_EQ(swarm.MeshReach(), 1U);
+  EXPECT_TRUE(swarm.RunUntil([&] { return swarm.MeshReach() == 2; }, seconds(40)));
+}
+
 // Nodes crash silently, and frames are lost: every survivor knows within 12 s, and no live node is
 // declared dead.
 TEST(Swarm, CrashesAreFoundInTime) {
