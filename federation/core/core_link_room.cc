@@ -36,6 +36,7 @@ void GossipCore::State::MakeRoomForHalfOpenLink(Instant now) {
     }
   }
   if (half_open.size() >= limits::kMaxHalfOpenLinks) {
+    ++outbox.counters().limits.half_open_links;
     CloseWithGoaway(links.at(*half_open.OldestOfMost()),
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                           "{} links are being opened, most of them from where this one comes; dial "
@@ -62,6 +63,7 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
 }
 
 void GossipCore::State::CloseCrowded(Link& link, Instant now) {
+  ++outbox.counters().limits.links;
   CloseWithGoaway(link,
                   Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                         "node has {} links already; dial another member", limits::kMaxLinks),

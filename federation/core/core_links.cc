@@ -165,6 +165,7 @@ void GossipCore::State::HandleFrame(Link& link, const WireFrame& frame, Instant 
     const absl::Status status =
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
+    ++outbox.counters().limits.frames;
     outbox.Refuse(link.id, status);
     scores.RecordMisbehaviour(link.id, limits::kFloodWeight);
     CloseWithGoaway(link, status, now);

@@ -264,6 +264,7 @@ absl::Status GossipCore::State::ApplyAccusation(const v1::SignedEnvelope& proto,
   const AccusationClaim claim = *PeekAccusation(AsBytes(envelope.body));
   const privacy::NodeId& suspect = claim.suspect;
   if (accused == MemberTable::AccusationResult::kNoCredit) {
+    ++outbox.counters().limits.accusations;
     // A node that believes the accuser passes the accusation on, and needs an answer.
     accusations.of_ourselves |= suspect == local.key->id() && links.at(from).peer != claim.accuser;
     return Error(absl::StatusCode::kResourceExhausted, reasons::kOverBudget,

@@ -148,6 +148,7 @@ absl::Status GossipCore::State::OnRevocationFrame(Link& link, const WireFrame& f
 absl::Status GossipCore::State::OnRevocationsWant(Link& link, const v1::RevocationsWant& want,
                                                   Instant now) {
   if (!link.revocation_parts.Take(now.now)) {
+    ++outbox.counters().limits.revocation_parts;
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "parts of the revocation list are asked for faster than a node needs them; update "
                  "the asking node");

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/limit_use.h"
 #include "federation/daf/core_delta.h"
 #include "federation/events/actions.h"
 #include "federation/events/counters.h"
@@ -160,6 +161,8 @@ class GossipCore {
   // Items that are being transferred to this node
   std::vector<IncomingItem> Incoming() const;
   const GossipCounters& counters() const;
+  // Returns the limits that hold peers, and what became of them.
+  std::vector<LimitUse> Limits() const;
   privacy::ConsentTier consent() const;
   size_t active_links() const;
   // How many of them run through a relay

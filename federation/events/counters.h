@@ -9,8 +9,20 @@
 
 namespace ruvd::federation {
 
+// How often a limit kept a peer off, since the start of the node (GossipCore::Limits).
+struct LimitCounts {
+  uint64_t links = 0;
+  uint64_t half_open_links = 0;
+  uint64_t frames = 0;
+  uint64_t accusations = 0;
+  uint64_t revocation_parts = 0;
+  uint64_t chunk_requests = 0;
+  uint64_t masked_items = 0;
+};
+
 // Counters since the start of the node.
 struct GossipCounters {
+  LimitCounts limits;
   std::map<std::string, uint64_t> refused;         // by reason
   std::map<std::string, uint64_t> accepted_items;  // from peers, by ItemKindName
   uint64_t duplicates = 0;                         // known items and records, normal in a mesh

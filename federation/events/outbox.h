@@ -30,6 +30,7 @@ class Outbox {
   // The actions collected so far
   Actions& pending() { return actions_; }
   GossipCounters& counters() { return counters_; }
+  const GossipCounters& counters() const { return counters_; }
 
  private:
   Actions actions_;

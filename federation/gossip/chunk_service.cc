@@ -4,6 +4,7 @@
 #include "federation/gossip/chunk_service.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ruvd::federation {
 
@@ -12,7 +13,9 @@ bool ChunkService::Add(const Request& request, TimePoint now) {
                    .try_emplace(request.link,
                                 Peer{.bytes = TokenBucket(limits::kServedBytesPerSecondOfPeer,
                                                           limits::kServedBytesPerSecondOfPeer, now),
-                                     .waiting = {}})
+                                     .waiting = {},
+                                     .fresh = 0,
+                                     .waits_for_all = false})
                    .first->second;
   if (std::ranges::any_of(peer.waiting, [&request](const Request& waiting) {
         return waiting.item == request.item && waiting.index == request.index;
@@ -23,16 +26,19 @@ bool ChunkService::Add(const Request& request, TimePoint now) {
     return false;
   }
   peer.waiting.push_back(request);
+  ++peer.fresh;
   return true;
 }
 
 bool ChunkService::TakeFirst(Peer& peer, TimePoint now) {
   const auto bytes = static_cast<double>(peer.waiting.front().bytes);
+  peer.waits_for_all = false;
   if (!peer.bytes.Take(now, bytes)) {
     return false;
   }
   if (!all_.Take(now, bytes)) {
     peer.bytes.Return(bytes);
+    peer.waits_for_all = true;
     return false;
   }
   return true;
@@ -58,7 +64,15 @@ std::vector<ChunkService::Request> ChunkService::TakeDue(TimePoint now) {
     }
     ++turn;
   }
+  CountDelayed();
   return due;
+}
+
+void ChunkService::CountDelayed() {
+  for (auto& [link, peer] : peers_) {
+    const size_t delayed = std::min(std::exchange(peer.fresh, 0), peer.waiting.size());
+    (peer.waits_for_all ? delayed_ : delayed_of_link_) += delayed;
+  }
 }
 
 size_t ChunkService::waiting() const {

@@ -36,17 +36,27 @@ class ChunkService {
   std::vector<Request> TakeDue(TimePoint now);
   void LinkDown(LinkId link) { peers_.erase(link); }
   size_t waiting() const;
+  // Return how many requests had to wait because of the bytes of their link, and because of those
+  // of all links.
+  uint64_t delayed_of_link() const { return delayed_of_link_; }
+  uint64_t delayed() const { return delayed_; }
 
  private:
   struct Peer {
     TokenBucket bytes;
     std::deque<Request> waiting;
+    size_t fresh = 0;            // the newest of them that were not looked at yet
+    bool waits_for_all = false;  // rather than for its own bytes
   };
+  // Counts the new requests that wait.
+  void CountDelayed();
   // Returns whether the first request of a peer is due, and charges it.
   bool TakeFirst(Peer& peer, TimePoint now);
 
   TokenBucket all_{limits::kServedBytesPerSecond, limits::kServedBytesPerSecond, TimePoint{}};
   std::map<LinkId, Peer> peers_;
+  uint64_t delayed_of_link_ = 0;
+  uint64_t delayed_ = 0;
   LinkId served_ = 0;  // whose turn it was last
 };
 

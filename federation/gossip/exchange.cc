@@ -333,14 +333,20 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
                ToHex(id).substr(0, 16));
 }
 
+absl::Status ItemExchange::CheckMaskContent(ItemKind kind, std::string_view payload, uint64_t round,
+                                            const privacy::NodeId& sender) const {
+  RETURN_IF_ERROR(CheckMaskItem(kind, payload, round, sender));
+  return rules_.plan == nullptr ? absl::OkStatus()
+                                : CheckMaskItemOfPlan(kind, payload, round, *rules_.plan, wall_ms_);
+}
+
 absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
                                         const privacy::NodeId& sender,
                                         const privacy::PublicKey& key) const {
   if (IsMaskItem(kind)) {
-    RETURN_IF_ERROR(CheckMaskItem(kind, payload, round, sender));
-    return rules_.plan == nullptr
-               ? absl::OkStatus()
-               : CheckMaskItemOfPlan(kind, payload, round, *rules_.plan, wall_ms_);
+    const absl::Status status = CheckMaskContent(kind, payload, round, sender);
+    outbox_->counters().limits.masked_items += status.ok() ? 0 : 1;
+    return status;
   }
   if (IsLearnerItem(kind)) {
     return CheckLearnerItem(kind, payload, round, rules_.plan.get(), wall_ms_);

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/limit_use.h"
 #include "base/token_bucket.h"
 #include "federation/events/outbox.h"
 #include "federation/gossip/chunk_service.h"
@@ -119,6 +120,9 @@ class ItemExchange {
   // Returns the members found since the last call that signed two items under one number.
   std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
+  // Returns the limits of what one origin may have this node fetch and keep, and of what this node
+  // sends to others.
+  std::vector<LimitUse> Limits() const;
 
  private:
   // A link whose peer has an item.
@@ -156,6 +160,8 @@ class ItemExchange {
   // Checks the payload whose hash `sender` signed.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
                             const privacy::NodeId& sender, const privacy::PublicKey& key) const;
+  absl::Status CheckMaskContent(ItemKind kind, std::string_view payload, uint64_t round,
+                                const privacy::NodeId& sender) const;
   // Drops the items that a newly inserted withdrawal covers, and older withdrawals that it
   // includes.
   void Apply(const Item& withdrawal);

@@ -91,6 +91,7 @@ absl::Status ItemExchange::OnChunkRequest(LinkId link, const v1::ChunkRequest& r
   const size_t bytes = std::min(item->payload->size() - begin, limits::kChunkBytes);
   if (!chunks_.Add({.link = link, .item = *id, .index = request.index(), .bytes = bytes},
                    now.now)) {
+    ++outbox_->counters().limits.chunk_requests;
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "{} requests for chunks wait already, which is more than a node makes; update the "
                  "asking node",

@@ -74,12 +74,18 @@ void ItemTable::Drop(const Digest& id) {
   }
 }
 
+bool ItemTable::HasExcess(const privacy::NodeId& origin, ItemKind kind) const {
+  const auto known = origins_.find(origin);
+  if (known == origins_.end()) {
+    return false;
+  }
+  const auto ages = known->second.ages.find(kind);
+  return ages != known->second.ages.end() && ages->second.size() > CapOf(kind, mask_items_);
+}
+
 std::map<Digest, Item>::iterator ItemTable::Excess(const privacy::NodeId& origin, ItemKind kind) {
-  if (const auto known = origins_.find(origin); known != origins_.end()) {
-    const auto ages = known->second.ages.find(kind);
-    if (ages != known->second.ages.end() && ages->second.size() > CapOf(kind, mask_items_)) {
-      return items_.find(ages->second.begin()->second);
-    }
+  if (HasExcess(origin, kind)) {
+    return items_.find(origins_.at(origin).ages.at(kind).begin()->second);
   }
   const bool short_of_memory = payload_bytes_ > limits::kMaxPayloadMemory;
   if (items_.size() <= limits::kMaxItems && !short_of_memory) {
@@ -113,6 +119,7 @@ ItemTable::Inserted ItemTable::Insert(Item item) {
   RUVD_CHECK(added);
   Inserted result{.kept = true, .dropped = {}};
   for (auto excess = Excess(origin, kind); excess != items_.end(); excess = Excess(origin, kind)) {
+    ++(HasExcess(origin, kind) ? crowded_out_of_origin_ : crowded_out_);
     AddTombstone(excess->first, excess->second.expires_ms);
     if (excess->first == id) {
       result.kept = false;

@@ -42,6 +42,11 @@ class ItemTable {
   const Item* Find(const Digest& id) const;
   bool HasTombstone(const Digest& id) const { return tombstones_.contains(id); }
   const std::map<Digest, Item>& items() const { return items_; }
+  uint64_t payload_bytes() const { return payload_bytes_; }
+  // Return how many items were dropped, or not kept, for newer ones of their origin, and because
+  // there were too many items or bytes.
+  uint64_t crowded_out_of_origin() const { return crowded_out_of_origin_; }
+  uint64_t crowded_out() const { return crowded_out_; }
 
  private:
   // Sorted by age, the oldest first; ids distinguish items of equal age.
@@ -56,7 +61,12 @@ class ItemTable {
   std::map<Digest, Item>::iterator Excess(const privacy::NodeId& origin, ItemKind kind);
   std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
 
+  // Whether an origin has more items of a kind than are kept.
+  bool HasExcess(const privacy::NodeId& origin, ItemKind kind) const;
+
   size_t mask_items_;
+  uint64_t crowded_out_of_origin_ = 0;
+  uint64_t crowded_out_ = 0;
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
   std::map<privacy::NodeId, Origin> origins_;

@@ -99,8 +99,14 @@ TokenBucket& OriginBudget::ItemsOf(Origin& origin, ItemKind kind, TimePoint now)
 bool OriginBudget::Allows(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes,
                           TimePoint now) {
   Origin& budget = OriginOf(origin, now);
-  return ItemsOf(budget, kind, now).Has(now) &&
-         (kind == ItemKind::kWithdrawal || budget.bytes.Has(now, static_cast<double>(bytes)));
+  if (!ItemsOf(budget, kind, now).Has(now)) {
+    ++put_off_items_;
+    return false;
+  }
+  const bool has_bytes =
+      kind == ItemKind::kWithdrawal || budget.bytes.Has(now, static_cast<double>(bytes));
+  put_off_bytes_ += has_bytes ? 0 : 1;
+  return has_bytes;
 }
 
 void OriginBudget::Charge(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes,

@@ -33,6 +33,10 @@ class OriginBudget {
   // a time, it may owe what the budget lacks.
   void Charge(const privacy::NodeId& origin, ItemKind kind, uint64_t bytes, TimePoint now);
 
+  // Return how many items Allows put off because their origin has spread too many of the kind, and
+  // too many bytes.
+  uint64_t put_off_items() const { return put_off_items_; }
+  uint64_t put_off_bytes() const { return put_off_bytes_; }
   // Returns how many members have a budget here, for tests.
   size_t size() const { return origins_.size(); }
 
@@ -57,6 +61,8 @@ class OriginBudget {
   double mask_items_;
   Limit bytes_;
   std::map<privacy::NodeId, Origin> origins_;
+  uint64_t put_off_items_ = 0;
+  uint64_t put_off_bytes_ = 0;
 };
 
 }  // namespace ruvd::federation

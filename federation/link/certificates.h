@@ -31,6 +31,7 @@ class CertificateStore {
                                                       int64_t now_ms);
   // The budget that peers' checks are charged to
   SignatureBudget& budget() { return budget_; }
+  const SignatureBudget& budget() const { return budget_; }
   // Charges one check; BUSY if the budget is spent.
   absl::Status TakeCheck();
 

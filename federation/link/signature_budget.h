@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 
 #include "base/clock.h"
@@ -35,8 +36,18 @@ class SignatureBudget {
       return true;
     }
     TokenBucket& share = awaited_ ? payer->second.awaited : payer->second.unasked;
-    return share.Take(now_) && node_.Take(now_);
+    if (!share.Take(now_)) {
+      ++put_off_of_link_;
+      return false;
+    }
+    const bool taken = node_.Take(now_);
+    put_off_ += taken ? 0 : 1;
+    return taken;
   }
+  // Return how many checks were put off because of the share of their link, and because of all
+  // links together.
+  uint64_t put_off_of_link() const { return put_off_of_link_; }
+  uint64_t put_off() const { return put_off_; }
 
  private:
   TokenBucket node_{limits::kChecksPerSecond, limits::kCheckBurst, TimePoint{}};
@@ -46,6 +57,8 @@ class SignatureBudget {
                         TimePoint{}};
   };
   std::map<LinkId, Shares> links_;
+  uint64_t put_off_of_link_ = 0;
+  uint64_t put_off_ = 0;
   LinkId payer_ = 0;
   bool awaited_ = false;
   TimePoint now_{};

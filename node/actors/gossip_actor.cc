@@ -122,7 +122,7 @@ class GossipActor final : public runtime::Actor<Message> {
     Perform(core_->OnTick(Now()), context);
     shared_items_.RecordBytesSent(core_->counters().payload_bytes_sent, context.Now());
     if (options_.peer_counters != nullptr) {
-      options_.peer_counters->SetRefusedMessages(core_->counters().refused);
+      options_.peer_counters->SetFederation(*core_, peer_patterns_.Limits());
     }
     if (leave_) {
       return absl::OkStatus();  // nothing new is offered

@@ -40,9 +40,20 @@ absl::StatusOr<bool> Reseal(const MaintenanceOptions& options) {
   return more;
 }
 
+absl::Status SyncPatterns(const MaintenanceOptions& options) {
+  const uint64_t before = options.patterns->Stats().last_sequence;
+  RETURN_IF_ERROR(options.patterns->Sync());
+  const uint64_t changes = options.patterns->Stats().last_sequence - before;
+  if (options.commits != nullptr && changes > 0) {
+    options.commits->commits.fetch_add(1, std::memory_order_relaxed);
+    options.commits->put_off.fetch_add(changes - 1, std::memory_order_relaxed);
+  }
+  return absl::OkStatus();
+}
+
 Round RunComputeRound(const MaintenanceOptions& options) {
   Round round;
-  round.sync = options.patterns->Sync();
+  round.sync = SyncPatterns(options);
   const absl::StatusOr<bool> unsealed = Reseal(options);
   round.reseal = unsealed.status();
   round.more = unsealed.ok() && *unsealed;

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 
 #include "base/clock.h"
@@ -14,6 +16,14 @@
 
 namespace ruvd::actors {
 
+// How often patterns of peers were made durable. Thread-safe.
+struct PeerCommits {
+  std::atomic<uint64_t> commits{0};  // since the start
+  // Changes that waited for a commit together with another one, since the start. A client's change
+  // that was under way at that time counts, too.
+  std::atomic<uint64_t> put_off{0};
+};
+
 struct MaintenanceOptions {
   storage::Database* database = nullptr;
   storage::PatternStore* patterns = nullptr;
@@ -21,6 +31,7 @@ struct MaintenanceOptions {
   Executor* pool = nullptr;                // low priority; one round runs on it at a time
   std::function<bool()> cancelled;         // ends a round between two of its steps
   Duration period = std::chrono::seconds(1);
+  PeerCommits* commits = nullptr;  // null: not counted
 };
 
 // Starts the actor that maintains the store while the node serves, in short rounds off the request

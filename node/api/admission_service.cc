@@ -51,6 +51,7 @@ class Joining;
 // keep no node out. Thread-safe.
 class JoinQueue {
  public:
+  explicit JoinQueue(JoinCounts& counts) : counts_(counts) {}
   // Adds a join that has not applied, of a peer as gRPC names it. Returns false if its connection
   // has one already. Sets another one that must end for it, or null.
   bool Add(const std::shared_ptr<Joining>& join, const std::string& peer,
@@ -60,6 +61,13 @@ class JoinQueue {
   void Remove(const std::shared_ptr<Joining>& join);
 
  private:
+  void CountUsed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    counts_.silent.SetUsed(silent_.size());
+    counts_.applying.SetUsed(applying_.size());
+    counts_.of_connection.SetUsed(connections_.size());
+  }
+
+  JoinCounts& counts_;
   Mutex mutex_;
   std::map<std::shared_ptr<Joining>, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // of all joins
   std::set<std::string> connections_ ABSL_GUARDED_BY(mutex_);
@@ -230,24 +238,29 @@ bool JoinQueue::Add(const std::shared_ptr<Joining>& join, const std::string& pee
   const auto address = transport::ParsePeer(peer);
   const MutexLock lock(mutex_);
   if (!connections_.insert(peer).second) {
+    counts_.of_connection.Refuse();
     return false;
   }
   peers_.emplace(join, peer);
   if (silent_.size() >= limits::kMaxJoinsUnderWay) {
     *displaced = *silent_.OldestOfMost();
     silent_.Remove(*displaced);
+    counts_.silent.Refuse();
   }
   silent_.Add(join, address ? transport::SourceOf(*address) : transport::PeerSource{});
+  CountUsed();
   return true;
 }
 
 bool JoinQueue::Apply(const std::shared_ptr<Joining>& join) {
   const MutexLock lock(mutex_);
   if (applying_.size() >= limits::kMaxJoinsUnderWay) {
+    counts_.applying.Refuse();
     return false;
   }
   silent_.Remove(join);
   applying_.insert(join);
+  CountUsed();
   return true;
 }
 
@@ -259,12 +272,13 @@ void JoinQueue::Remove(const std::shared_ptr<Joining>& join) {
     connections_.erase(peer->second);
     peers_.erase(peer);
   }
+  CountUsed();
 }
 
 class AdmissionServiceImpl final : public admission::v1::AdmissionService::CallbackService {
  public:
   explicit AdmissionServiceImpl(const AdmissionDependencies& dependencies)
-      : dependencies_(dependencies) {}
+      : dependencies_(dependencies), joins_(*dependencies.joins) {}
 
   JoinReactor* Join(grpc::CallbackServerContext* context) override {
     return Joining::Start(dependencies_, joins_, context);

@@ -7,11 +7,19 @@
 #include <memory>
 
 #include "base/executor.h"
+#include "base/limit_counter.h"
 #include "node/admission/admission_controller.h"
 #include "node/admission/link_tls.h"
 #include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
+
+// What became of the limits of joins. Thread-safe.
+struct JoinCounts {
+  LimitCounter silent;         // joins without an application: kMaxJoinsUnderWay
+  LimitCounter applying;       // joins with one: as many
+  LimitCounter of_connection;  // joins over one connection: one at a time
+};
 
 // The objects that the services of the cluster authority's node call. All are borrowed and must
 // outlive the server.
@@ -22,6 +30,7 @@ struct AdmissionDependencies {
   privacy::NodeId self{};                   // the node itself, which cannot be revoked
   // Is called with the newest revocation list, which may name a node or a key more.
   std::function<void(const privacy::RevocationList&)> on_revoked;
+  JoinCounts* joins = nullptr;  // for MakeAdmissionService
 };
 
 // Makes the service on the port for peers: it admits nodes that have a token, and gives members new

@@ -48,7 +48,8 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
 
  protected:
   // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): both users stand below in this file.
-  explicit LinkStream(sharing::LinkHandler& federation) : federation_(federation) {}
+  LinkStream(sharing::LinkHandler& federation, LinkCounts& counts)
+      : federation_(federation), window_(counts), counts_(counts), queue_(counts) {}
 
   void FrameArrived(bool ok, federation::LinkId id) {
     if (!ok) {
@@ -56,6 +57,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
       return;
     }
     window_.FrameRead();
+    counts_.CountIn(incoming_.ByteSizeLong());
     // The actor releases a frame once it has handled it.
     const std::shared_ptr<const WireFrame> frame(
         new WireFrame(std::move(incoming_)),
@@ -97,6 +99,7 @@ class LinkStream : public sharing::LinkSink, public std::enable_shared_from_this
     }
   }
 
+  LinkCounts& counts_;
   FrameQueue queue_;
   grpc::Alarm alarm_;  // set once, when closing begins
 };
@@ -118,10 +121,10 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   // Hears once that the link has ended, and whether its peer was a member.
   using Ended = std::function<void(const std::string& peer, bool member)>;
   static ServerLink* Start(sharing::LinkHandler& federation, const admission::LinkTls* tls,
-                           const OnMember& on_member, Ended ended,
+                           const OnMember& on_member, LinkCounts& counts, Ended ended,
                            grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(
-        new ServerLink(federation, on_member, std::move(ended), context));
+        new ServerLink(federation, on_member, counts, std::move(ended), context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialling side that the link is open
     link->id_ =
@@ -163,9 +166,9 @@ class ServerLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame>,
   void EndStream() { Finish(grpc::Status::OK); }
 
  private:
-  ServerLink(sharing::LinkHandler& federation, OnMember on_member, Ended ended,
+  ServerLink(sharing::LinkHandler& federation, OnMember on_member, LinkCounts& counts, Ended ended,
              grpc::CallbackServerContext* context)
-      : LinkStream(federation),
+      : LinkStream(federation, counts),
         on_member_(std::move(on_member)),
         ended_(std::move(ended)),
         peer_(context->peer()),
@@ -191,8 +194,8 @@ class RefusedLink final : public grpc::ServerBidiReactor<WireFrame, WireFrame> {
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
   FederationServiceImpl(sharing::LinkHandler& federation, const admission::LinkTls* tls,
-                        OnMember on_member)
-      : federation_(federation), tls_(tls), on_member_(std::move(on_member)) {}
+                        OnMember on_member, LinkCounts& counts)
+      : federation_(federation), counts_(counts), tls_(tls), on_member_(std::move(on_member)) {}
   grpc::ServerBidiReactor<WireFrame, WireFrame>* Link(
       grpc::CallbackServerContext* context) override {
     if (tls_ != nullptr && !tls_->IsMember(*context->auth_context())) {
@@ -204,18 +207,20 @@ class FederationServiceImpl final : public FederationService::CallbackService {
     {
       const MutexLock lock(mutex_);
       if (!linked_.insert(context->peer()).second) {
+        counts_.of_connection.Refuse();
         return new RefusedLink(
             Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                   "this connection has a link already; open another connection"));
       }
     }
     return ServerLink::Start(
-        federation_, tls_, on_member_,
+        federation_, tls_, on_member_, counts_,
         [this](const std::string& peer, bool member) { LinkEnded(peer, member); }, context);
   }
 
  private:
   sharing::LinkHandler& federation_;
+  LinkCounts& counts_;
   void LinkEnded(const std::string& peer, bool member) {
     if (member) {
       on_member_(peer, /*linked=*/false);
@@ -239,9 +244,10 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
   // Makes a link that is not started yet. It lives until gRPC is done with it, and then calls
   // `ended`.
   static ClientLink* Make(sharing::LinkHandler& federation, const admission::LinkTls* tls,
-                          const std::string& address, Opened opened, Ended ended) {
+                          LinkCounts& counts, const std::string& address, Opened opened,
+                          Ended ended) {
     std::shared_ptr<ClientLink> link(
-        new ClientLink(federation, tls, address, std::move(opened), std::move(ended)));
+        new ClientLink(federation, tls, counts, address, std::move(opened), std::move(ended)));
     link->self_ = link;
     link->stub_->async()->Link(&link->context_, link.get());
     return link.get();
@@ -278,9 +284,9 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
   }
 
  private:
-  ClientLink(sharing::LinkHandler& federation, const admission::LinkTls* tls,
+  ClientLink(sharing::LinkHandler& federation, const admission::LinkTls* tls, LinkCounts& counts,
              const std::string& address, Opened opened, Ended ended)
-      : LinkStream(federation),
+      : LinkStream(federation, counts),
         opened_(std::move(opened)),
         ended_(std::move(ended)),
         tls_(tls),
@@ -317,8 +323,8 @@ class ClientLink final : public grpc::ClientBidiReactor<WireFrame, WireFrame>,
 
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::LinkHandler& federation,
                                                      const admission::LinkTls* tls,
-                                                     OnMember on_member) {
-  return std::make_unique<FederationServiceImpl>(federation, tls, std::move(on_member));
+                                                     OnMember on_member, LinkCounts& counts) {
+  return std::make_unique<FederationServiceImpl>(federation, tls, std::move(on_member), counts);
 }
 
 struct LinkDialer::State {
@@ -329,6 +335,7 @@ struct LinkDialer::State {
   CondVar idle;
   sharing::LinkHandler* federation ABSL_GUARDED_BY(mutex) = nullptr;
   const admission::LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
+  LinkCounts* counts ABSL_GUARDED_BY(mutex) = nullptr;
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
@@ -360,12 +367,14 @@ LinkDialer::~LinkDialer() {
   Shutdown();
 }
 
-void LinkDialer::Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls) {
+void LinkDialer::Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls,
+                      LinkCounts& counts) {
   std::vector<std::string> early;
   {
     MutexLock lock(state_->mutex);
     state_->federation = &federation;
     state_->tls = tls;
+    state_->counts = &counts;
     early.swap(state_->early);
   }
   for (const std::string& address : early) {
@@ -385,7 +394,7 @@ void LinkDialer::Dial(const std::string& address) {
       return;
     }
     link = ClientLink::Make(
-        *state_->federation, state_->tls, address,
+        *state_->federation, state_->tls, *state_->counts, address,
         [state = state_] {
           MutexLock inner(state->mutex);
           state->linked = true;

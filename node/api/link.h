@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "node/admission/link_tls.h"
+#include "node/api/link_counts.h"
 #include "node/sharing/federation.h"
 #include "node/transport/grpc_types.h"
 
@@ -19,11 +20,11 @@ namespace ruvd::api {
 using OnMember = std::function<void(std::string_view peer, bool linked)>;
 
 // Makes the service for incoming links, of which a connection may have one at a time: over the
-// credentials of `tls`, or over plain connections if `tls` is null. Both are borrowed and must
+// credentials of `tls`, or over plain connections if `tls` is null. All three are borrowed and must
 // outlive the server.
 std::unique_ptr<grpc::Service> MakeFederationService(sharing::LinkHandler& federation,
                                                      const admission::LinkTls* tls,
-                                                     OnMember on_member);
+                                                     OnMember on_member, LinkCounts& counts);
 
 // Dials outgoing links. Thread-safe.
 class LinkDialer {
@@ -34,8 +35,8 @@ class LinkDialer {
   LinkDialer& operator=(const LinkDialer&) = delete;
 
   // Sets who handles the links, and their TLS (null: plain connections). Links dialled
-  // before start now. Both are borrowed until Shutdown returns.
-  void Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls);
+  // before start now. All three are borrowed until Shutdown returns.
+  void Bind(sharing::LinkHandler& federation, const admission::LinkTls* tls, LinkCounts& counts);
   // Starts a link to host:port. The handler gets OpenLink on success and OnDialFailed on failure.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.

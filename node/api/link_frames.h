@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "node/api/link_counts.h"
 #include "node/limits.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -20,6 +21,8 @@ namespace ruvd::api {
 // write in flight. The reactor that owns it passes its StartWrite and its way to end the stream.
 class FrameQueue {
  public:
+  explicit FrameQueue(LinkCounts& counts) : counts_(counts) {}
+
   // The next action of the owner, which runs outside the lock.
   struct Next {
     const federation::v1::WireFrame* write = nullptr;  // stays alive until WriteDone
@@ -34,6 +37,7 @@ class FrameQueue {
       return {};
     }
     if (frames_.size() >= limits::kMaxLinkQueue || bytes_ + bytes > limits::kMaxLinkQueueBytes) {
+      counts_.queue.Refuse();
       frames_.erase(frames_.begin() + (writing_ ? 1 : 0), frames_.end());
       return BeginClosing();
     }
@@ -48,7 +52,9 @@ class FrameQueue {
   Next WriteDone(bool ok) {
     MutexLock lock(mutex_);
     writing_ = false;
-    bytes_ -= std::min(bytes_, frames_.front()->ByteSizeLong());
+    const size_t bytes = frames_.front()->ByteSizeLong();
+    counts_.CountOut(ok ? bytes : 0);
+    bytes_ -= std::min(bytes_, bytes);
     frames_.pop_front();
     if (!ok) {
       frames_.clear();
@@ -79,6 +85,7 @@ class FrameQueue {
     return {};
   }
 
+  LinkCounts& counts_;
   Mutex mutex_;
   std::deque<std::shared_ptr<const federation::v1::WireFrame>> frames_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -92,6 +99,8 @@ class FrameQueue {
 // that ended.
 class ReadWindow {
  public:
+  explicit ReadWindow(LinkCounts& counts) : counts_(counts) {}
+
   void FrameRead() {
     MutexLock lock(mutex_);
     ++waiting_;
@@ -100,6 +109,9 @@ class ReadWindow {
   bool MayRead() {
     MutexLock lock(mutex_);
     paused_ = waiting_ >= limits::kMaxLinkFramesWaiting;
+    if (paused_) {
+      counts_.waiting_frames.Refuse();
+    }
     return !paused_;
   }
   template <typename StartRead>
@@ -116,6 +128,7 @@ class ReadWindow {
   }
 
  private:
+  LinkCounts& counts_;
   Mutex mutex_;
   size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;

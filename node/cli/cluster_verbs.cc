@@ -73,6 +73,19 @@ std::string ProblemText(const admin::v1::PartStatus& part) {
   return fmt::format("{}: {}", PrintableLine(part.name()), PrintableLine(part.problem()));
 }
 
+// Says what a limit kept off.
+std::string LimitText(const admin::v1::LimitStatus& limit) {
+  std::string text = fmt::format("{} ({}): {} refused or put off", PrintableLine(limit.name()),
+                                 PrintableLine(limit.scope()), limit.refused());
+  if (limit.limit() > 0) {
+    text += fmt::format("; the limit is {} {}", limit.limit(), PrintableLine(limit.unit()));
+  }
+  if (limit.used() > 0) {
+    text += fmt::format(", {} in use", limit.used());
+  }
+  return text;
+}
+
 absl::Status Status(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -109,6 +122,11 @@ absl::Status Status(CommandContext& context) {
   for (const admin::v1::PartStatus& part : status.parts()) {
     if (!part.problem().empty()) {
       fields.emplace_back("problem", ProblemText(part));
+    }
+  }
+  for (const admin::v1::LimitStatus& limit : status.limits()) {
+    if (limit.refused() > 0) {
+      fields.emplace_back("limit", LimitText(limit));
     }
   }
   if (status.certificate_expires_ms() != 0) {

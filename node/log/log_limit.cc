@@ -5,9 +5,19 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <utility>
 
 namespace ruvd {
+namespace {
+
+std::atomic<uint64_t> lines_left_out{0};
+
+}  // namespace
+
+uint64_t LogLimit::left_out_of_all() {
+  return lines_left_out.load(std::memory_order_relaxed);
+}
 
 std::optional<uint64_t> LogLimit::Admit(std::string_view kind) {
   const TimePoint now = clock_.Now();
@@ -22,6 +32,7 @@ std::optional<uint64_t> LogLimit::Admit(std::string_view kind) {
   }
   if (own.written >= lines_) {
     ++own.left_out;
+    lines_left_out.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
   ++own.written;

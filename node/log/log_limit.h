@@ -25,6 +25,8 @@ class LogLimit {
   // Returns how many lines of the kind were left out since the last one that was let through;
   // nullopt: this one is left out, too.
   std::optional<uint64_t> Admit(std::string_view kind);
+  // Returns how many lines all limits of this process left out since its start. Thread-safe.
+  static uint64_t left_out_of_all();
 
  private:
   struct Kind {

@@ -64,7 +64,9 @@ absl::Status NodeImpl::Start() {
                   .ledger = ledger_.get(),
                   .delta = double{config_.privacy.delta},
                   .peers = &peer_counters_,
-                  .http = http_.get()},
+                  .http = http_.get(),
+                  .limits = &limits_,
+                  .resources = [this] { return Resources(); }},
                  metrics_.get());
   return absl::OkStatus();
 }

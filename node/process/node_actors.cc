@@ -60,7 +60,8 @@ absl::Status NodeImpl::StartActors() {
                                            .patterns = patterns_.get(),
                                            .graph = pattern_graph_.get(),
                                            .pool = &upkeep_pool_,
-                                           .cancelled = [this] { return stopping_.load(); }});
+                                           .cancelled = [this] { return stopping_.load(); },
+                                           .commits = &peer_commits_});
   instant_ = std::make_unique<serving::InstantLoop>(
       serving::InstantLoopOptions{.clock = &clock_, .on = config_.experimental.session_memory});
   throttle_ = std::make_unique<learning::LearningThrottle>(learning::LearningThrottleOptions{
@@ -472,7 +473,7 @@ absl::Status NodeImpl::Federate(const federation::GossipConfig& gossip) {
           federation->LearnIssuer(issuer);
         });
   }
-  dialer_.Bind(*federation_, link_tls_.get());
+  dialer_.Bind(*federation_, link_tls_.get(), link_counts_);
   return absl::OkStatus();
 }
 

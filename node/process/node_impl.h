@@ -10,6 +10,7 @@
 
 #include "base/boot_clock.h"
 #include "base/bytes.h"
+#include "base/limit_registry.h"
 #include "base/parallel.h"
 #include "base/thread_pool.h"
 #include "inference/adapter/frame_set.h"
@@ -19,12 +20,15 @@
 #include "inference/transformer/transformer.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/federation_actor.h"
+#include "node/actors/maintenance_actor.h"
 #include "node/admission/admission_controller.h"
 #include "node/admission/certificate_renewer.h"
 #include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
+#include "node/api/admission_service.h"
 #include "node/api/http/http_api.h"
 #include "node/api/link.h"
+#include "node/api/link_counts.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/server.h"
 #include "node/http/server.h"
@@ -45,6 +49,7 @@
 #include "node/process/node_tuning.h"
 #include "node/process/port_watchdog.h"
 #include "node/process/request_extensions.h"
+#include "node/process/resource_use.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/adapter_source.h"
@@ -174,6 +179,9 @@ class NodeImpl final : public Node {
   void FillStatus(admin::v1::GetStatusResponse* status) const;
   std::vector<PartHealth> Parts() const;
   api::HttpHealth HttpHealth() const;
+  // Adds the limits of all parts to limits_, once the ports are open.
+  void RegisterLimits();
+  ResourceUse Resources() const;
   // Runs periodically: reports the health of the parts.
   void LookAtHealth();
   // Opens the port of the HTTP API, unless the configuration has none. At the default address, one
@@ -221,6 +229,10 @@ class NodeImpl final : public Node {
   std::unique_ptr<sharing::PatternTrial> pattern_trial_;
   std::unique_ptr<sharing::ExpertTrial> expert_trial_;  // null: experts are off
   sharing::PeerCounters peer_counters_;
+  actors::PeerCommits peer_commits_;
+  api::LinkCounts link_counts_;
+  api::JoinCounts join_counts_;
+  LimitRegistry limits_;  // of what stands above and below
   std::unique_ptr<storage::CounterStore> counters_;
   std::unique_ptr<storage::GraphStore> graph_;
   std::unique_ptr<storage::SessionIndex> sessions_;

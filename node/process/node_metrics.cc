@@ -139,6 +139,40 @@ void AddHttpMetrics(const http::Server& server, metrics::Metrics* metrics) {
                      });
 }
 
+void AddLimitMetrics(const LimitRegistry& limits, metrics::Metrics* metrics) {
+  const auto read = [&limits](uint64_t LimitUse::* number) {
+    return [&limits, number] {
+      std::vector<metrics::Metrics::Sample> samples;
+      for (const LimitUse& limit : limits.Read()) {
+        samples.push_back({std::string(limit.name), static_cast<double>(limit.*number)});
+      }
+      return samples;
+    };
+  };
+  metrics->AddReader("ruvd_limit_used", "What is in use of a limit that protects the node", "limit",
+                     false, read(&LimitUse::used));
+  metrics->AddReader("ruvd_limit_refused_total",
+                     "What a limit refused, ended, displaced or put off", "limit", true,
+                     read(&LimitUse::refused));
+}
+
+void AddResourceMetrics(const std::function<ResourceUse()>& resources, metrics::Metrics* metrics) {
+  const auto add = [&](std::string name, std::string help, bool counter,
+                       uint64_t ResourceUse::* number) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [resources, number] {
+      return std::vector<metrics::Metrics::Sample>{{"", static_cast<double>(resources().*number)}};
+    });
+  };
+  add("ruvd_descriptors", "Open descriptors of the process", false, &ResourceUse::descriptors);
+  add("ruvd_threads", "Threads of the process", false, &ResourceUse::threads);
+  add("ruvd_link_bytes_in_total", "Bytes of messages from other nodes", true,
+      &ResourceUse::link_bytes_in);
+  add("ruvd_link_bytes_out_total", "Bytes of messages to other nodes", true,
+      &ResourceUse::link_bytes_out);
+  add("ruvd_peer_commits_total", "Commits to disk that items of other nodes caused", true,
+      &ResourceUse::peer_commits);
+}
+
 }  // namespace
 
 uint64_t DeadLetterTotal(const runtime::ActorSystem& actors) {
@@ -158,6 +192,8 @@ void AddNodeMetrics(const MetricSources& sources, metrics::Metrics* metrics) {
   if (sources.peers != nullptr) {
     AddPeerMetrics(*sources.peers, metrics);
   }
+  AddLimitMetrics(*sources.limits, metrics);
+  AddResourceMetrics(sources.resources, metrics);
   if (sources.ledger != nullptr) {
     AddLedgerMetrics(*sources.ledger, sources.delta, metrics);
   }

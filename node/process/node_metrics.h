@@ -7,11 +7,13 @@
 #include <functional>
 #include <vector>
 
+#include "base/limit_registry.h"
 #include "inference/prefix/prefix_tree.h"
 #include "node/http/server.h"
 #include "node/learning/learning_throttle.h"
 #include "node/metrics/metrics.h"
 #include "node/process/node_health.h"
+#include "node/process/resource_use.h"
 #include "node/runtime/actor_system.h"
 #include "node/serving/inference.h"
 #include "node/sharing/peer_counters.h"
@@ -33,6 +35,8 @@ struct MetricSources {
   double delta = 1e-6;                                  // at which epsilons are stated
   const sharing::PeerCounters* peers = nullptr;         // of what peers send
   const http::Server* http = nullptr;                   // null: there is no HTTP
+  const LimitRegistry* limits = nullptr;
+  std::function<ResourceUse()> resources;
 };
 
 // Adds the readers of a node's state. Events are counted where they happen.

@@ -30,6 +30,7 @@
 #include "node/limits.h"
 #include "node/log/log.h"
 #include "node/process/node_impl.h"
+#include "node/process/node_limits.h"
 #include "node/process/node_metrics.h"
 #include "node/serving/late_embedding.h"
 #include "node/transport/header_guard.h"
@@ -96,9 +97,9 @@ absl::Status NodeImpl::OpenAdmissionController() {
       .tls = link_tls_.get(),
       .files = &pattern_pool_,
       .self = files_->key.id(),
-      .on_revoked = [this](const privacy::RevocationList& list) {
-        federation_->SetRevocations(list);
-      }};
+      .on_revoked =
+          [this](const privacy::RevocationList& list) { federation_->SetRevocations(list); },
+      .joins = &join_counts_};
   link_tls_->gate().AdmitApplicants(
       [this](const privacy::ApplicantCredential& credential, const Digest& tls_key) {
         return office_->Recognizes(credential, tls_key);
@@ -208,9 +209,11 @@ void NodeImpl::ScheduleCertificateCheck() {
 
 absl::Status NodeImpl::StartLinkServer() {
   services_.push_back(api::MakeFederationService(
-      *federation_, link_tls_.get(), [this](std::string_view peer, bool linked) {
+      *federation_, link_tls_.get(),
+      [this](std::string_view peer, bool linked) {
         linked ? link_acceptor_->Prove(peer) : link_acceptor_->Unprove(peer);
-      }));
+      },
+      link_counts_));
   link_services_.push_back(services_.back().get());
   RETURN_IF_ERROR(OpenAdmissionController());
   RETURN_IF_ERROR(OpenCertificateRenewer());
@@ -364,6 +367,7 @@ absl::Status NodeImpl::StartServers() {
         }
       });
   LookAtHealth();
+  RegisterLimits();
   // What a call may ask for is there by now.
   api_port_.Accept();
   if (http_ != nullptr) {
@@ -448,6 +452,8 @@ void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
     }
   }
   WritePort("socket", socket_.acceptor.get(), status);
+  WriteLimits(limits_.Read(), status);
+  WriteResources(Resources(), status);
   status->set_storage_health(std::string(storage::HealthName(database_->Health())));
   status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
   status->set_requests_running(inference_->running());

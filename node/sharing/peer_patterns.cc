@@ -298,12 +298,13 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
   return Trim(origin);
 }
 
-absl::Status PeerPatterns::CheckRoom(const privacy::NodeId& origin) const {
+absl::Status PeerPatterns::CheckRoom(const privacy::NodeId& origin) {
   const size_t waiting = Waiting(origin);
   if (waiting < limits::kSurePatternTrials ||
       (trials_ < limits::kMaxPatternTrials && waiting < limits::kMaxPatternTrialsPerOrigin)) {
     return absl::OkStatus();
   }
+  ++trials_full_;
   return Error(absl::StatusCode::kResourceExhausted, reasons::kPatternTrialsFull,
                "{} patterns of peers wait for their trial, {} of this peer; at most {} and {} may, "
                "and {} of each peer always may; this one is taken once fewer wait",
@@ -344,6 +345,13 @@ absl::Status PeerPatterns::CheckRatedBadly(const privacy::NodeId& origin) const 
                bad, ToHex(origin));
 }
 
+std::vector<LimitUse> PeerPatterns::Limits() const {
+  return {{"pattern_rows", LimitScope::kOrigin, "patterns", limits::kMaxPatternsPerOrigin,
+           held_.size(), trimmed_},
+          {"pattern_trials", LimitScope::kSystem, "waiting patterns", limits::kMaxPatternTrials,
+           trials_, trials_full_}};
+}
+
 absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
   const auto& rows = of_origin_[origin];
   while (rows.size() > limits::kMaxPatternsPerOrigin) {
@@ -358,6 +366,7 @@ absl::Status PeerPatterns::Trim(const privacy::NodeId& origin) {
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have deleted it already
       return deleted;
     }
+    ++trimmed_;
     Forget(oldest);
   }
   return absl::OkStatus();

@@ -10,9 +10,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/limit_use.h"
 #include "federation/core/gossip_core.h"
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/projection_frame.h"
@@ -90,6 +92,8 @@ class PeerPatterns {
   // restart: a crash, a power cut or a limit may have kept some from having an effect.
   absl::Status StoreAll(const federation::GossipCore& core, const Digest& model_hash,
                         const Digest& frame_id);
+  // Returns the limits of the patterns of one origin.
+  std::vector<LimitUse> Limits() const;
   // Returns the refused patterns since the start of the node, counted by reason.
   const std::map<std::string, uint64_t>& refused() const { return refused_; }
 
@@ -132,7 +136,7 @@ class PeerPatterns {
   // Returns ABORTED if the pattern changed between reading and writing.
   absl::Status StoreOnce(const federation::SharedPattern& shared, const privacy::NodeId& origin,
                          std::optional<int64_t> withdrawn_ms);
-  absl::Status CheckRoom(const privacy::NodeId& origin) const;
+  absl::Status CheckRoom(const privacy::NodeId& origin);
   // Returns how many patterns of `origin` wait for their trial.
   size_t Waiting(const privacy::NodeId& origin) const;
   // Returns whether StoreDeferred tries the patterns of `origin` again. Except for the first few it
@@ -174,6 +178,8 @@ class PeerPatterns {
   std::map<std::string, uint64_t> refused_;
   // Refusals that leave no row, since the start
   std::map<privacy::NodeId, std::map<std::string, uint64_t>> refused_of_;
+  uint64_t trials_full_ = 0;  // patterns that found no room for a trial, since the start
+  uint64_t trimmed_ = 0;      // rows that made room for newer ones of their origin, since the start
   UseRatings ratings_;
 };
 

@@ -404,6 +404,7 @@ TEST_F(BadPeer, FloodEndsTheLink) {
     answers = peer.Send(ping);
   }
   EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
+  EXPECT_EQ(target_.Limit("frames").refused, 1U);
 }
 
 // Answers to requests are no flood, except "I do not have it": a peer that announces what it does

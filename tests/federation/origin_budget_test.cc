@@ -67,6 +67,8 @@ TEST(OriginBudget, CountsBytesOfAllKindsTogether) {
   // What is not allowed for its bytes takes no item from the budget.
   EXPECT_EQ(TakenOf(budget, 1, ItemKind::kPattern, 0, 5000, TimePoint{}),
             2 * limits::kMaxPatternsPerOrigin - patterns);
+  EXPECT_GT(budget.put_off_bytes(), 0U);
+  EXPECT_GT(budget.put_off_items(), 0U);
 }
 
 TEST(OriginBudget, FollowsTheRoundsOfThePlan) {
@@ -123,11 +125,15 @@ TEST(ChunkService, LimitsEachLinkAndAllTogether) {
   }
   EXPECT_EQ(all * limits::kChunkBytes, static_cast<size_t>(limits::kServedBytesPerSecond));
   EXPECT_THAT(service.TakeDue(TimePoint{}), IsEmpty());
+  EXPECT_EQ(service.delayed() + service.delayed_of_link(), 8 * chunks - all);
+  EXPECT_GT(service.delayed(), 0U);
   size_t later = 0;
   for (int i = 1; i <= 100 && service.waiting() > 0; ++i) {
     later += service.TakeDue(TimePoint{} + seconds(i)).size();
   }
   EXPECT_EQ(all + later, 8 * chunks);
+  EXPECT_EQ(service.delayed() + service.delayed_of_link(), 8 * chunks - all)
+      << "each request waits once";
 }
 
 TEST(ChunkService, ARequestThatIsRepeatedIsAnsweredOnce) {
@@ -204,6 +210,8 @@ TEST_F(FloodedCore, ValidItemsOfOneOriginWithoutEndWaitAndNoOthersDo) {
                           static_cast<size_t>(minutes * 60 * limits::kOriginPatternsPerSecond) + 1);
   EXPECT_GE(accepted, limits::kMaxPatternsPerOrigin);
   EXPECT_GT(target_.Refused(reasons::kOverBudget), 0U);
+  EXPECT_EQ(target_.Limit("origin_items").refused, target_.Refused(reasons::kOverBudget));
+  EXPECT_GT(target_.Limit("kept_items_of_origin").refused, 0U);
 }
 
 TEST_F(FloodedCore, WhatWaitedIsFetchedOnceTheBudgetAllowsIt) {

@@ -37,6 +37,8 @@ TEST(SignatureBudget, EachPeerHasItsShareAndTheNodeItsOwn) {
     total += taken;
   }
   EXPECT_EQ(total, kOfNode);
+  EXPECT_GE(budget.put_off_of_link(), kOfPeer);
+  EXPECT_GT(budget.put_off(), 0U);
   budget.Charge(0, /*awaited=*/false, start);
   EXPECT_EQ(Taken(budget, 10), 10U);  // this node's own
   budget.Charge(1, /*awaited=*/false, start + std::chrono::seconds(1));
@@ -68,6 +70,7 @@ TEST(SignatureBudget, WhoSendsMuchIsHeardLaterAndNotBlamed) {
     ASSERT_EQ(last.closed, "");
   }
   EXPECT_GT(target.Refused(reasons::kBusy), 0U);
+  EXPECT_GT(target.Limit("signature_checks_of_link").refused, 0U);
   EXPECT_EQ(target.core().ScoreOf(peer.key().id()), 0);
   const uint64_t busy = target.Refused(reasons::kBusy);
   target.Advance(std::chrono::seconds(1));

@@ -49,6 +49,10 @@ TEST_F(Strangers, HalfOpenLinksDisplaceNoMember) {
   }
   EXPECT_EQ(target_.core().active_links(), limits::kMaxLinks);
   EXPECT_EQ(answers.closed, reasons::kLimitExceeded) << "the oldest of the strangers";
+  const LimitUse half_open = target_.Limit("half_open_links");
+  EXPECT_EQ(half_open.used, limits::kMaxHalfOpenLinks);
+  EXPECT_EQ(half_open.refused, 200 - limits::kMaxHalfOpenLinks);
+  EXPECT_EQ(target_.Limit("links").used, limits::kMaxLinks);
 
   // One more member gets the place of an idle one, as before.
   TestPeer late(target_, limits::kMaxLinks + 1, 2000);

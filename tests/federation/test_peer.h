@@ -85,6 +85,13 @@ class CoreUnderTest {
         *federation::GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
   }
   federation::GossipCore& core() { return *core_; }
+  // Returns what operators see of a limit.
+  LimitUse Limit(std::string_view name) const {
+    const std::vector<LimitUse> all = core_->Limits();
+    const auto found = std::ranges::find(all, name, &LimitUse::name);
+    EXPECT_NE(found, all.end()) << name;
+    return found == all.end() ? LimitUse{} : *found;
+  }
   federation::Instant now() const { return At(elapsed_); }
   void Advance(Duration duration) { elapsed_ += duration; }
   const privacy::NodeKey& key() const { return key_; }

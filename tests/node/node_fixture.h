@@ -145,6 +145,12 @@ class NodeTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
+  // Returns what the status says of a limit; empty if it does not know the limit.
+  admin::v1::LimitStatus Limit(std::string_view name) {
+    const admin::v1::GetStatusResponse status = Status();
+    const auto found = std::ranges::find(status.limits(), name, &admin::v1::LimitStatus::name);
+    return found == status.limits().end() ? admin::v1::LimitStatus() : *found;
+  }
   // Returns what is wrong with a part of the node, "" if it works.
   std::string ProblemOf(std::string_view part) {
     const admin::v1::GetStatusResponse status = Status();

@@ -48,6 +48,8 @@ TEST_F(NodeJoinTest, SilentJoinsKeepNobodyOut) {
     silent.push_back(std::move(join));
   }
   EXPECT_THAT(Join("b", token), HasSubstr("next: ruvd serve"));
+  EXPECT_EQ(Limit("joins_of_connection").refused(), 20u);
+  EXPECT_EQ(Limit("joins_silent").used(), 4u);
   for (const auto& join : silent) {
     join->context.TryCancel();
     (void)join->stream->Finish();

@@ -259,6 +259,7 @@ TEST_F(NodePortsTest, AHeaderOf10MiBOnThePortForClientsCostsNoCore) {
   channel_ = nullptr;
   ExpectServesNewClients();
   EXPECT_TRUE(WaitUntil([&] { return Port("api").connections() <= 2; }));
+  EXPECT_EQ(Limit("header_block").refused(), refused + 2);
 }
 
 }  // namespace
