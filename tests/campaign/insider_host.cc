@@ -91,10 +91,12 @@ absl::StatusOr<std::unique_ptr<InsiderHost>> InsiderHost::Start(
 }
 
 absl::Status InsiderHost::Listen(const std::string& listen) {
-  service_ =
-      api::MakeFederationService(*this, tls_.get(), [this](std::string_view peer, bool linked) {
+  service_ = api::MakeFederationService(
+      *this, tls_.get(),
+      [this](std::string_view peer, bool linked) {
         linked ? acceptor_->Prove(peer) : acceptor_->Unprove(peer);
-      });
+      },
+      link_counts_);
   ASSIGN_OR_RETURN(
       server_, api::OpenServer({.listen = listen,
                                 .max_message_bytes = limits::kMaxLinkMessageBytes,
@@ -120,7 +122,7 @@ absl::Status InsiderHost::Begin() {
       const federation::Actions consented,
       core_->SetConsent(
           privacy::ConsentRecord::Sign(privacy::ConsentTier::kPublic, now().wall_ms, key_), now()));
-  dialer_.Bind(*this, tls_.get());
+  dialer_.Bind(*this, tls_.get(), link_counts_);
   strand_.Post([this, consented] {
     Apply(consented);
     Tick();

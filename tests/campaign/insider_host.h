@@ -20,6 +20,7 @@
 #include "federation/core/gossip_core.h"
 #include "node/admission/link_tls.h"
 #include "node/api/link.h"
+#include "node/api/link_counts.h"
 #include "node/api/server.h"
 #include "node/sharing/federation.h"
 #include "privacy/identity/node_key.h"
@@ -136,6 +137,7 @@ class InsiderHost final : private sharing::LinkHandler, private test::AdversaryH
   std::unique_ptr<admission::LinkTls> tls_;
   std::unique_ptr<grpc::Service> service_;
   transport::ConnectionAcceptor* acceptor_ = nullptr;
+  api::LinkCounts link_counts_;
   api::LinkDialer dialer_;
   api::RunningServer server_;
 };
