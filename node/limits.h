@@ -105,7 +105,8 @@ inline constexpr float kMaxAdapterWeight = 100.0F;
 inline constexpr size_t kMaxRunningGenerations = 8;
 inline constexpr size_t kMaxRunningScores = 2;
 // Tasks that take turns once callers without one have come. Such a caller waits for no other one's
-// completions, which may take minutes; a forward of twice as many rows takes less than twice as long.
+// completions, which may take minutes; a forward of twice as many rows takes less than twice as
+// long.
 inline constexpr size_t kMaxRunningForNewCallers = 16;
 // Tokens of one forward pass that several completions share. A 29M model takes about 20 ms for it,
 // so that cancelling and streaming stay fast.

@@ -58,10 +58,6 @@ transport::PeerAddress PeerOf(int socket) {
   return transport::PeerAddressOf(from).value_or(transport::PeerAddress());
 }
 
-std::string NameOf(const transport::PeerAddress& peer) {
-  return "http:" + ToHex(peer.host) + ":" + std::to_string(peer.port);
-}
-
 tcp ProtocolOf(int socket) {
   int domain = AF_INET;
   socklen_t size = sizeof domain;
@@ -253,7 +249,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const TimePoint since = shared_.clock.Now();
     shared_.requests.fetch_add(1);
     RequestHead head = reader.head();
-    head.connection = NameOf(peer_);
+    head.connection = "http:" + ToHex(peer_.host) + ":" + std::to_string(peer_.port);
     Verdict verdict = shared_.options.admit(head);
     if (auto* const refused = std::get_if<Refused>(&verdict)) {
       co_return co_await Answered(*refused, head, !head.has_body, since);
