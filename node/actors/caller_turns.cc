@@ -32,9 +32,11 @@ std::optional<size_t> CallerTurns::Next(std::span<const TaskOfCaller> running,
   std::optional<std::pair<size_t, uint64_t>> best;
   std::optional<size_t> next;
   std::map<std::string, uint64_t, std::less<>> kept;
+  // A caller that comes, or comes again, stands behind those that wait already. Otherwise some that
+  // come and go could keep another one's task waiting for ever.
   const auto last_turn = [this](std::string_view caller) {
     const auto found = last_turn_.find(caller);
-    return found == last_turn_.end() ? 0 : found->second;
+    return found == last_turn_.end() ? turns_ : found->second;
   };
   for (const TaskOfCaller& task : running) {
     kept.emplace(task.caller, last_turn(task.caller));

@@ -5,9 +5,11 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <optional>
 #include <span>
 
 #include "base/bytes.h"
+#include "node/transport/peer_address.h"
 
 namespace ruvd::api {
 namespace {
@@ -17,18 +19,17 @@ constexpr size_t kNameBytes = 8;
 
 }  // namespace
 
-std::string CallerOf(const grpc::CallbackServerContext& context) {
+std::string CallerOf(const grpc::CallbackServerContext& context, bool has_tokens) {
   const auto& metadata = context.client_metadata();
   const auto header = metadata.find("authorization");
-  return header == metadata.end()
-             ? context.peer()
-             : CallerOf({header->second.data(), header->second.size()}, context.peer());
+  if (has_tokens && header != metadata.end()) {
+    return HolderOf({header->second.data(), header->second.size()});
+  }
+  const std::optional<transport::PeerAddress> peer = transport::ParsePeer(context.peer());
+  return peer ? "grpc:" + ToHex(transport::SourceOf(*peer)) : "unix";
 }
 
-std::string CallerOf(std::string_view authorization, std::string_view connection) {
-  if (authorization.empty()) {
-    return std::string(connection);
-  }
+std::string HolderOf(std::string_view authorization) {
   const Digest hash = Sha256(authorization);
   return "token:" + ToHex(std::span(hash).first<kNameBytes>());
 }
@@ -40,8 +41,10 @@ std::function<bool()> UnwantedOf(const grpc::CallbackServerContext& context, con
 }
 
 serving::EmbedJob EmbedJobOf(const std::string& text, const grpc::CallbackServerContext& context,
-                             const Clock& clock) {
-  return {.text = text, .caller = CallerOf(context), .unwanted = UnwantedOf(context, clock)};
+                             const ServiceDependencies& node) {
+  return {.text = text,
+          .caller = CallerOf(context, node.has_tokens),
+          .unwanted = UnwantedOf(context, *node.clock)};
 }
 
 }  // namespace ruvd::api

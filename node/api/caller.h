@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "node/api/services.h"
 #include "node/serving/inference.h"
 #include "node/transport/grpc_types.h"
 
@@ -22,14 +23,14 @@ inline constexpr Duration kMaxComputeTime = std::chrono::hours(1);
 
 namespace ruvd::api {
 
-// Returns who makes a call, so that callers can be treated alike: the holder of its token, or its
-// connection if it has none; all connections over a unix socket are one caller. The name is for
-// comparison only and holds no secret.
-std::string CallerOf(const grpc::CallbackServerContext& context);
+// Returns who makes a call, so that callers can be treated alike: the holder of its token where the
+// port asks for tokens; else all that call over the same transport from one address, because a
+// caller could make up any number of tokens and connections. The name is for comparison only and
+// holds no secret.
+std::string CallerOf(const grpc::CallbackServerContext& context, bool has_tokens);
 
-// Returns the same of a call that is known by the value of its header "authorization", empty if it
-// has none, and by the name of its connection.
-std::string CallerOf(std::string_view authorization, std::string_view connection);
+// Returns the name of the holder of what a header "authorization" says.
+std::string HolderOf(std::string_view authorization);
 
 // Returns whether a call's result is not wanted any more: its caller left, its deadline passed, or
 // it took limits::kMaxComputeTime from now on. `clock` is borrowed, and the call must not be
@@ -38,6 +39,6 @@ std::function<bool()> UnwantedOf(const grpc::CallbackServerContext& context, con
 
 // Returns the job of a call that embeds a text.
 serving::EmbedJob EmbedJobOf(const std::string& text, const grpc::CallbackServerContext& context,
-                             const Clock& clock);
+                             const ServiceDependencies& node);
 
 }  // namespace ruvd::api

@@ -16,12 +16,14 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/model/model.h"
 #include "node/api/caller.h"
 #include "node/api/frame_merger.h"
 #include "node/api/generate_request.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
+#include "node/serving/inference.h"
 
 namespace ruvd::api {
 namespace {
@@ -42,8 +44,7 @@ TimePoint DeadlineOf(const grpc::CallbackServerContext& context, const Clock& cl
 class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::GenerateResponse>,
                              public serving::GenerationListener {
  public:
-  static GenerateStream* Start(serving::InferenceActor& actor,
-                               const inference::Tokenizer& tokenizer, const Clock& clock,
+  static GenerateStream* Start(const ServiceDependencies& node,
                                grpc::CallbackServerContext* context,
                                const inference::v1::GenerateRequest& request);
 
@@ -83,21 +84,21 @@ class GenerateStream final : public grpc::ServerWriteReactor<inference::v1::Gene
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-GenerateStream* GenerateStream::Start(serving::InferenceActor& actor,
-                                      const inference::Tokenizer& tokenizer, const Clock& clock,
+GenerateStream* GenerateStream::Start(const ServiceDependencies& node,
                                       grpc::CallbackServerContext* context,
                                       const inference::v1::GenerateRequest& request) {
-  std::shared_ptr<GenerateStream> stream(new GenerateStream(tokenizer, request.stream_frames()));
+  std::shared_ptr<GenerateStream> stream(
+      new GenerateStream(node.model->tokenizer(), request.stream_frames()));
   stream->self_ = stream;
   absl::StatusOr<serving::GenerationJob> job = ReadGenerate(request);
   if (!job.ok()) {
     stream->End(ToRpcStatus(job.status()));
     return stream.get();
   }
-  job->caller = CallerOf(*context);
-  job->deadline = DeadlineOf(*context, clock);
+  job->caller = CallerOf(*context, node.has_tokens);
+  job->deadline = DeadlineOf(*context, *node.clock);
   job->listener = stream;
-  if (absl::Status status = actor.Generate(*std::move(job)); !status.ok()) {
+  if (absl::Status status = node.inference->Generate(*std::move(job)); !status.ok()) {
     stream->End(ToRpcStatus(status));
   }
   return stream.get();
@@ -211,9 +212,9 @@ void GenerateStream::OnWriteDone(bool ok) {
 }  // namespace
 
 grpc::ServerWriteReactor<inference::v1::GenerateResponse>* StartGenerateStream(
-    serving::InferenceActor& actor, const inference::Tokenizer& tokenizer, const Clock& clock,
-    grpc::CallbackServerContext* context, const inference::v1::GenerateRequest& request) {
-  return GenerateStream::Start(actor, tokenizer, clock, context, request);
+    const ServiceDependencies& node, grpc::CallbackServerContext* context,
+    const inference::v1::GenerateRequest& request) {
+  return GenerateStream::Start(node, context, request);
 }
 
 }  // namespace ruvd::api

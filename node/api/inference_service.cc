@@ -24,8 +24,7 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
   grpc::ServerWriteReactor<inference::v1::GenerateResponse>* Generate(
       grpc::CallbackServerContext* context,
       const inference::v1::GenerateRequest* request) override {
-    return StartGenerateStream(*node_.inference, node_.model->tokenizer(), *node_.clock, context,
-                               *request);
+    return StartGenerateStream(node_, context, *request);
   }
 
   grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* context,
@@ -35,7 +34,7 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::Status status = CheckRequestBytes(*request);
     if (status.ok()) {
       status = node_.inference->Embed(
-          EmbedJobOf(request->text(), *context, *node_.clock),
+          EmbedJobOf(request->text(), *context, node_),
           [reactor, response](const absl::StatusOr<serving::EmbedAnswer>& answer) {
             if (answer.ok()) {
               response->mutable_embedding()->Assign(answer->embedding.begin(),
@@ -76,7 +75,7 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     absl::StatusOr<serving::ScoreJob> job = ReadScore(*request);
     absl::Status status = job.status();
     if (status.ok()) {
-      job->caller = CallerOf(*context);
+      job->caller = CallerOf(*context, node_.has_tokens);
       job->unwanted = UnwantedOf(*context, *node_.clock);
       status = node_.inference->Score(
           *std::move(job), [reactor, response](const absl::StatusOr<serving::ScoreAnswer>& answer) {

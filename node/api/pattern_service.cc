@@ -67,7 +67,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
     if (status.ok()) {
       status = node_.inference->Embed(
-          EmbedJobOf(request->text(), *context, *node_.clock),
+          EmbedJobOf(request->text(), *context, node_),
           [this, context, reactor, response,
            options = *std::move(options)](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {

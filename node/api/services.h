@@ -68,6 +68,7 @@ struct ServiceDependencies {
   privacy::NodeId self{};
   serving::AdapterCatalog* adapters = nullptr;
   bool paths_are_local = true;  // all callers are on this machine
+  bool has_tokens = false;      // callers show a token, which was checked
   storage::WitnessLog* witness = nullptr;
   storage::Database* database = nullptr;
   storage::SessionIndex* sessions = nullptr;

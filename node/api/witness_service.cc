@@ -174,7 +174,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
     asked.Update(CheckRequestBytes(*request));
     if (asked.ok()) {
       asked = node_.inference->Embed(
-          EmbedJobOf(request->similar_to(), *context, *node_.clock),
+          EmbedJobOf(request->similar_to(), *context, node_),
           [this, context, reactor, request, response](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));

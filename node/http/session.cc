@@ -249,7 +249,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const TimePoint since = shared_.clock.Now();
     shared_.requests.fetch_add(1);
     RequestHead head = reader.head();
-    head.connection = "http:" + ToHex(peer_.host) + ":" + std::to_string(peer_.port);
+    head.source = "http:" + ToHex(transport::SourceOf(peer_));
     Verdict verdict = shared_.options.admit(head);
     if (auto* const refused = std::get_if<Refused>(&verdict)) {
       co_return co_await Answered(*refused, head, !head.has_body, since);

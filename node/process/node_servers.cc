@@ -313,6 +313,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.adapters = catalog_.get();
   const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
   dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
+  dependencies.has_tokens = !config_.api.tls_cert.empty() && !config_.api.token_file.empty();
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();

@@ -135,8 +135,8 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
       .most_body_bytes = route->most_body_bytes,
       .proves = true,
       .handle = [this, route, id = head.path.substr(std::min(route->path.size(), head.path.size())),
-                 caller = CallerOf(head.authorization.value_or(""), head.connection)](
-                    std::string body, std::shared_ptr<http::Exchange> exchange) {
+                 caller = CallerOf(head)](std::string body,
+                                          std::shared_ptr<http::Exchange> exchange) {
         options_.requests->Post([this, route, id, caller, body = std::move(body),
                                  exchange = std::move(exchange)]() mutable {
           route->serve({.node = options_.node,
@@ -146,6 +146,10 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
                         .exchange = std::move(exchange)});
         });
       }};
+}
+
+std::string HttpApi::CallerOf(const http::RequestHead& head) const {
+  return options_.tokens == nullptr ? head.source : HolderOf(head.authorization.value_or(""));
 }
 
 absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {

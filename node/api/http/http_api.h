@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -51,6 +52,8 @@ class HttpApi {
   static http::Answer Refuse(int status, std::string_view message);
 
  private:
+  // Returns who makes the request, as in serving::GenerationJob.
+  std::string CallerOf(const http::RequestHead& head) const;
   absl::Status Check(const HttpRoute& route, const http::RequestHead& head) const;
   http::Verdict Probe(const HttpRoute& route, const http::RequestHead& head) const;
 

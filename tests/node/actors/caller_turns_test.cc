@@ -52,6 +52,34 @@ TEST(CallerTurnsTest, WhereBothHaveAsManyTheOneWhoseTurnIsLongestAgoIsNext) {
   EXPECT_EQ(turns.Next({}, waiting), 0U);
 }
 
+// Found by review: a caller without a task was forgotten, and came back before all that waited.
+TEST(CallerTurnsTest, CallersThatComeAndGoKeepNoTaskWaitingForEver) {
+  CallerTurns turns;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < 2 * limits::kMaxRunningForNewCallers; ++i) {
+    names.push_back("caller " + std::to_string(i));
+  }
+  // All places are taken. With each turn one task ends, its caller asks again, and "a" still waits.
+  std::vector<TaskOfCaller> running;
+  size_t next_name = 0;
+  for (; running.size() < limits::kMaxRunningForNewCallers; ++next_name) {
+    const std::vector<TaskOfCaller> waiting = {{.caller = names[next_name]}};
+    ASSERT_TRUE(turns.Next(running, waiting));
+    running.push_back(waiting[0]);
+  }
+  bool began = false;
+  for (size_t turn = 0; turn < names.size() && !began; ++turn) {
+    running.erase(running.begin());
+    const std::vector<TaskOfCaller> waiting = {{.caller = names[next_name++ % names.size()]},
+                                               {.caller = "a"}};
+    const std::optional<size_t> next = turns.Next(running, waiting);
+    ASSERT_TRUE(next);
+    running.push_back(waiting[*next]);
+    began = *next == 1;
+  }
+  EXPECT_TRUE(began);
+}
+
 TEST(CallerTurnsTest, ANewCallerFindsAPlaceBesideAFullHouse) {
   CallerTurns turns;
   const std::vector<TaskOfCaller> full = Tasks(limits::kMaxRunningGenerations, "a");

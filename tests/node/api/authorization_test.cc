@@ -114,11 +114,7 @@ class Agreeable final : public grpc::CallbackGenericService {
     struct Reactor final : grpc::ServerGenericBidiReactor {
       void OnDone() override { delete this; }
     };
-    const auto& metadata = context->client_metadata();
-    const auto token = metadata.find("authorization");
-    callers.insert(token == metadata.end()
-                       ? CallerOf("", context->peer())
-                       : CallerOf({token->second.data(), token->second.size()}, context->peer()));
+    callers.insert(CallerOf(*context, /*has_tokens=*/true));
     auto* reactor = new Reactor;
     reactor->Finish(grpc::Status::OK);
     return reactor;

@@ -11,19 +11,18 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
 
 namespace ruvd::api {
 namespace {
 
-TEST(CallerTest, TokensTellCallersApartAndConnectionsThoseWithoutOne) {
-  EXPECT_EQ(CallerOf("Bearer one", "ipv4:127.0.0.1:1"), CallerOf("Bearer one", "ipv4:127.0.0.1:2"));
-  EXPECT_NE(CallerOf("Bearer one", "ipv4:127.0.0.1:1"), CallerOf("Bearer two", "ipv4:127.0.0.1:1"));
-  EXPECT_NE(CallerOf("", "ipv4:127.0.0.1:1"), CallerOf("", "ipv4:127.0.0.1:2"));
-  EXPECT_EQ(CallerOf("Bearer one", "x").find("one"), std::string::npos) << "a name holds no token";
+TEST(CallerTest, TokensTellCallersApart) {
+  EXPECT_EQ(HolderOf("Bearer one"), HolderOf("Bearer one"));
+  EXPECT_NE(HolderOf("Bearer one"), HolderOf("Bearer two"));
+  EXPECT_EQ(HolderOf("Bearer one").find("one"), std::string::npos) << "a name holds no token";
 }
 
 // Shows each call to a test and answers it.
@@ -42,13 +41,61 @@ class Service final : public grpc::CallbackGenericService {
   std::function<void(const grpc::CallbackServerContext&)> on_call;
 };
 
-TEST(CallerTest, ACallIsUnwantedAfterTheLongestTimeThatItMayCompute) {
-  Service service;
+class CallerOfCallTest : public ::testing::Test {
+ protected:
+  // Makes a call over a connection of its own, with the header unless it is empty.
+  void Call(const std::string& authorization) {
+    grpc::ChannelArguments own;
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    grpc::GenericStub stub(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port_),
+                                                     grpc::InsecureChannelCredentials(), own));
+    grpc::ClientContext context;
+    if (!authorization.empty()) {
+      context.AddMetadata("authorization", authorization);
+    }
+    const grpc::Slice nothing("");
+    grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    std::promise<void> done;
+    stub.UnaryCall(&context, "/any/Method", grpc::StubOptions(), &request, &response,
+                   [&done](const grpc::Status&) { done.set_value(); });
+    done.get_future().get();
+  }
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  void TearDown() override { server_->Shutdown(); }
+
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+// Found by review: a program that made up tokens or opened connections was a new caller each time.
+TEST_F(CallerOfCallTest, WithoutTokensNoConnectionAndNoHeaderMakesANewCaller) {
+  std::set<std::string> without_tokens;
+  std::set<std::string> with_tokens;
+  service_.on_call = [&](const grpc::CallbackServerContext& context) {
+    without_tokens.insert(CallerOf(context, /*has_tokens=*/false));
+    with_tokens.insert(CallerOf(context, /*has_tokens=*/true));
+  };
+  Call("");
+  Call("Bearer one");
+  Call("Bearer two");
+  EXPECT_EQ(without_tokens.size(), 1U);
+  EXPECT_EQ(with_tokens.size(), 3U);
+}
+
+TEST_F(CallerOfCallTest, ACallIsUnwantedAfterTheLongestTimeThatItMayCompute) {
   ManualClock clock;
   bool at_first = true;
   bool before = true;
   bool after = false;
-  service.on_call = [&](const grpc::CallbackServerContext& context) {
+  service_.on_call = [&](const grpc::CallbackServerContext& context) {
     const auto unwanted = UnwantedOf(context, clock);
     at_first = unwanted();
     clock.Advance(limits::kMaxComputeTime - Duration(1));
@@ -56,26 +103,10 @@ TEST(CallerTest, ACallIsUnwantedAfterTheLongestTimeThatItMayCompute) {
     clock.Advance(Duration(1));
     after = unwanted();
   };
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterCallbackGenericService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  ASSERT_NE(server, nullptr);
-  grpc::GenericStub stub(
-      grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
-  grpc::ClientContext context;
-  const grpc::Slice nothing("");
-  grpc::ByteBuffer request(&nothing, 1);
-  grpc::ByteBuffer response;
-  std::promise<void> done;
-  stub.UnaryCall(&context, "/any/Method", grpc::StubOptions(), &request, &response,
-                 [&done](const grpc::Status&) { done.set_value(); });
-  done.get_future().get();
+  Call("");
   EXPECT_FALSE(at_first);
   EXPECT_FALSE(before);
   EXPECT_TRUE(after);
-  server->Shutdown();
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
+#include "node/socket_file.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/scraped_metrics.h"
 
@@ -64,11 +65,10 @@ class NodeQueueTest : public NodeTest {
       std::this_thread::yield();
     }
   }
-  // Makes a connection of its own: without tokens, another caller.
+  // Returns a channel of another caller: without tokens, those of one transport are one.
   std::shared_ptr<grpc::Channel> AnotherCaller() {
-    grpc::ChannelArguments own;
-    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(node_->api_address(), grpc::InsecureChannelCredentials(), own);
+    return grpc::CreateChannel("unix:" + std::string(config_.node.data_dir) + "/" + kSocketFile,
+                               grpc::InsecureChannelCredentials());
   }
   double RequestsEnded(const std::string& endpoint, const std::string& code) {
     const std::string text = test::ScrapeMetrics(node_->metrics_address());
