@@ -189,7 +189,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     if (hosts_ > 1 || (hosts_ == 0 && head.takes_chunks)) {
       return Refuse({400, "the request does not have one field Host; send it once"}, error);
     }
-    head.keep_alive = keep_alive();
+    head.keep_alive = keep_alive() && head.takes_chunks;  // one request of HTTP/1.0 is enough
     head.has_body = !is_done();
     if (!chunked() && content_length()) {
       head.content_length = *content_length();

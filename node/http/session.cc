@@ -278,7 +278,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     admitted.handle(std::move(body), outbox.exchange());
     const bool was_written = co_await WriteAnswer(outbox);
     Tell(admitted.name, was_written ? outbox->status() : kCallerLeftStatus, since);
-    co_return was_written&& head.keep_alive&& head.takes_chunks && !shared_.draining;
+    const bool goes_on = was_written && head.keep_alive && !shared_.draining;
+    co_return goes_on;
   }
 
   // Feeds the reader until it is done with its stage. Returns false if the connection has ended or
@@ -376,7 +377,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     outbox->Respond(refused.answer);
     const bool was_written = co_await WriteAnswer(outbox);
     Tell(refused.name, was_written ? refused.answer.status : kCallerLeftStatus, since);
-    co_return was_written&& keeps;
+    const bool goes_on = was_written && keeps;
+    co_return goes_on;
   }
 
   Answer Refusal(int status, std::string_view message) const {

@@ -18,8 +18,8 @@ struct EmbeddingsRequest {
   bool as_base64 = false;          // float32 in little-endian order, in base64
 };
 
-// Reads the body of POST /v1/embeddings for a model whose vectors have `dimension` numbers. Errors:
-// as in ReadChatRequest.
+// Reads the body of POST /v1/embeddings for a model whose vectors have `dimension` numbers.
+// Returns the errors of ReadChatRequest.
 absl::StatusOr<EmbeddingsRequest> ReadEmbeddingsRequest(std::string_view body,
                                                         std::string_view model, uint32_t dimension);
 

@@ -60,11 +60,11 @@ absl::StatusOr<SubmitFeedbackRequest> ReadFeedbackRequest(std::string_view body)
   return out;
 }
 
-std::string FeedbackAnswer(std::string_view id,
+std::string FeedbackAnswer(std::string_view response_id,
                            const learning::v1::SubmitFeedbackResponse& answer) {
   const json body = {
       {"object", "feedback"},
-      {"id", id},
+      {"response_id", response_id},
       {"learned", answer.learned()},
       {"explanation", answer.explanation()},
       {"pattern_id", answer.pattern_id()},

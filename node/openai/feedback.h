@@ -13,10 +13,11 @@ namespace ruvd::openai {
 
 // Reads the body of POST /v1/feedback: the id of a completion and one of rating, edited_text,
 // accepted, copied and regenerated. Whether the signal makes sense is checked by
-// api::ReadFeedback, which says the same over gRPC. Errors: as in ReadChatRequest.
+// api::ReadFeedback, which says the same over gRPC. Returns the errors of ReadChatRequest.
 absl::StatusOr<learning::v1::SubmitFeedbackRequest> ReadFeedbackRequest(std::string_view body);
 
-// Returns what the node made of it. `id` is the name of the completion in the request.
-std::string FeedbackAnswer(std::string_view id, const learning::v1::SubmitFeedbackResponse& answer);
+// Returns what the node made of the feedback on a response.
+std::string FeedbackAnswer(std::string_view response_id,
+                           const learning::v1::SubmitFeedbackResponse& answer);
 
 }  // namespace ruvd::openai

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "base/bytes.h"
 #include "base/executor.h"
 #include "base/host_port.h"
 #include "base/reasons.h"
@@ -63,6 +65,23 @@ const HttpRoute* RouteOf(std::string_view path) {
 std::string Shown(std::string_view path) {
   constexpr size_t kMost = 100;
   return SanitizeForDisplay(ValidUtf8(path.substr(0, kMost)));
+}
+
+// Returns a part of a path with its "%2F" and the like as the bytes that they stand for; other
+// percent signs stay.
+std::string Decoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::optional<std::string> byte =
+        text[i] == '%' ? FromHex(text.substr(i + 1, 2)) : std::nullopt;
+    if (byte && byte->size() == 1) {
+      decoded += *byte;
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
 }
 
 bool IsJson(std::string_view content_type) {
@@ -134,7 +153,7 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
       .name = route->path,
       .most_body_bytes = route->most_body_bytes,
       .proves = true,
-      .handle = [this, route, id = head.path.substr(std::min(route->path.size(), head.path.size())),
+      .handle = [this, route, id = Decoded(std::string_view(head.path).substr(route->path.size())),
                  caller = CallerOf(head)](std::string body,
                                           std::shared_ptr<http::Exchange> exchange) {
         options_.requests->Post([this, route, id, caller, body = std::move(body),
