@@ -26,8 +26,9 @@ build=(
 gate=(clang-19 clang-format-19 libclang-rt-19-dev python3)
 # These make builds faster; they are skipped if the distribution does not have them.
 optional=(ccache mold)
-# Only bench/ann uses libhnswlib-dev, which it compares with our index.
-dev=(clang-tidy-19 libhnswlib-dev shellcheck)
+# Only bench/ann uses libhnswlib-dev, which it compares with our index; campaigns with network
+# namespaces (tests/campaign) need iproute2 and nftables.
+dev=(clang-tidy-19 iproute2 libhnswlib-dev nftables shellcheck)
 
 usage() { sed -n '5,10s/^# \{0,1\}//p' "$0"; }
 

@@ -3,19 +3,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs what is too long for the gate: every header alone, both sanitizers over every test, clang-tidy
-# over every source, every fuzz target, the tests of the benchmarks, and simulated worlds. It takes
-# some hours on two cores. Each part runs even where an earlier one found something; the exit code is
-# the number of parts with findings.
+# over every source, every fuzz target, the tests of the benchmarks, simulated worlds, and attacks on
+# real nodes (with root in network namespaces, otherwise on loopback). It takes some hours on two
+# cores. Each part runs even where an earlier one found something; the exit code is the number of
+# parts with findings.
 #
 #   deploy/nightly.sh [--fuzz-seconds N] [--seeds A..B] [PART...]
 #
 #   --fuzz-seconds N  how long each fuzz target runs (default 60)
 #   --seeds A..B      seeds of the worlds of 20 nodes (default 1..200)
-#   PART              headers, asan, tsan, bench, tidy, fuzz or worlds (default: all, in this order)
+#   PART              headers, asan, tsan, bench, tidy, fuzz, worlds or hostile (default: all, in
+#                     this order)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
-usage() { sed -n '5,15s/^# \{0,1\}//p' deploy/nightly.sh; }
+usage() { sed -n '5,16s/^# \{0,1\}//p' deploy/nightly.sh; }
 fail() { echo "nightly.sh: $1" >&2; exit 2; }
 
 fuzz_seconds=60
@@ -28,12 +30,12 @@ while [ $# -gt 0 ]; do
       if [ "$1" = --seeds ]; then seeds=$2; else fuzz_seconds=$2; fi
       shift ;;
     -h | --help) usage; exit 0 ;;
-    headers | asan | tsan | bench | tidy | fuzz | worlds) parts+=("$1") ;;
+    headers | asan | tsan | bench | tidy | fuzz | worlds | hostile) parts+=("$1") ;;
     *) fail "unknown argument $1; see --help" ;;
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(headers asan tsan bench tidy fuzz worlds)
+[ ${#parts[@]} -gt 0 ] || parts=(headers asan tsan bench tidy fuzz worlds hostile)
 [[ "$fuzz_seconds" =~ ^[1-9][0-9]*$ ]] || fail "--fuzz-seconds takes a whole number from 1, not '$fuzz_seconds'"
 
 ./deploy/install-deps.sh --dev || exit 2
@@ -57,6 +59,13 @@ run_part() {
         build/release/tests/sim/world --nodes 20 --seeds "$seeds" &&
         build/release/tests/sim/world --nodes 20 --seeds "$seeds" --undialable 0.34 &&
         build/release/tests/sim/world --nodes 100 --seeds 1..4 ;;
+    hostile)
+      release_build --target ruvd insider &&
+        if [ "$(id -u)" -eq 0 ]; then
+          tests/campaign/hostile.py --all
+        else
+          tests/campaign/hostile.py && tests/campaign/hostile.py --insiders
+        fi ;;
   esac
 }
 

@@ -41,8 +41,6 @@ def run(flags, place, folder):
     failed = 0
     try:
         cluster.start()
-        for _ in range(5):
-            cluster.alpha.complete()
         for number, attack in enumerate(flags.attacks):
             meeting = Meeting(attack, cluster, number)
             print(meeting.meet(), flush=True)

@@ -93,7 +93,7 @@ class InsiderAttack:
             states.append(member["state"] + ("+link" if member.get("linked") else ""))
             kept = member.get("patterns", {})
             patterns = max(patterns, kept.get("taken", 0) + kept.get("without_adapter", 0) +
-                           kept.get("on_trial", 0) + kept.get("deferred", 0))
+                           kept.get("on_trial", 0))
         return f"taken for {','.join(states)}; {patterns} patterns kept", patterns
 
 
@@ -115,6 +115,7 @@ class FormerKey(InsiderAttack):
                           cluster.beta.data, "--end-former")
         cluster.beta.start([cluster.alpha.federation])
         wait_until(cluster.linked, "the links of beta with its next key")
+        cluster.warm([cluster.beta])
         self.insiders = [thief]
 
     def fate(self, _cluster):
@@ -142,6 +143,7 @@ def limits_of_origin(seconds, before, after, kept):
 
 ATTACKS = [InsiderAttack("silent"), InsiderAttack("free-rider"), InsiderAttack("forger", cut=True),
            InsiderAttack("replayer"), InsiderAttack("equivocator", excluded=True),
-           InsiderAttack("flooder", cut=True), InsiderAttack("bomber", cut=True), InsiderAttack("sybil", identities=5),
-           InsiderAttack("wrong-frame"), InsiderAttack("spammer"), InsiderAttack("accuser"),
-           FormerKey()]
+           InsiderAttack("flooder", cut=True), InsiderAttack("bomber", cut=True),
+           InsiderAttack("sybil", identities=5), InsiderAttack("address-liar"),
+           InsiderAttack("wrong-frame"), InsiderAttack("accuser"), FormerKey(),
+           InsiderAttack("spammer")]

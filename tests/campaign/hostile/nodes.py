@@ -160,6 +160,18 @@ class Cluster:
         wait_until(self.linked, "the links of the three nodes")
         for node in self.nodes:
             node.ask("consent", "grant", "--tier", "public")
+        self.warm(self.nodes)
+
+    def warm(self, nodes):
+        """Has nodes learn, and the others try it, because the first time takes memory for good."""
+        for node in nodes:
+            node.complete()
+            node.teach()
+        wait_until(self.tried, "the trial of all patterns")
+
+    def tried(self):
+        return not any(member.get("patterns", {}).get("on_trial") for node in self.nodes
+                       for member in node.members().values())
 
     def others(self, node):
         return [other for other in self.nodes if other is not node]
