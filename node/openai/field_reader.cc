@@ -147,7 +147,7 @@ void FieldReader::Only(std::string_view name, const json& value) {
 absl::Status FieldReader::Finish() {
   if (object_.is_object()) {
     for (const auto& [name, value] : object_.items()) {
-      if (!read_.contains(name)) {
+      if (!value.is_null() && !read_.contains(name)) {
         RefuseUnsupported(name, "is not supported by this node; leave it out");
       }
     }

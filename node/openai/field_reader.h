@@ -15,7 +15,8 @@
 
 namespace ruvd::openai {
 
-// Reads the fields of one object of a request. A field that is null counts as absent. The first
+// Reads the fields of one object of a request. A field that is null counts as absent, whatever its
+// name: clients send back answers with "refusal": null, and options they leave open. The first
 // error stays, and Finish returns it: a field of the wrong type or range is INVALID_ARGUMENT, and
 // one that was never asked for is UNSUPPORTED_PARAMETER; both name its path. Not thread-safe.
 class FieldReader {
@@ -48,7 +49,7 @@ class FieldReader {
   void Note(absl::Status status);
 
   bool ok() const { return status_.ok(); }
-  // Refuses fields that were not read, and returns the first error.
+  // Refuses fields that were not read and are not null, and returns the first error.
   absl::Status Finish();
 
  private:
