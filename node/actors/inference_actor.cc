@@ -347,6 +347,19 @@ class InferenceActorImpl final : public serving::InferenceActor {
   }
   absl::Status Embed(serving::EmbedJob job,
                      std::function<void(absl::StatusOr<serving::EmbedAnswer>)> done) override {
+    return EmbedList({.texts = {std::move(job.text)},
+                      .caller = std::move(job.caller),
+                      .unwanted = std::move(job.unwanted)},
+                     [done = std::move(done)](serving::EmbedListAnswer answer) {
+                       if (answer.status.ok()) {
+                         done(std::move(answer.texts.front()));
+                       } else {
+                         done(answer.status);
+                       }
+                     });
+  }
+  absl::Status EmbedList(serving::EmbedListJob job,
+                         std::function<void(serving::EmbedListAnswer)> done) override {
     const std::string caller = job.caller;
     return Admitted(std::make_unique<serving::EmbedTask>(options_.services.whitening,
                                                          std::move(job), std::move(done)),

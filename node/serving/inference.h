@@ -134,6 +134,13 @@ struct EmbedJob {
   std::function<bool()> unwanted = nullptr;  // as in ScoreJob
 };
 
+// Several texts that take one place of the queue together.
+struct EmbedListJob {
+  std::vector<std::string> texts;            // at least one
+  std::string caller = {};                   // as in GenerationJob
+  std::function<bool()> unwanted = nullptr;  // as in ScoreJob
+};
+
 struct ScoreAnswer {
   double nats_per_token = 0;
   int tokens = 0;
@@ -143,6 +150,12 @@ struct ScoreAnswer {
 struct EmbedAnswer {
   std::vector<float> embedding;
   int tokens = 0;
+};
+
+// The answers of the texts of a list, in their order, up to the first one that failed.
+struct EmbedListAnswer {
+  std::vector<EmbedAnswer> texts;
+  absl::Status status;  // of the text behind `texts`; OK if all are there
 };
 
 // The node's access to the model: admission, scheduling step by step, adapters and trajectories.
@@ -158,6 +171,8 @@ class InferenceActor {
                              std::function<void(absl::StatusOr<ScoreAnswer>)> done) = 0;
   virtual absl::Status Embed(EmbedJob job,
                              std::function<void(absl::StatusOr<EmbedAnswer>)> done) = 0;
+  // Embeds one text in a turn, so that a long list holds up no other caller.
+  virtual absl::Status EmbedList(EmbedListJob job, std::function<void(EmbedListAnswer)> done) = 0;
   // Returns the number of generations, scores and embeddings that are admitted and have not ended.
   virtual uint64_t running() const = 0;
 };

@@ -105,23 +105,34 @@ const inference::AdapterMix* ScoreTask::AdaptersAt(const inference::ReadingStep&
 bool EmbedTask::EndIfCancelled() {
   const bool unwanted = job_.unwanted && job_.unwanted();
   if (unwanted) {
-    done_(Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                "the caller cancelled the embedding, or its deadline passed before its turn came; "
-                "allow more time"));
+    Fail(Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+               "the caller cancelled the embedding, or its deadline passed before its turn came; "
+               "allow more time"));
   }
   return unwanted;
 }
 
+void EmbedTask::Fail(const absl::Status& status) {
+  answer_.status = status;
+  done_(std::move(answer_));
+}
+
 bool EmbedTask::RunSlice(inference::Transformer& transformer) {
-  const std::vector<inference::TokenId> tokens = PromptTokens(transformer.model(), job_.text);
+  const std::string& text = job_.texts[answer_.texts.size()];
+  const std::vector<inference::TokenId> tokens = PromptTokens(transformer.model(), text);
   absl::StatusOr<std::vector<float>> embedding =
       inference::EmbedText(transformer, tokens, whitening_);
   if (!embedding.ok()) {
-    done_(embedding.status());
+    Fail(embedding.status());
     return true;
   }
-  done_(EmbedAnswer{.embedding = *std::move(embedding), .tokens = static_cast<int>(tokens.size())});
-  return true;
+  answer_.texts.push_back(
+      {.embedding = *std::move(embedding), .tokens = static_cast<int>(tokens.size())});
+  const bool is_whole = answer_.texts.size() == job_.texts.size();
+  if (is_whole) {
+    done_(std::move(answer_));
+  }
+  return is_whole;
 }
 
 }  // namespace ruvd::serving

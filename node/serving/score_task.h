@@ -71,20 +71,22 @@ class ScoreTask final : public ComputeTask {
   int tokens_ = 0;
 };
 
-// Embeds a text in one slice.
+// Embeds texts, one in a slice.
 class EmbedTask final : public ComputeTask {
  public:
-  EmbedTask(const inference::Whitening* whitening, EmbedJob job,
-            std::function<void(absl::StatusOr<EmbedAnswer>)> done)
+  EmbedTask(const inference::Whitening* whitening, EmbedListJob job,
+            std::function<void(EmbedListAnswer)> done)
       : whitening_(whitening), job_(std::move(job)), done_(std::move(done)) {}
+  bool HasManySlices() const override { return job_.texts.size() > 1; }
   bool RunSlice(inference::Transformer& transformer) override;
   bool EndIfCancelled() override;
-  void Fail(const absl::Status& status) override { done_(status); }
+  void Fail(const absl::Status& status) override;
 
  private:
   const inference::Whitening* whitening_;
-  const EmbedJob job_;
-  const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
+  const EmbedListJob job_;
+  const std::function<void(EmbedListAnswer)> done_;
+  EmbedListAnswer answer_;
 };
 
 }  // namespace ruvd::serving

@@ -21,61 +21,36 @@
 namespace ruvd::api {
 namespace {
 
-// Embeds the texts of one request, each in its turn, so that a long list holds up no other caller.
-class EmbeddingBatch : public std::enable_shared_from_this<EmbeddingBatch> {
- public:
-  EmbeddingBatch(const HttpCall& call, openai::EmbeddingsRequest request)
-      : node_(call.node),
-        exchange_(call.exchange),
-        caller_(call.caller),
-        request_(std::move(request)) {}
-
-  void EmbedNext() {
-    if (exchange_->is_gone()) {
-      return;  // the rest is not wanted
-    }
-    const absl::Status admitted = node_.inference->Embed(
-        {.text = request_.texts[vectors_.size()],
-         .caller = caller_,
-         .unwanted = [exchange = exchange_] { return exchange->is_gone(); }},
-        [self = shared_from_this()](const absl::StatusOr<serving::EmbedAnswer>& answer) {
-          self->OnEmbedded(answer);
-        });
-    if (!admitted.ok()) {
-      Fail(admitted);
-    }
-  }
-
- private:
-  void OnEmbedded(const absl::StatusOr<serving::EmbedAnswer>& answer) {
-    if (!answer.ok()) {
-      Fail(answer.status());
-      return;
-    }
-    vectors_.push_back(answer->embedding);
-    tokens_ += static_cast<uint64_t>(answer->tokens);
-    if (vectors_.size() < request_.texts.size()) {
-      EmbedNext();
-    } else {
-      exchange_->Respond({.body = openai::EmbeddingsAnswer(request_, node_.model->config().name,
-                                                           vectors_, tokens_)});
-    }
-  }
-
-  void Fail(const absl::Status& status) {
-    const std::string param =
-        request_.texts.size() == 1 ? "input" : "input[" + std::to_string(vectors_.size()) + "]";
-    exchange_->Respond(openai::ErrorAnswer(openai::ErrorOf(
-        ReasonOf(status) == reasons::kContextTooLong ? openai::WithParam(status, param) : status)));
-  }
-
-  const ServiceDependencies& node_;
-  const std::shared_ptr<http::Exchange> exchange_;
-  const std::string caller_;
-  const openai::EmbeddingsRequest request_;
-  std::vector<std::vector<float>> vectors_;
-  uint64_t tokens_ = 0;
+// What the answer needs of the request.
+struct Batch {
+  const ServiceDependencies& node;
+  openai::EmbeddingsRequest request;
+  std::shared_ptr<http::Exchange> exchange;
 };
+
+// `failed` is the number of the text that could not be embedded.
+void Fail(const Batch& batch, size_t failed, const absl::Status& status) {
+  const std::string param =
+      batch.request.texts.size() == 1 ? "input" : "input[" + std::to_string(failed) + "]";
+  batch.exchange->Respond(openai::ErrorAnswer(openai::ErrorOf(
+      ReasonOf(status) == reasons::kContextTooLong ? openai::WithParam(status, param) : status)));
+}
+
+void Answer(const Batch& batch, serving::EmbedListAnswer answer) {
+  if (!answer.status.ok()) {
+    Fail(batch, answer.texts.size(), answer.status);
+    return;
+  }
+  std::vector<std::vector<float>> vectors;
+  vectors.reserve(answer.texts.size());
+  uint64_t tokens = 0;
+  for (serving::EmbedAnswer& text : answer.texts) {
+    vectors.push_back(std::move(text.embedding));
+    tokens += static_cast<uint64_t>(text.tokens);
+  }
+  batch.exchange->Respond({.body = openai::EmbeddingsAnswer(
+                               batch.request, batch.node.model->config().name, vectors, tokens)});
+}
 
 }  // namespace
 
@@ -86,7 +61,20 @@ void ServeEmbeddings(const HttpCall& call) {
     call.Fail(request.status());
     return;
   }
-  std::make_shared<EmbeddingBatch>(call, *std::move(request))->EmbedNext();
+  serving::EmbedListJob job{.texts = request->texts,
+                            .caller = call.caller,
+                            .unwanted = [exchange = call.exchange] { return exchange->is_gone(); }};
+  auto batch = std::make_shared<const Batch>(
+      Batch{.node = call.node, .request = *std::move(request), .exchange = call.exchange});
+  // The JSON of many vectors is written where requests are read, so that the model does not wait.
+  const absl::Status admitted = call.node.inference->EmbedList(
+      std::move(job), [batch, &requests = call.requests](serving::EmbedListAnswer answer) {
+        requests.Post(
+            [batch, answer = std::move(answer)]() mutable { Answer(*batch, std::move(answer)); });
+      });
+  if (!admitted.ok()) {
+    Fail(*batch, 0, admitted);
+  }
 }
 
 }  // namespace ruvd::api

@@ -159,6 +159,7 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
         options_.requests->Post([this, route, id, caller, body = std::move(body),
                                  exchange = std::move(exchange)]() mutable {
           route->serve({.node = options_.node,
+                        .requests = *options_.requests,
                         .id = id,
                         .caller = caller,
                         .body = std::move(body),

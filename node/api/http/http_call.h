@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/executor.h"
 #include "node/api/services.h"
 #include "node/http/exchange.h"
 
@@ -26,6 +27,7 @@ struct HttpHealth {
 // One request on its way to an actor.
 struct HttpCall {
   const ServiceDependencies& node;  // outlives the call
+  Executor& requests;               // where handlers run; outlives the call
   std::string id;                   // what the path names; empty: nothing
   std::string caller;               // as in serving::GenerationJob
   std::string body;

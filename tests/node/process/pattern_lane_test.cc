@@ -40,6 +40,10 @@ class InstantInference final : public serving::InferenceActor {
     done(serving::EmbedAnswer{.embedding = {1, 1, 0, 0}});
     return absl::OkStatus();
   }
+  absl::Status EmbedList(serving::EmbedListJob,
+                         std::function<void(serving::EmbedListAnswer)>) override {
+    return absl::UnimplementedError("");
+  }
   uint64_t running() const override { return 0; }
 };
 
