@@ -22,8 +22,10 @@ inline constexpr size_t kMaxHttpUnparsedBytes = 64 << 10;
 // The body of a request with text, as over gRPC (kMaxTextRequestBytes). JSON writes most
 // characters as they are.
 inline constexpr size_t kMaxHttpBodyBytes = 1 << 20;
-// All bodies that are arriving or are being worked on. A newcomer above it gets 503.
+// All bodies that are arriving or are being worked on, by what has come of them, and those of one
+// source. A body that grows above either gets 503.
 inline constexpr size_t kMaxHttpBodiesBytes = 64 << 20;
+inline constexpr size_t kMaxHttpBodiesOfSourceBytes = 32 << 20;
 // What one connection may have waiting for a reader that is slower than the model. A completion of
 // the longest context is far smaller, so only a reader that stands still gets there.
 inline constexpr size_t kMaxHttpUnsentBytes = 1 << 20;

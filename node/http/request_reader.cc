@@ -265,6 +265,10 @@ const RequestHead& RequestReader::head() const {
   return parser_->head;
 }
 
+size_t RequestReader::body_bytes() const {
+  return parser_->body.size();
+}
+
 std::string RequestReader::TakeBody() {
   return std::exchange(parser_->body, "");
 }

@@ -50,6 +50,8 @@ class RequestReader {
   bool has_begun() const;
   // Returns the head; it is whole from kHeadRead on.
   const RequestHead& head() const;
+  // Returns how many bytes of the body are kept.
+  size_t body_bytes() const;
   // Returns the body, once, in kComplete.
   std::string TakeBody();
   // Returns what is wrong, in kFailed.

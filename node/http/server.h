@@ -65,6 +65,7 @@ struct ServerOptions {
   std::function<void(std::string_view name, int status, double seconds)> on_answered;
   ServerTimes times = {};
   size_t most_bodies_bytes = limits::kMaxHttpBodiesBytes;
+  size_t most_bodies_of_source_bytes = limits::kMaxHttpBodiesOfSourceBytes;
 };
 
 // Why a connection ended before its request had its answer, or was refused.
@@ -74,7 +75,7 @@ enum class RequestEnd : uint8_t {
   kTlsFailed,     // the handshake failed
   kCallerLeft,    // in the middle of an answer
   kCallerSlow,    // it did not read its answer
-  kBodiesTooBig,  // the bodies of all requests together were too large
+  kBodiesTooBig,  // the bodies of all requests, or of one source, together were too large
 };
 inline constexpr size_t kRequestEnds = 6;
 // Returns a stable lower-case name.

@@ -65,23 +65,6 @@ tcp ProtocolOf(int socket) {
   return domain == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
-// The share of a request's body in the memory for all bodies.
-class BodyShare {
- public:
-  BodyShare(SessionState& shared, size_t bytes) : shared_(shared) { Become(bytes); }
-  ~BodyShare() { Become(0); }
-  BodyShare(const BodyShare&) = delete;
-  BodyShare& operator=(const BodyShare&) = delete;
-  void Become(size_t bytes) {
-    shared_.bodies_bytes += bytes;
-    shared_.bodies_bytes -= std::exchange(bytes_, bytes);
-  }
-
- private:
-  SessionState& shared_;
-  size_t bytes_ = 0;
-};
-
 // The connection's hold of an outbox, which it leaves in any case.
 class HeldOutbox {
  public:
@@ -258,50 +241,43 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     if (admitted.proves && !std::exchange(has_proved_, true)) {
       shared_.acceptor->Prove(peer_);
     }
-    const size_t most = admitted.most_body_bytes;
-    const size_t share =
-        head.has_body ? std::min<size_t>(head.content_length.value_or(most), most) : 0;
-    if (shared_.bodies_bytes + share > shared_.options.most_bodies_bytes) {
-      shared_.Count(RequestEnd::kBodiesTooBig);
-      const Refused full{admitted.name,
-                         Refusal(503, "the node holds as many requests as it can; try again")};
-      co_return co_await Answered(full, head, /*may_go_on=*/false, since);
-    }
-    BodyShare held(shared_, share);
-    reader.AllowBody(most);
-    if (!co_await ReadBody(reader, admitted.name, since)) {
+    BodyMemory::Share share(shared_.bodies, transport::SourceOf(peer_));
+    reader.AllowBody(admitted.most_body_bytes);
+    if (!co_await ReadBody(reader, admitted.name, since, share)) {
       co_return false;
     }
     const HeldOutbox outbox(MakeOutbox(head, head.keep_alive && !shared_.draining));
-    std::string body = reader.TakeBody();
-    held.Become(body.size());
-    admitted.handle(std::move(body), outbox.exchange());
+    admitted.handle(reader.TakeBody(), outbox.exchange());
     const bool was_written = co_await WriteAnswer(outbox);
     Tell(admitted.name, was_written ? outbox->status() : kCallerLeftStatus, since);
     const bool goes_on = was_written && head.keep_alive && !shared_.draining;
     co_return goes_on;
   }
 
-  // Feeds the reader until it is done with its stage. Returns false if the connection has ended or
-  // `until` has come first (is_late).
-  asio::awaitable<bool> Feed(RequestReader& reader, TimePoint until, bool* is_late) {
+  enum class Fed : uint8_t { kDone, kEnded, kLate, kNoRoom };
+
+  // Feeds the reader until it is done with its stage, the connection has ended, `until` has come,
+  // or no room is left for the body. `share` is null for a head.
+  asio::awaitable<Fed> Feed(RequestReader& reader, TimePoint until, BodyMemory::Share* share) {
     for (;;) {
       const size_t used = reader.Feed(unparsed_);
       unparsed_.erase(0, used);
       if (used > 0 && reader_waits_) {
         room_.cancel();
       }
+      if (share != nullptr && !share->Become(reader.body_bytes())) {
+        co_return Fed::kNoRoom;
+      }
       if (reader.stage() != RequestReader::Stage::kHead &&
           reader.stage() != RequestReader::Stage::kBody) {
-        co_return true;
+        co_return Fed::kDone;
       }
       const bool is_idle = !reader.has_begun() && unparsed_.empty();
       if (has_ended_ || (is_idle && shared_.draining)) {
-        co_return false;
+        co_return Fed::kEnded;
       }
       if (co_await Wait(wake_, until)) {
-        *is_late = true;
-        co_return false;
+        co_return Fed::kLate;
       }
       if (is_idle && !unparsed_.empty()) {  // from now on the head has its time
         until = shared_.clock.Now() + shared_.options.times.head;
@@ -314,59 +290,66 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const ServerTimes& times = shared_.options.times;
     const milliseconds time = unparsed_.empty() ? times.idle : times.head;
     const TimePoint since = shared_.clock.Now();
-    bool is_late = false;
-    const bool is_there = co_await Feed(reader, since + time, &is_late);
-    if (is_there && reader.stage() != RequestReader::Stage::kFailed) {
+    const Fed fed = co_await Feed(reader, since + time, /*share=*/nullptr);
+    if (fed == Fed::kDone && reader.stage() != RequestReader::Stage::kFailed) {
       co_return true;
     }
-    if (is_there) {
+    if (fed == Fed::kDone) {
       co_await AnswerUnread(reader, kUnread, since);
-    } else if (is_late && (reader.has_begun() || !unparsed_.empty())) {
-      shared_.Count(RequestEnd::kTooLate);
-      const Refused late{kUnread, Refusal(408,
-                                          "the head of the request came too slowly; send it "
-                                          "at once")};
+    } else if (fed == Fed::kLate && (reader.has_begun() || !unparsed_.empty())) {
       const RequestHead unread;
-      co_await Answered(late, unread, /*may_go_on=*/false, since);
+      co_await AnswerEnd(RequestEnd::kTooLate, kUnread, unread, since, 408,
+                         "the head of the request came too slowly; send it at once");
     }
     co_return false;
   }
 
   // Returns false if the body is not there; then the request was answered.
-  asio::awaitable<bool> ReadBody(RequestReader& reader, std::string_view name, TimePoint since) {
+  asio::awaitable<bool> ReadBody(RequestReader& reader, std::string_view name, TimePoint since,
+                                 BodyMemory::Share& share) {
     if (reader.head().expects_continue && reader.stage() == RequestReader::Stage::kBody) {
       const std::string go_on(kContinue);
       if (!co_await WriteAll(go_on)) {
         co_return false;
       }
     }
-    bool is_late = false;
     const TimePoint until = shared_.clock.Now() + shared_.options.times.body;
-    if (co_await Feed(reader, until, &is_late)) {
-      if (reader.stage() == RequestReader::Stage::kComplete) {
-        co_return true;
-      }
-      co_await AnswerUnread(reader, name, since);
-    } else if (is_late) {
-      shared_.Count(RequestEnd::kTooLate);
-      const Refused late{name, Refusal(408,
-                                       "the body of the request came too slowly; send it at "
-                                       "once")};
-      co_await Answered(late, reader.head(), /*may_go_on=*/false, since);
-    } else {
-      shared_.Count(RequestEnd::kCallerLeft);
-      Tell(name, kCallerLeftStatus, since);
+    switch (co_await Feed(reader, until, &share)) {
+      case Fed::kDone:
+        if (reader.stage() == RequestReader::Stage::kComplete) {
+          co_return true;
+        }
+        co_await AnswerUnread(reader, name, since);
+        break;
+      case Fed::kNoRoom:
+        co_await AnswerEnd(RequestEnd::kBodiesTooBig, name, reader.head(), since, 503,
+                           "the node holds as many requests as it can; try again");
+        break;
+      case Fed::kLate:
+        co_await AnswerEnd(RequestEnd::kTooLate, name, reader.head(), since, 408,
+                           "the body of the request came too slowly; send it at once");
+        break;
+      case Fed::kEnded:
+        shared_.Count(RequestEnd::kCallerLeft);
+        Tell(name, kCallerLeftStatus, since);
+        break;
     }
     co_return false;
   }
 
+  // Answers a request that the server ends before it reaches a handler.
+  asio::awaitable<void> AnswerEnd(RequestEnd end, std::string_view name, const RequestHead& head,
+                                  TimePoint since, int status, std::string_view why) {
+    shared_.Count(end);
+    const Refused refused{name, Refusal(status, why)};
+    co_await Answered(refused, head, /*may_go_on=*/false, since);
+  }
+
   asio::awaitable<void> AnswerUnread(RequestReader& reader, std::string_view name,
                                      TimePoint since) {
-    shared_.Count(RequestEnd::kMalformed);
     const BadRequest& why = reader.failure();
-    const Refused bad{name, Refusal(why.status, why.message)};
     const RequestHead head;
-    co_await Answered(bad, head, /*may_go_on=*/false, since);
+    co_await AnswerEnd(RequestEnd::kMalformed, name, head, since, why.status, why.message);
   }
 
   // Writes an answer that is there; returns whether another request may follow.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "node/http/body_memory.h"
 #include "node/http/server.h"
 #include "node/transport/connection_acceptor.h"
 
@@ -41,17 +42,19 @@ class Session {
 // thread.
 struct SessionState {
   SessionState(ServerOptions wanted, const Clock& the_clock)
-      : options(std::move(wanted)), clock(the_clock) {}
+      : options(std::move(wanted)),
+        clock(the_clock),
+        bodies(options.most_bodies_bytes, options.most_bodies_of_source_bytes) {}
 
   void Count(RequestEnd end) { ended[static_cast<size_t>(end)].fetch_add(1); }
 
   const ServerOptions options;
   const Clock& clock;
+  BodyMemory bodies;
   std::unique_ptr<transport::ConnectionAcceptor> acceptor;
   std::set<std::shared_ptr<Session>> sessions;  // a session that ends leaves it
   std::function<void()> on_last_end = [] {};
   bool draining = false;
-  size_t bodies_bytes = 0;
   std::atomic<uint64_t> requests{0};
   std::array<std::atomic<uint64_t>, kRequestEnds> ended{};
 };
