@@ -49,11 +49,15 @@ void ReadSampling(FieldReader& fields, SamplingOptions* sampling) {
   if (const auto temperature = fields.Number("temperature")) {
     sampling->set_temperature(static_cast<float>(*temperature));
   }
-  if (const auto top_p = fields.Number("top_p"); top_p && *top_p != 1) {  // 1 leaves nothing out
-    if (!(*top_p > 0 && *top_p < 1)) {
+  if (const auto top_p = fields.Number("top_p")) {
+    const auto nucleus = static_cast<float>(*top_p);
+    if (!(nucleus > 0 && *top_p <= 1)) {  // what a float cannot tell from 0 would mean "off"
       fields.Refuse("top_p", fmt::format("is {}; it must be above 0 and at most 1", *top_p));
     }
-    sampling->set_top_p(static_cast<float>(*top_p));
+    // The most likely token is the same whatever top_p is, and 1 leaves no token out.
+    if (sampling->temperature() != 0 && nucleus < 1) {
+      sampling->set_top_p(nucleus);
+    }
   }
   if (const auto penalty = fields.Number("presence_penalty")) {
     sampling->set_presence_penalty(static_cast<float>(*penalty));

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/openai/api_error.h"
+#include "node/openai/completion_request.h"
+
+namespace ruvd::openai {
+namespace {
+
+// Reads a request with more fields.
+absl::StatusOr<CompletionRequest> Read(const std::string& more) {
+  return ReadTextRequest(R"({"prompt":"Hi",)" + more + "}", "m");
+}
+
+TEST(SamplingFieldsTest, TopPIsLeftOutWhereTheMostLikelyTokenIsTaken) {
+  for (const char* const greedy :
+       {R"("top_p":0.9)", R"("temperature":0,"top_p":0.95)", R"("temperature":0.7,"top_p":1)"}) {
+    const auto request = Read(greedy);
+    ASSERT_TRUE(request.ok()) << request.status();
+    EXPECT_EQ(request->generate.sampling().top_p(), 0) << greedy;
+  }
+  const auto drawn = Read(R"("top_p":0.9,"temperature":0.7)");
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  EXPECT_FLOAT_EQ(drawn->generate.sampling().top_p(), 0.9F);
+}
+
+TEST(SamplingFieldsTest, ATopPThatIsNoFloatAboveZeroIsRefused) {
+  for (const char* const bad : {"1e-50", "0", "-1", "1.5", "1.00000000001"}) {
+    const absl::Status refused = Read(R"("temperature":0.7,"top_p":)" + std::string(bad)).status();
+    EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument) << bad;
+    EXPECT_EQ(ParamOf(refused), "top_p") << bad;
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::openai
