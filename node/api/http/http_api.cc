@@ -67,19 +67,23 @@ std::string Shown(std::string_view path) {
   return SanitizeForDisplay(ValidUtf8(path.substr(0, kMost)));
 }
 
-// Returns a part of a path with its "%2F" and the like as the bytes that they stand for; other
-// percent signs stay.
-std::string Decoded(std::string_view text) {
+// Returns a part of a path with its "%2F" and the like as the bytes that they stand for.
+absl::StatusOr<std::string> Decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
-    const std::optional<std::string> byte =
-        text[i] == '%' ? FromHex(text.substr(i + 1, 2)) : std::nullopt;
-    if (byte && byte->size() == 1) {
-      decoded += *byte;
-      i += 2;
-    } else {
+    if (text[i] != '%') {
       decoded += text[i];
+      continue;
     }
+    const std::optional<std::string> byte = FromHex(text.substr(i + 1, 2));
+    if (!byte || byte->size() != 1) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "the name {} in the path has a '%' without two hexadecimal digits behind it; "
+                   "send %25 for the sign itself",
+                   Shown(text));
+    }
+    decoded += *byte;
+    i += 2;
   }
   return decoded;
 }
@@ -149,23 +153,25 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
   if (route->serve == nullptr) {
     return Probe(*route, head);
   }
-  return http::Admitted{
-      .name = route->path,
-      .most_body_bytes = route->most_body_bytes,
-      .proves = true,
-      .handle = [this, route, id = Decoded(std::string_view(head.path).substr(route->path.size())),
-                 caller = CallerOf(head)](std::string body,
-                                          std::shared_ptr<http::Exchange> exchange) {
-        options_.requests->Post([this, route, id, caller, body = std::move(body),
-                                 exchange = std::move(exchange)]() mutable {
-          route->serve({.node = options_.node,
-                        .requests = *options_.requests,
-                        .id = id,
-                        .caller = caller,
-                        .body = std::move(body),
-                        .exchange = std::move(exchange)});
-        });
-      }};
+  auto id = Decoded(std::string_view(head.path).substr(route->path.size()));
+  if (!id.ok()) {
+    return http::Refused{route->path, AnswerOf(id.status())};
+  }
+  return http::Admitted{.name = route->path,
+                        .most_body_bytes = route->most_body_bytes,
+                        .proves = true,
+                        .handle = [this, route, id = *std::move(id), caller = CallerOf(head)](
+                                      std::string body, std::shared_ptr<http::Exchange> exchange) {
+                          options_.requests->Post([this, route, id, caller, body = std::move(body),
+                                                   exchange = std::move(exchange)]() mutable {
+                            route->serve({.node = options_.node,
+                                          .requests = *options_.requests,
+                                          .id = id,
+                                          .caller = caller,
+                                          .body = std::move(body),
+                                          .exchange = std::move(exchange)});
+                          });
+                        }};
 }
 
 std::string HttpApi::CallerOf(const http::RequestHead& head) const {

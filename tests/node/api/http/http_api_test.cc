@@ -183,7 +183,8 @@ TEST_F(HttpApiTest, ModelsAreListedAndFoundByName) {
   EXPECT_GT(models["data"][0]["context_length"], 0);
   EXPECT_EQ(json::parse(Get(std::string("/v1/models/") + kModel).body), models["data"][0]);
   EXPECT_EQ(Get("/v1/models/ruvdllm%2D5m").status, 200) << "as JavaScript writes a name in a path";
-  EXPECT_EQ(Get("/v1/models/%").status, 404);
+  EXPECT_EQ(Get("/v1/models/%").status, 400);
+  EXPECT_EQ(Get("/v1/models/a%zz").status, 400);
   const HttpAnswer unknown = Get("/v1/models/gpt-4o");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(json::parse(unknown.body)["error"]["code"], "model_not_found");
