@@ -17,7 +17,7 @@ struct RequestHead {
   std::string host;    // the field Host
   std::string content_type;
   std::optional<std::string> authorization;
-  std::string source;  // a name of the address that the connection comes from
+  std::string source;                      // a name of the address that the connection comes from
   std::optional<uint64_t> content_length;  // nullopt: no body, or one of unknown length
   bool has_body = false;
   bool expects_continue = false;  // waits for "100 Continue" before it sends its body

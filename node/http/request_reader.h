@@ -13,8 +13,8 @@
 
 namespace ruvd::http {
 
-// Why bytes are no request, as an answer: a status of HTTP (400, 413, 431, 501, 505) and a sentence
-// for the caller.
+// Why bytes are no request, as an answer: a status of HTTP (400, 413, 414, 417, 431, 501, 505) and
+// a sentence for the caller.
 struct BadRequest {
   int status = 400;
   std::string message;

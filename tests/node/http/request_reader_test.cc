@@ -130,5 +130,42 @@ TEST(RequestReaderTest, ABodyThatIsTooLargeIsRefusedByItsLength) {
   EXPECT_THAT(reader.failure().message, HasSubstr("1024"));
 }
 
+TEST(RequestReaderTest, AnEmptyBodyInChunksMayComeInAnyPieces) {
+  const std::string request = std::string(kPost) + "Transfer-Encoding: chunked\r\n\r\n";
+  for (const std::string last : {"0\r\n\r\n", "000\r\n\r\n", "0\r\nTrailer: x\r\n\r\n"}) {
+    for (size_t cut = 1; cut < last.size(); ++cut) {
+      RequestReader reader;
+      FeedAll(reader, request);
+      for (const size_t shown : {cut, last.size()}) {
+        const size_t used = reader.Feed(std::string_view(last).substr(0, shown));
+        EXPECT_TRUE(used == 0 || shown == last.size()) << last << cut;
+      }
+      EXPECT_EQ(reader.stage(), Stage::kComplete) << last << cut;
+    }
+    EXPECT_EQ(StatusOf(request + last), 200);
+  }
+}
+
+TEST(RequestReaderTest, AFoldedFieldIsRefused) {
+  const std::string line = "GET / HTTP/1.1\r\nHost: a\r\n";
+  EXPECT_EQ(StatusOf(line + "X: y\r\n z\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(line + "X: y\r\n\tz\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\n Host: a\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(line + "X: y\r\n\r\n y"), 200) << "what follows is another request";
+}
+
+TEST(RequestReaderTest, OnlyARequestOfHttp11ExpectsAndOnlyToGoOn) {
+  const std::string post(kPost);
+  RequestReader reader;
+  FeedAll(reader, post + "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\n");
+  EXPECT_TRUE(reader.head().expects_continue);
+  EXPECT_EQ(StatusOf(post + "Expect: 200-ok\r\nContent-Length: 1\r\n\r\nx"), 417);
+  RequestReader older;
+  FeedAll(older, "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+  EXPECT_EQ(older.stage(), Stage::kBody);
+  EXPECT_FALSE(older.head().expects_continue) << "it does not wait for an answer";
+}
+
 }  // namespace
 }  // namespace ruvd::http
