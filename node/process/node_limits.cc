@@ -136,7 +136,7 @@ void NodeImpl::RegisterLimits() {
              CountDescriptors(), none_left},
             {"socket_users", LimitScope::kSource, "users", 2, 0, foreign},
             {"header_block", LimitScope::kLink, "bytes", transport::kMaxHeaderBlockBytes,
-             headers.open(), headers.refused()},
+             headers.open_bytes(), headers.refused()},
             {"log_lines", LimitScope::kSystem, "lines a minute", limits::kLinkLogLines, 0,
              LogLimit::left_out_of_all()}};
   });

@@ -32,8 +32,9 @@ struct ConnectionLimits {
   // New connections of one source
   double opened_per_second = 0;
   double opened_burst = 0;
-  // How long the server may be kept busy by a connection that it takes over while others wait
-  Duration hand_over = std::chrono::seconds(5);
+  // How long the server may be kept busy by a connection that it takes over while others wait. It
+  // parses the largest request in a tenth of a second.
+  Duration hand_over = std::chrono::seconds(2);
 };
 
 // Why a connection was refused or ended.

@@ -50,6 +50,15 @@ size_t HeaderBlocks::open() const {
   return blocks_.size();
 }
 
+size_t HeaderBlocks::open_bytes() const {
+  size_t bytes = 0;
+  const MutexLock lock(mutex_);
+  for (const auto& [parser, block] : blocks_) {
+    bytes += block.bytes;
+  }
+  return bytes;
+}
+
 HeaderBlocks& ProcessHeaderBlocks() {
   static auto* const blocks = new HeaderBlocks;  // connections end after static objects do
   return *blocks;

@@ -37,8 +37,9 @@ class HeaderBlocks {
 
   // Returns how many blocks were too large or too costly.
   uint64_t refused() const;
-  // Returns how many blocks are unfinished now.
+  // Return how many blocks are unfinished now, and how many bytes they have.
   size_t open() const;
+  size_t open_bytes() const;
 
  private:
   struct Block {

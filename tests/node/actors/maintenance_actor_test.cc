@@ -40,7 +40,8 @@ class MaintenanceActorTest : public DatabaseTest {
     StartMaintenanceActor(*system_, {.database = database_.get(),
                                      .patterns = patterns_.get(),
                                      .pool = &executor_,
-                                     .cancelled = [this] { return cancelled_; }});
+                                     .cancelled = [this] { return cancelled_; },
+                                     .commits = &commits_});
   }
   void PutRows(int rows) {
     for (int i = 0; i < rows; ++i) {
@@ -57,6 +58,7 @@ class MaintenanceActorTest : public DatabaseTest {
 
   SimExecutor executor_{1};
   bool cancelled_ = false;
+  PeerCommits commits_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<runtime::ActorSystem> system_;
 };
@@ -91,13 +93,17 @@ TEST_F(MaintenanceActorTest, LooksAfterThePatterns) {
 }
 
 TEST_F(MaintenanceActorTest, MakesPatternsOfPeersDurable) {
-  ASSERT_TRUE(
-      patterns_->Put({.id = {1}, .embedding = {1, 2, 3, 4}}, storage::Durability::kProcessCrash)
-          .ok());
+  for (const uint8_t id : {1, 2}) {
+    ASSERT_TRUE(
+        patterns_->Put({.id = {id}, .embedding = {1, 2, 3, 4}}, storage::Durability::kProcessCrash)
+            .ok());
+  }
   EXPECT_EQ(patterns_->Stats().last_sequence, 0u);
   Start();
   executor_.RunFor(std::chrono::seconds(2));
-  EXPECT_EQ(patterns_->Stats().last_sequence, 1u);
+  EXPECT_EQ(patterns_->Stats().last_sequence, 2u);
+  EXPECT_EQ(commits_.commits, 1u);
+  EXPECT_EQ(commits_.put_off, 1u);
 }
 
 TEST_F(MaintenanceActorTest, ANodeThatStopsStartsNoMore) {

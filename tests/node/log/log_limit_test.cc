@@ -12,6 +12,7 @@ namespace ruvd {
 namespace {
 
 TEST(LogLimitTest, LetsSomeLinesOfEachPeriodThroughAndCountsTheOthers) {
+  const uint64_t left_out = LogLimit::left_out_of_all();
   ManualClock clock;
   LogLimit limit(clock, 2, std::chrono::seconds(60));
   EXPECT_EQ(limit.Admit("A"), 0U);
@@ -29,6 +30,7 @@ TEST(LogLimitTest, LetsSomeLinesOfEachPeriodThroughAndCountsTheOthers) {
   EXPECT_EQ(limit.Admit("A"), std::nullopt) << "the wall clock has no part in it";
   clock.Advance(std::chrono::hours(5));
   EXPECT_EQ(limit.Admit("A"), 2U);
+  EXPECT_EQ(LogLimit::left_out_of_all() - left_out, 7U);
 }
 
 TEST(LogLimitTest, TheEndOfALineSaysHowManyAreMissing) {

@@ -14,12 +14,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "node/api/connection_limits.h"
+#include "node/program/program.h"
+#include "node/terminal/command.h"
 #include "node/transport/descriptor.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/process/recording_peer.h"
@@ -31,6 +34,7 @@ namespace {
 
 using test::WaitUntil;
 using testing::HasSubstr;
+using testing::Not;
 using transport::Descriptor;
 
 // Returns the names in backticks of a text.
@@ -117,6 +121,12 @@ TEST_F(NodeLimitsTest, ConnectionsThatOneSourceHasToGiveUpAreCounted) {
   EXPECT_EQ(Limit("peer_unproven_of_source").limit(), static_cast<double>(most));
   EXPECT_EQ(Limit("peer_unproven_of_source").scope(), "source");
   EXPECT_EQ(Limit("peer_connections").used(), most);
+  std::ostringstream out;
+  cli::CommandContext context{.out = out, .err = out, .environment = {}};
+  EXPECT_EQ(RunProgram({"status", "--server", node_->api_address()}, context), 0);
+  EXPECT_THAT(out.str(), HasSubstr("peer_unproven_of_source (source): 12 refused or put off; the "
+                                   "limit is 8 connections, 8 in use"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("peer_unproven_bytes"))) << "it refused nothing";
   const std::string metrics = test::ScrapeMetrics(node_->metrics_address());
   EXPECT_THAT(metrics, HasSubstr("ruvd_limit_refused_total{limit=\"peer_unproven_of_source\"} 12"));
   EXPECT_THAT(metrics, HasSubstr("ruvd_limit_used{limit=\"peer_unproven_of_source\"} 8"));

@@ -260,6 +260,8 @@ TEST_F(NodePortsTest, AHeaderOf10MiBOnThePortForClientsCostsNoCore) {
   ExpectServesNewClients();
   EXPECT_TRUE(WaitUntil([&] { return Port("api").connections() <= 2; }));
   EXPECT_EQ(Limit("header_block").refused(), refused + 2);
+  EXPECT_TRUE(WaitUntil([&] { return transport::ProcessHeaderBlocks().open() == 0; }))
+      << "a connection that has ended is forgotten";
 }
 
 }  // namespace

@@ -104,6 +104,10 @@ TEST_F(PeerPatternsTest, OneOriginKeepsItsNewestUpToTheLimitOverRestarts) {
   Load();
   ASSERT_TRUE(peers_->Store(Shared(kLimit, 5000), Node(2)).ok());
   EXPECT_EQ(store_->size(), kLimit + 1U) << "another origin's pattern is not touched";
+  const LimitUse rows = peers_->Limits().front();
+  EXPECT_EQ(rows.name, "pattern_rows");
+  EXPECT_EQ(rows.used, kLimit + 1U);
+  EXPECT_EQ(rows.refused, 1U);
   EXPECT_TRUE(absl::IsNotFound(store_->Get(Shared(0, 0).id).status()));
   EXPECT_TRUE(store_->Get(Shared(kLimit, 0).id).ok());
 }

@@ -208,7 +208,7 @@ TEST_F(ConnectionAcceptorTest, AParserThatDoesNotReturnStopsNothing) {
 
 // Found by review: a proven caller that sent faster than the server read kept the port deaf for as
 // long as it liked, and the watchdog then had the node restarted.
-TEST_F(ConnectionAcceptorTest, AConnectionThatHoldsTheServerWhileOthersWaitIsEnded) {
+TEST_F(ConnectionAcceptorTest, AConnectionThatHoldsTheServerIsEnded) {
   parses_ = true;
   ConnectionLimits limits = kLimits;
   limits.hand_over = milliseconds(1);

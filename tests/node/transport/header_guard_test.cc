@@ -40,6 +40,7 @@ TEST_F(HeaderBlocksTest, FramesOfOneBlockCountTogether) {
     ASSERT_TRUE(Read(kFrame, 1460, /*is_last=*/false));
   }
   EXPECT_EQ(blocks_.open(), 1u);
+  EXPECT_EQ(blocks_.open_bytes(), kMaxHeaderBlockBytes);
   EXPECT_FALSE(Read(1, 1, /*is_last=*/true));
   EXPECT_EQ(blocks_.refused(), 1u);
 }
