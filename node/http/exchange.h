@@ -37,6 +37,9 @@ class Exchange {
   // that more than limits::kMaxHttpUnsentBytes wait.
   virtual bool Send(std::string piece) = 0;
   virtual void EndStream() = 0;
+  // Ends a stream whose last piece tells of an error. `status` is the one that the error would have
+  // had before the stream; metrics show it.
+  virtual void FailStream(int status) = 0;
   // Returns true once no answer is wanted any more.
   virtual bool is_gone() const = 0;
   // Returns whether pieces wait that were not written to the connection yet.

@@ -71,6 +71,7 @@ class HeldExchange final : public Exchange {
   void BeginStream(std::string content_type) override { outbox_->BeginStream(content_type); }
   bool Send(std::string piece) override { return outbox_->Send(piece); }
   void EndStream() override { outbox_->EndStream(); }
+  void FailStream(int status) override { outbox_->FailStream(status); }
   bool is_gone() const override { return outbox_->is_gone(); }
   bool is_behind() const override { return outbox_->is_behind(); }
 
@@ -163,9 +164,20 @@ bool Outbox::Send(std::string_view piece) {
 
 void Outbox::EndStream() {
   const MutexLock lock(mutex_);
-  if (ended_) {
-    return;
+  if (!ended_) {
+    End();
   }
+}
+
+void Outbox::FailStream(int status) {
+  const MutexLock lock(mutex_);
+  if (!ended_) {
+    status_ = status;
+    End();
+  }
+}
+
+void Outbox::End() {
   if (form_.takes_chunks && !form_.head_only) {
     unsent_ += "0\r\n\r\n";
   }
@@ -174,9 +186,9 @@ void Outbox::EndStream() {
 }
 
 void Outbox::Abandon() {
-  Respond({.status = 500,
-           .content_type = kTextType,
-           .body = "the node gave no answer; its log may say more\n"});
+  if (status() == 0) {
+    Respond(refuse_(500, "the node gave no answer; its log may say more"));
+  }
   const MutexLock lock(mutex_);
   if (!ended_) {
     ended_ = true;

@@ -26,15 +26,19 @@ class Outbox {
     bool head_only = false;    // the answer to HEAD
     int64_t wall_ms = 0;       // for the date of the answer
   };
-  // `wake` tells the connection that there is something to take. It is called with the outbox
-  // locked, must not call back, and is not called after Leave.
-  Outbox(const Form& form, std::function<void()> wake) : form_(form), wake_(std::move(wake)) {}
+  // `refuse` makes an answer to what no handler answers, on any thread. `wake` tells the connection
+  // that there is something to take. It is called with the outbox locked, must not call back, and
+  // is not called after Leave.
+  Outbox(const Form& form, std::function<Answer(int status, std::string_view message)> refuse,
+         std::function<void()> wake)
+      : form_(form), refuse_(std::move(refuse)), wake_(std::move(wake)) {}
 
   // For the handler, as in Exchange
   void Respond(Answer answer);
   void BeginStream(std::string_view content_type);
   bool Send(std::string_view piece);
   void EndStream();
+  void FailStream(int status);
   // Answers with 500 if no answer was begun, and cuts an unfinished stream off.
   void Abandon();
   bool is_gone() const;
@@ -52,15 +56,18 @@ class Outbox {
   void Ping();
   // Says that the connection has ended, so that no part of the answer is read any more.
   void Leave();
-  // Returns the status of the answer; 0 before it was begun.
+  // Returns the status of the answer, or that of the error which ended its stream; 0 before it was
+  // begun.
   int status() const;
 
  private:
   void Begin(int status, std::string_view head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddChunk(std::string_view piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Form form_;
+  const std::function<Answer(int status, std::string_view message)> refuse_;
   mutable Mutex mutex_;
   std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);  // null: the connection has left
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;          // since the last Take
@@ -74,6 +81,20 @@ class Outbox {
 
 // Makes what a handler holds of the answer that goes through the outbox.
 std::shared_ptr<Exchange> MakeExchange(std::shared_ptr<Outbox> outbox);
+
+// A connection's hold of an outbox, which it leaves in any case.
+class HeldOutbox {
+ public:
+  explicit HeldOutbox(std::shared_ptr<Outbox> outbox) : outbox_(std::move(outbox)) {}
+  ~HeldOutbox() { outbox_->Leave(); }
+  HeldOutbox(const HeldOutbox&) = delete;
+  HeldOutbox& operator=(const HeldOutbox&) = delete;
+  Outbox* operator->() const { return outbox_.get(); }
+  std::shared_ptr<Exchange> exchange() const { return MakeExchange(outbox_); }
+
+ private:
+  const std::shared_ptr<Outbox> outbox_;
+};
 
 // Returns the head of an answer, with the empty line. `length` < 0: its body is a stream.
 std::string AnswerHead(int status, std::string_view content_type,

@@ -125,12 +125,23 @@ std::string_view RequestEndName(RequestEnd end) {
       return "tls_failed";
     case RequestEnd::kCallerLeft:
       return "caller_left";
+    case RequestEnd::kSentAhead:
+      return "sent_ahead";
+    case RequestEnd::kCutOff:
+      return "cut_off";
+    case RequestEnd::kDrained:
+      return "drained";
     case RequestEnd::kCallerSlow:
       return "caller_slow";
     case RequestEnd::kBodiesTooBig:
       return "bodies_too_large";
   }
   return "";
+}
+
+int StatusOf(RequestEnd end) {
+  constexpr int kCallerLeft = 499;  // nginx's number, which logs and tools know
+  return end == RequestEnd::kCutOff ? 500 : end == RequestEnd::kDrained ? 503 : kCallerLeft;
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Open(ServerOptions options, const Clock& clock) {

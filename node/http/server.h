@@ -60,8 +60,8 @@ struct ServerOptions {
   // Makes the answer to what never reaches `admit`: bytes that are no request, a body that is too
   // large or too slow, a node with too much to do.
   std::function<Answer(int status, std::string_view message)> refuse;
-  // Hears of every answer, on the I/O thread: the route, the status (499: the caller left first)
-  // and the time from the head to the last byte. May be null.
+  // Hears of every answer, on the I/O thread: the route, the status (499: the caller left first,
+  // 500 and 503: the node ended it) and the time from the head to the last byte. May be null.
   std::function<void(std::string_view name, int status, double seconds)> on_answered;
   ServerTimes times = {};
   size_t most_bodies_bytes = limits::kMaxHttpBodiesBytes;
@@ -74,12 +74,17 @@ enum class RequestEnd : uint8_t {
   kTooLate,       // handshake, head or body took too long
   kTlsFailed,     // the handshake failed
   kCallerLeft,    // in the middle of an answer
+  kSentAhead,     // the caller sent too much during an answer
+  kCutOff,        // the handler dropped a stream before its end
+  kDrained,       // the server ended before the answer
   kCallerSlow,    // it did not read its answer
   kBodiesTooBig,  // the bodies of all requests, or of one source, together were too large
 };
-inline constexpr size_t kRequestEnds = 6;
+inline constexpr size_t kRequestEnds = 9;
 // Returns a stable lower-case name.
 std::string_view RequestEndName(RequestEnd end);
+// Returns the status by which metrics count an answer that ended so.
+int StatusOf(RequestEnd end);
 
 // An HTTP/1.1 server, over TLS or plain: keep-alive, chunks, streams of events. The connections
 // pass a ConnectionAcceptor, as those of gRPC do. One thread of its own does all I/O and never

@@ -18,7 +18,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -27,7 +26,6 @@
 #include <variant>
 
 #include "base/bytes.h"
-#include "node/http/exchange.h"
 #include "node/http/limits.h"
 #include "node/http/outbox.h"
 #include "node/http/request_reader.h"
@@ -47,7 +45,6 @@ using std::chrono::milliseconds;
 // Operations return their errors; none is thrown.
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 8 << 10;
-constexpr int kCallerLeftStatus = 499;  // nginx's number, which logs and tools know
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kUnread = "unread";  // a request that reached no route
 
@@ -64,20 +61,6 @@ tcp ProtocolOf(int socket) {
   ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size);
   return domain == AF_INET6 ? tcp::v6() : tcp::v4();
 }
-
-// The connection's hold of an outbox, which it leaves in any case.
-class HeldOutbox {
- public:
-  explicit HeldOutbox(std::shared_ptr<Outbox> outbox) : outbox_(std::move(outbox)) {}
-  ~HeldOutbox() { outbox_->Leave(); }
-  HeldOutbox(const HeldOutbox&) = delete;
-  HeldOutbox& operator=(const HeldOutbox&) = delete;
-  Outbox* operator->() const { return outbox_.get(); }
-  std::shared_ptr<Exchange> exchange() const { return MakeExchange(outbox_); }
-
- private:
-  const std::shared_ptr<Outbox> outbox_;
-};
 
 // One connection. A first coroutine reads bytes all the time, so that the end of the connection is
 // noticed while an answer is being made; a second one reads requests from them and writes answers.
@@ -109,8 +92,14 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
       self->OnEnd(thrown);
     });
   }
-  void Drain() override { Wake(); }
+  void Drain() override { wake_.cancel(); }
   void Close() override {
+    is_drained_ = true;
+    Shut();
+  }
+
+ private:
+  void Shut() {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_both, ignored);  // the acceptor sees this, too
     socket_.close(ignored);
@@ -118,9 +107,6 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     wake_.cancel();
     deadline_.cancel();
   }
-
- private:
-  using Time = std::optional<TimePoint>;
 
   asio::awaitable<void> Run() {
     if (tls_ && !co_await ShakeHands()) {
@@ -147,11 +133,16 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     co_return !failed;
   }
 
-  // Reads what comes, and no more than may wait.
+  // Reads what comes, and no more than may wait. While an answer is being made, a caller that fills
+  // what may wait is ended: behind it, its leaving could not be seen.
   asio::awaitable<void> ReadAll() {
     std::array<char, kReadBytes> bytes;
     while (!has_ended_) {
       if (unparsed_.size() >= limits::kMaxHttpUnparsedBytes) {
+        sent_ahead_ = makes_answer_;
+        if (sent_ahead_) {
+          break;
+        }
         reader_waits_ = true;
         co_await Wait(room_, std::nullopt);
         reader_waits_ = false;
@@ -166,7 +157,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
       } else if ((discarded_ += count) > limits::kMaxHttpDiscardedBytes) {
         break;
       }
-      Wake();
+      wake_.cancel();
     }
   }
 
@@ -180,19 +171,28 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     co_return failed ? 0 : count;
   }
 
-  // Returns whether the other end's system took all bytes in time.
-  asio::awaitable<bool> WriteAll(const std::string& bytes) {
-    ArmDeadline(shared_.options.times.write);
-    error_code error;
-    if (tls_) {
-      const auto [failed, count] = co_await asio::async_write(*tls_, asio::buffer(bytes), kAwait);
-      error = failed;
-    } else {
-      const auto [failed, count] = co_await asio::async_write(socket_, asio::buffer(bytes), kAwait);
-      error = failed;
+  // Returns whether the other end's system took all bytes, some of them within each time.
+  asio::awaitable<bool> WriteAll(std::string_view bytes) {
+    while (!bytes.empty()) {
+      ArmDeadline(shared_.options.times.write);
+      const size_t count = co_await WriteSome(asio::buffer(bytes));
+      DisarmDeadline();
+      if (count == 0) {
+        co_return false;
+      }
+      bytes.remove_prefix(count);
     }
-    DisarmDeadline();
-    co_return !error;
+    co_return true;
+  }
+
+  // Returns 0 if the connection takes no more.
+  asio::awaitable<size_t> WriteSome(asio::const_buffer from) {
+    if (tls_) {
+      const auto [failed, count] = co_await tls_->async_write_some(from, kAwait);
+      co_return failed ? 0 : count;
+    }
+    const auto [failed, count] = co_await socket_.async_write_some(from, kAwait);
+    co_return failed ? 0 : count;
   }
 
   // Closes the connection unless it is disarmed within the time.
@@ -201,7 +201,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     deadline_.async_wait([self = shared_from_this(), number = ++deadlines_](error_code cancelled) {
       if (!cancelled && number == self->deadlines_) {
         self->is_overdue_ = true;
-        self->Close();
+        self->Shut();
       }
     });
   }
@@ -212,7 +212,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   }
 
   // Waits until the timer is cancelled or the time has come; returns whether it has.
-  asio::awaitable<bool> Wait(asio::steady_timer& timer, Time until) {
+  asio::awaitable<bool> Wait(asio::steady_timer& timer, std::optional<TimePoint> until) {
     if (until) {
       timer.expires_after(std::max<Duration>(*until - shared_.clock.Now(), Duration(0)));
     } else {
@@ -221,7 +221,6 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const auto [cancelled] = co_await timer.async_wait(kAwait);
     co_return !cancelled;
   }
-  void Wake() { wake_.cancel(); }
 
   // Reads one request and writes its answer. Returns whether another may follow.
   asio::awaitable<bool> ServeOne() {
@@ -247,9 +246,11 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
       co_return false;
     }
     const HeldOutbox outbox(MakeOutbox(head, head.keep_alive && !shared_.draining));
+    makes_answer_ = true;
+    room_.cancel();  // a reader that waits for room looks at that
     admitted.handle(reader.TakeBody(), outbox.exchange());
-    const bool was_written = co_await WriteAnswer(outbox);
-    Tell(admitted.name, was_written ? outbox->status() : kCallerLeftStatus, since);
+    const bool was_written = co_await WriteAnswer(outbox, admitted.name, since);
+    makes_answer_ = false;
     const bool goes_on = was_written && head.keep_alive && !shared_.draining;
     co_return goes_on;
   }
@@ -308,8 +309,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   asio::awaitable<bool> ReadBody(RequestReader& reader, std::string_view name, TimePoint since,
                                  BodyMemory::Share& share) {
     if (reader.head().expects_continue && reader.stage() == RequestReader::Stage::kBody) {
-      const std::string go_on(kContinue);
-      if (!co_await WriteAll(go_on)) {
+      if (!co_await WriteAll(kContinue)) {
         co_return false;
       }
     }
@@ -330,8 +330,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
                            "the body of the request came too slowly; send it at once");
         break;
       case Fed::kEnded:
-        shared_.Count(RequestEnd::kCallerLeft);
-        Tell(name, kCallerLeftStatus, since);
+        TellEnd(WhyEnded(), name, since);
         break;
     }
     co_return false;
@@ -341,7 +340,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   asio::awaitable<void> AnswerEnd(RequestEnd end, std::string_view name, const RequestHead& head,
                                   TimePoint since, int status, std::string_view why) {
     shared_.Count(end);
-    const Refused refused{name, Refusal(status, why)};
+    const Refused refused{name, shared_.options.refuse(status, why)};
     co_await Answered(refused, head, /*may_go_on=*/false, since);
   }
 
@@ -358,14 +357,9 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const bool keeps = may_go_on && head.keep_alive && !shared_.draining;
     const HeldOutbox outbox(MakeOutbox(head, keeps));
     outbox->Respond(refused.answer);
-    const bool was_written = co_await WriteAnswer(outbox);
-    Tell(refused.name, was_written ? refused.answer.status : kCallerLeftStatus, since);
+    const bool was_written = co_await WriteAnswer(outbox, refused.name, since);
     const bool goes_on = was_written && keeps;
     co_return goes_on;
-  }
-
-  Answer Refusal(int status, std::string_view message) const {
-    return shared_.options.refuse(status, message);
   }
 
   std::shared_ptr<Outbox> MakeOutbox(const RequestHead& head, bool keep_alive) {
@@ -373,35 +367,55 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
                                                  .takes_chunks = head.takes_chunks,
                                                  .head_only = head.method == "HEAD",
                                                  .wall_ms = shared_.clock.WallMillis()},
+                                    shared_.options.refuse,
                                     [weak = weak_from_this(), strand = strand_] {
                                       asio::post(strand, [weak] {
                                         if (const auto self = weak.lock()) {
-                                          self->Wake();
+                                          self->wake_.cancel();
                                         }
                                       });
                                     });
   }
 
-  // Writes the answer as it comes; returns whether all of it was written.
-  asio::awaitable<bool> WriteAnswer(const HeldOutbox& outbox) {
-    std::optional<bool> all_written;
-    while (!all_written) {
+  // Writes the answer as it comes, and tells how it ended; returns whether all of it was written.
+  asio::awaitable<bool> WriteAnswer(const HeldOutbox& outbox, std::string_view name,
+                                    TimePoint since) {
+    for (;;) {
       const Outbox::Taken taken = outbox->Take();
       if (taken.is_too_slow || (!taken.bytes.empty() && !co_await WriteAll(taken.bytes))) {
-        shared_.Count(taken.is_too_slow || is_overdue_ ? RequestEnd::kCallerSlow
-                                                       : RequestEnd::kCallerLeft);
-        all_written = false;
-      } else if (taken.is_last || taken.is_cut_off) {
-        all_written = taken.is_last;
-      } else if (taken.bytes.empty() && has_ended_) {
-        shared_.Count(RequestEnd::kCallerLeft);
-        all_written = false;
-      } else if (taken.bytes.empty() &&
-                 co_await Wait(wake_, shared_.clock.Now() + shared_.options.times.ping)) {
+        const bool is_slow = taken.is_too_slow || is_overdue_;
+        TellEnd(is_slow ? RequestEnd::kCallerSlow : WhyEnded(), name, since);
+        co_return false;
+      }
+      if (taken.is_cut_off) {
+        TellEnd(RequestEnd::kCutOff, name, since);
+        co_return false;
+      }
+      if (taken.is_last) {
+        Tell(name, outbox->status(), since);
+        co_return true;
+      }
+      if (taken.bytes.empty() && has_ended_) {
+        TellEnd(WhyEnded(), name, since);
+        co_return false;
+      }
+      if (taken.bytes.empty() &&
+          co_await Wait(wake_, shared_.clock.Now() + shared_.options.times.ping)) {
         outbox->Ping();
       }
     }
-    co_return *all_written;
+  }
+
+  // Why an answer has no reader any more.
+  RequestEnd WhyEnded() const {
+    return is_drained_   ? RequestEnd::kDrained
+           : sent_ahead_ ? RequestEnd::kSentAhead
+                         : RequestEnd::kCallerLeft;
+  }
+
+  void TellEnd(RequestEnd end, std::string_view name, TimePoint since) {
+    shared_.Count(end);
+    Tell(name, StatusOf(end), since);
   }
 
   void Tell(std::string_view name, int status, TimePoint since) const {
@@ -433,11 +447,11 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   void OnReadAllEnd(const std::exception_ptr& thrown) {
     Report(thrown);
     has_ended_ = true;
-    Wake();
+    wake_.cancel();
   }
   void OnEnd(const std::exception_ptr& thrown) {
     Report(thrown);
-    Close();
+    Shut();
     room_.cancel();
     shared_.sessions.erase(shared_from_this());
     if (shared_.sessions.empty()) {
@@ -469,6 +483,9 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   bool has_ended_ = false;  // no more bytes come
   bool is_overdue_ = false;
   bool has_proved_ = false;
+  bool is_drained_ = false;    // the server ended the connection
+  bool makes_answer_ = false;  // of a handler
+  bool sent_ahead_ = false;    // more than may wait, during an answer
   bool discards_ = false;
   size_t discarded_ = 0;
 };

@@ -132,6 +132,10 @@ ApiError ErrorOfHttp(int status, std::string_view message) {
     case 431:
       error.code = "headers_too_large";
       break;
+    case 500:
+      error.type = kServer;
+      error.code = "internal";
+      break;
     case 503:
       error.type = kServer;
       error.code = "overloaded";

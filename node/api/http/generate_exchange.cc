@@ -85,7 +85,7 @@ class GenerateExchange final : public serving::GenerationListener {
   void Fail(const absl::Status& status) {
     if (has_begun_) {
       exchange_->Send(openai::StreamError(status));
-      exchange_->EndStream();
+      exchange_->FailStream(openai::ErrorOf(status).status);
     } else {
       exchange_->Respond(openai::ErrorAnswer(openai::ErrorOf(status)));
     }
