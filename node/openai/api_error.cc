@@ -10,6 +10,8 @@
 #include "absl/strings/cord.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/utf8.h"
+#include "node/openai/limits.h"
 #include "node/openai/reasons.h"
 #include "node/reasons.h"
 #include "storage/reasons.h"
@@ -89,11 +91,18 @@ Meaning MeaningOf(absl::StatusCode code) {
   }
 }
 
+// A message that quotes a long name is cut, so that no request makes an answer larger than itself.
+std::string Cut(std::string message) {
+  message.resize(CutUtf8(message, limits::kMaxErrorMessageBytes).size());
+  return message;
+}
+
 }  // namespace
 
 absl::Status WithParam(absl::Status status, std::string_view path) {
   if (!status.ok() && !path.empty()) {
-    status.SetPayload(kParamUrl, absl::Cord(absl::string_view(path.data(), path.size())));
+    const std::string_view shown = CutUtf8(path, limits::kMaxErrorParamBytes);
+    status.SetPayload(kParamUrl, absl::Cord(absl::string_view(shown.data(), shown.size())));
   }
   return status;
 }
@@ -111,7 +120,7 @@ ApiError ErrorOf(const absl::Status& status) {
   ApiError error{.status = meaning.status,
                  .type = meaning.type,
                  .code = meaning.code != nullptr ? meaning.code : absl::AsciiStrToLower(reason),
-                 .message = MessageOf(status),
+                 .message = Cut(MessageOf(status)),
                  .param = ParamOf(status),
                  .retry_ms = meaning.retry_ms};
   if (error.code.empty()) {

@@ -18,7 +18,7 @@ struct ApiError {
   std::string type;  // such as "invalid_request_error"
   std::string code;  // OpenAI's where it has one, else the reason in lower case
   std::string message;
-  std::string param;  // the path of the field; empty if it is about no field
+  std::string param;  // the path of the field, cut at its limit; empty if it is about no field
   int retry_ms = 0;   // the time after which it is worth trying again; 0: none is known
 };
 
