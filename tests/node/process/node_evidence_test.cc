@@ -20,6 +20,7 @@
 #include "federation/sealer.h"
 #include "privacy/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 
 namespace ruvd::node {

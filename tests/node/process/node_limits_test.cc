@@ -25,6 +25,7 @@
 #include "node/terminal/command.h"
 #include "node/transport/descriptor.h"
 #include "tests/node/process/certified_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 #include "tests/node/scraped_metrics.h"
 #include "tests/node/wait_until.h"

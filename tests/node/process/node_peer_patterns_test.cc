@@ -14,6 +14,7 @@
 #include "federation/limits.h"
 #include "node/reasons.h"
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 #include "tests/node/shared_core.h"
 

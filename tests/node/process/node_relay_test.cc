@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 
 namespace ruvd::node {

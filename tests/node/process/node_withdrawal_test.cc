@@ -19,6 +19,7 @@
 #include "node/sharing/shared_items.h"
 #include "storage/lessons/lesson_store.h"
 #include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
 
 namespace ruvd::node {
