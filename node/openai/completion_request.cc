@@ -65,6 +65,12 @@ void ReadSampling(FieldReader& fields, SamplingOptions* sampling) {
   if (const auto penalty = fields.Number("frequency_penalty")) {
     sampling->set_frequency_penalty(static_cast<float>(*penalty));
   }
+  if (const auto penalty = fields.Number("repetition_penalty")) {
+    sampling->set_repetition_penalty(static_cast<float>(*penalty));
+  }
+  if (const auto length = fields.Whole("no_repeat_ngram", 0, limits::kMaxJsonCount)) {
+    sampling->set_no_repeat_ngram(static_cast<uint32_t>(*length));
+  }
   if (const auto seed = fields.Whole("seed", 0, UINT64_MAX)) {
     sampling->set_seed(*seed);
   }
@@ -184,7 +190,11 @@ std::optional<std::string> ReadContent(FieldReader& message) {
                              "is not \"text\", and this node reads texts only; send parts "
                              "of the type \"text\"");
     }
-    text += part.Text("text").value_or("");
+    const auto piece = part.Text("text");
+    if (part.ok() && !piece) {
+      part.Refuse("text", "is missing; send the text of the part");
+    }
+    text += piece.value_or("");
     message.Note(part.Finish());
   }
   return text;

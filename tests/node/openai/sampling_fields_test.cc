@@ -38,5 +38,25 @@ TEST(SamplingFieldsTest, ATopPThatIsNoFloatAboveZeroIsRefused) {
   }
 }
 
+TEST(SamplingFieldsTest, ThePenaltiesThatActWithoutBeingSentCanBeSet) {
+  const auto request = Read(R"("repetition_penalty":1,"no_repeat_ngram":0)");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->generate.sampling().repetition_penalty(), 1);
+  EXPECT_TRUE(request->generate.sampling().has_no_repeat_ngram());
+  EXPECT_EQ(request->generate.sampling().no_repeat_ngram(), 0);
+  const auto none = Read(R"("seed":1)");
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_FALSE(none->generate.sampling().has_repetition_penalty()) << "the default of gRPC";
+  EXPECT_EQ(ParamOf(Read(R"("no_repeat_ngram":-1)").status()), "no_repeat_ngram");
+}
+
+TEST(SamplingFieldsTest, APartOfAMessageWithoutItsTextIsRefused) {
+  const absl::Status refused =
+      ReadChatRequest(R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "m")
+          .status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument);
+  EXPECT_EQ(ParamOf(refused), "messages[0].content[0].text");
+}
+
 }  // namespace
 }  // namespace ruvd::openai
