@@ -151,8 +151,9 @@ absl::Status Authorize(const transport::ApiTokens& tokens, std::string_view meth
   }
   if (roles == 0) {
     return MakeError(absl::StatusCode::kUnauthenticated, reasons::kCallerUnknown,
-                     !authorization ? "this node requires a token from its clients; name your "
-                                      "token file with --token-file"
+                     !authorization ? "this node requires a token from its clients; show it as "
+                                      "'Authorization: Bearer TOKEN', or name your token file with "
+                                      "--token-file where you call ruvd"
                                     : "this node does not know the token, which may have been "
                                       "replaced; ask the node's operator for a valid one");
   }

@@ -120,6 +120,39 @@ bool IsNeeded(std::string_view part) {
   return part == "inference" || part == "store";
 }
 
+// `may_read`: whether the caller may see what is wrong.
+http::Answer ProbeAnswer(const HttpHealth& health, bool may_read) {
+  nlohmann::json problems = nlohmann::json::object();
+  bool is_ready = !health.is_draining;
+  for (const HttpHealth::Part& part : health.parts) {
+    if (!part.problem.empty()) {
+      problems[part.name] = may_read ? part.problem : "see GetStatus with a key";
+      is_ready = is_ready && !IsNeeded(part.name);
+    }
+  }
+  const char* const state = health.is_draining ? "draining"
+                            : !is_ready        ? "not ready"
+                            : problems.empty() ? "ok"
+                                               : "degraded";
+  http::Answer answer{.status = is_ready ? 200 : 503,
+                      .body = nlohmann::json({{"status", state}, {"problems", std::move(problems)}})
+                                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  if (!is_ready) {
+    answer.fields.emplace_back("Retry-After", "5");
+  }
+  return answer;
+}
+
+// Returns the credentials of a request with their scheme as gRPC's callers write it, so that a
+// holder has one name: RFC 9110 lets it be written in any case.
+std::optional<std::string> AuthorizationOf(const http::RequestHead& head) {
+  constexpr absl::string_view kScheme = "Bearer ";
+  if (!head.authorization || !absl::StartsWithIgnoreCase(*head.authorization, kScheme)) {
+    return head.authorization;
+  }
+  return std::string(kScheme) + head.authorization->substr(kScheme.size());
+}
+
 }  // namespace
 
 void HttpCall::Fail(const absl::Status& status) const {
@@ -175,11 +208,12 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
 }
 
 std::string HttpApi::CallerOf(const http::RequestHead& head) const {
-  return options_.tokens == nullptr ? head.source : HolderOf(head.authorization.value_or(""));
+  return options_.tokens == nullptr ? head.source : HolderOf(AuthorizationOf(head).value_or(""));
 }
 
 absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {
-  if (options_.tokens == nullptr && options_.is_loopback && head.takes_chunks &&
+  const bool names_host = head.takes_chunks || !head.host.empty();  // HTTP/1.0 need not name one
+  if (options_.tokens == nullptr && options_.is_loopback && names_host &&
       !NamesLoopback(head.host)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kHostNotAllowed,
                  "the request is for the host {}, and without keys this node serves its own "
@@ -193,7 +227,7 @@ absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& hea
                  "{} takes {} only; send that", route.path, route.method);
   }
   if (options_.tokens != nullptr) {
-    RETURN_IF_ERROR(Authorize(*options_.tokens, route.rpc, head.authorization));
+    RETURN_IF_ERROR(Authorize(*options_.tokens, route.rpc, AuthorizationOf(head)));
   }
   // A web page can send other types to any server, but this one only where that allows it.
   if (route.method == "POST" && !IsJson(head.content_type)) {
@@ -205,28 +239,21 @@ absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& hea
 }
 
 http::Verdict HttpApi::Probe(const HttpRoute& route, const http::RequestHead& head) const {
-  const HttpHealth health = route.path == kLive ? HttpHealth() : options_.health();
+  if (route.path == kLive) {
+    return http::Refused{route.path, ProbeAnswer(HttpHealth(), /*may_read=*/true)};
+  }
   const bool may_read =
-      options_.tokens == nullptr || Authorize(*options_.tokens, kLook, head.authorization).ok();
-  nlohmann::json problems = nlohmann::json::object();
-  bool is_ready = !health.is_draining;
-  for (const HttpHealth::Part& part : health.parts) {
-    if (!part.problem.empty()) {
-      problems[part.name] = may_read ? part.problem : "see GetStatus with a key";
-      is_ready = is_ready && !IsNeeded(part.name);
-    }
-  }
-  const char* const state = health.is_draining ? "draining"
-                            : !is_ready        ? "not ready"
-                            : problems.empty() ? "ok"
-                                               : "degraded";
-  http::Answer answer{.status = is_ready ? 200 : 503,
-                      .body = nlohmann::json({{"status", state}, {"problems", std::move(problems)}})
-                                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
-  if (!is_ready) {
-    answer.fields.emplace_back("Retry-After", "5");
-  }
-  return http::Refused{route.path, std::move(answer)};
+      options_.tokens == nullptr || Authorize(*options_.tokens, kLook, AuthorizationOf(head)).ok();
+  // A look at the parts may wait for one that writes to a disk, which the I/O must not.
+  return http::Admitted{
+      .name = route.path,
+      .most_body_bytes = route.most_body_bytes,
+      .proves = false,
+      .handle = [this, may_read](const std::string&, std::shared_ptr<http::Exchange> exchange) {
+        options_.requests->Post([this, may_read, exchange = std::move(exchange)] {
+          exchange->Respond(ProbeAnswer(options_.health(), may_read));
+        });
+      }};
 }
 
 }  // namespace ruvd::api

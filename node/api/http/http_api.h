@@ -25,8 +25,8 @@ struct HttpApiOptions {
   // Whether only programs of this machine can reach the port. Without keys, a request whose Host is
   // a name of elsewhere is then refused: it comes from a web page that such a name led here.
   bool is_loopback = true;
-  Executor* requests = nullptr;  // reads bodies and calls actors
-  std::function<HttpHealth()> health;
+  Executor* requests = nullptr;        // reads bodies and calls actors
+  std::function<HttpHealth()> health;  // called on `requests`
 };
 
 // One row of the table of routes.

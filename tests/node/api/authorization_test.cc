@@ -217,6 +217,7 @@ TEST_F(TokenServerTest, WhoHasNoKnownTokenIsToldHowToGetOne) {
   const grpc::Status none = Call(method, "");
   EXPECT_EQ(none.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(none.error_message(), HasSubstr("--token-file"));
+  EXPECT_THAT(none.error_message(), HasSubstr("Authorization: Bearer")) << "for callers of HTTP";
   const std::string token = TokenOf("admin");
   for (const std::string& header :
        {"Bearer x" + token, "Bearer " + token.substr(1), "bearer " + token, token, "Basic " + token,
