@@ -56,6 +56,10 @@ inline constexpr transport::ConnectionLimits kHttpConnections = {
     .unproven_buffer = kClientConnections.unproven_buffer,
     .opened_per_second = kClientConnections.opened_per_second,
     .opened_burst = kClientConnections.opened_burst};
+// The port for HTTP with TLS: its one thread signs each handshake, which takes it about a
+// millisecond, so that one source may open far fewer connections.
+inline constexpr double kHttpTlsOpenedPerSecond = 100;
+inline constexpr double kHttpTlsOpenedBurst = 200;
 // The unix socket for clients of the node's own user, who prove themselves by their user; so only
 // the number of connections, and how often a user opens one, are limited.
 inline constexpr transport::ConnectionLimits kSocketConnections = {
@@ -102,15 +106,20 @@ constexpr transport::ConnectionLimits Within(size_t room, transport::ConnectionL
   limits.unproven_of_source = std::min(limits.unproven_of_source, limits.unproven / 2);
   return limits;
 }
-constexpr transport::ConnectionLimits HttpConnectionsWithin(size_t descriptors) {
+constexpr transport::ConnectionLimits HttpConnectionsWithin(size_t descriptors, bool tls) {
   const size_t room =
       RoomForClients(descriptors) - SocketConnectionsWithin(descriptors).connections;
-  return Within(room / 2, kHttpConnections);
+  transport::ConnectionLimits limits = Within(room / 2, kHttpConnections);
+  if (tls) {
+    limits.opened_per_second = kHttpTlsOpenedPerSecond;
+    limits.opened_burst = kHttpTlsOpenedBurst;
+  }
+  return limits;
 }
 constexpr transport::ConnectionLimits ClientConnectionsWithin(size_t descriptors) {
   const size_t room = RoomForClients(descriptors) -
                       SocketConnectionsWithin(descriptors).connections -
-                      HttpConnectionsWithin(descriptors).connections;
+                      HttpConnectionsWithin(descriptors, /*tls=*/false).connections;
   return Within(room, kClientConnections);
 }
 

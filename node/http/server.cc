@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/status.h"
 #include "node/http/session.h"
 #include "node/log/log.h"
 #include "node/transport/descriptor.h"
@@ -77,8 +78,7 @@ class ServerImpl final : public Server {
   }
 
   void OnConnection(int socket) {
-    const std::shared_ptr<ssl_ctx_st> tls =
-        shared_.options.tls == nullptr ? nullptr : shared_.options.tls->Current();
+    const std::shared_ptr<ssl_ctx_st> tls = CurrentTls();
     const auto session = MakeSession(shared_, io_, socket, tls.get());
     if (shared_.draining) {
       session->Close();
@@ -86,6 +86,20 @@ class ServerImpl final : public Server {
     }
     shared_.sessions.insert(session);
     session->Start();
+  }
+
+  // Returns null for plain connections.
+  std::shared_ptr<ssl_ctx_st> CurrentTls() {
+    transport::TlsServerContext* const tls = shared_.options.tls.get();
+    if (tls == nullptr) {
+      return nullptr;
+    }
+    auto current = tls->Current();
+    if (const absl::Status problem = tls->TakeProblem(); !problem.ok()) {
+      LogWarning("the port for HTTP keeps its former certificate, because the new one fails: {}",
+                 MessageOf(problem));
+    }
+    return current;
   }
 
   void Drain(Duration grace) {

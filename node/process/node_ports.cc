@@ -76,7 +76,8 @@ absl::Status NodeImpl::OpenHttp(const api::ServiceDependencies& dependencies) {
                           .health = [this] { return HttpHealth(); }});
   http::ServerOptions options{
       .listen = listen,
-      .connections = limits::HttpConnectionsWithin(descriptors_),
+      .connections =
+          limits::HttpConnectionsWithin(descriptors_, /*tls=*/!config_.api.tls_cert.empty()),
       .admit = [this](const http::RequestHead& head) { return http_api_->Admit(head); },
       .refuse = api::HttpApi::Refuse,
       .on_answered =
@@ -109,6 +110,7 @@ api::HttpHealth NodeImpl::HttpHealth() const {
 // A dial waits for the connection that the server is taking over, so that one has to end before the
 // port counts as silent: otherwise a client could have the node restarted.
 static_assert(2 * limits::kClientConnections.hand_over <= limits::kPortPatience &&
+              2 * limits::kHttpConnections.hand_over <= limits::kPortPatience &&
               2 * limits::kSocketConnections.hand_over <= limits::kPortPatience &&
               2 * limits::kPeerConnections.hand_over <= limits::kPortPatience);
 

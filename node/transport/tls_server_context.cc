@@ -94,8 +94,13 @@ std::shared_ptr<ssl_ctx_st> TlsServerContext::Current() {
   next_look_ = clock_.Now() + std::chrono::seconds(limits::kTlsReloadSeconds);
   if (StateOf(certificate_path_) != certificate_state_ || StateOf(key_path_) != key_state_) {
     // Two files cannot change at once, so what does not fit together may fit at the next look.
-    if (!Read().ok()) {
+    absl::Status read = Read();
+    if (!read.ok()) {
       certificate_state_ = FileState();
+    }
+    if (read != problem_) {
+      problem_ = std::move(read);
+      news_ = problem_;
     }
   }
   return context_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -16,7 +17,7 @@ namespace ruvd::transport {
 
 // What a TLS server other than gRPC's shows its callers: the key pair of two PEM files, which are
 // read again after they change, TLS 1.3 only, and no request for a client's certificate. gRPC's
-// servers do the same by ServerCredentials. One thread calls Current.
+// servers do the same by ServerCredentials. One thread calls its methods.
 class TlsServerContext {
  public:
   // Reads the pair. Returns the errors of CheckServerCertificate. `clock` is borrowed.
@@ -27,6 +28,9 @@ class TlsServerContext {
   // Returns the context for a new connection. At most once in kTlsReloadSeconds it looks whether a
   // file has changed. While the new pair cannot be used, the former one stays.
   std::shared_ptr<ssl_ctx_st> Current();
+  // Returns why the changed pair cannot be used, once for each such reason in a row; OK if nothing
+  // is new.
+  absl::Status TakeProblem() { return std::exchange(news_, absl::OkStatus()); }
 
  private:
   // Tells one state of a file from another.
@@ -51,6 +55,8 @@ class TlsServerContext {
   FileState certificate_state_;
   FileState key_state_;
   TimePoint next_look_{};
+  absl::Status problem_;  // of the last look at a changed pair
+  absl::Status news_;     // the same, until it is taken
 };
 
 }  // namespace ruvd::transport

@@ -352,5 +352,23 @@ TEST_F(HttpTlsTest, PlainBytesAndSlowHandshakesEnd) {
   EXPECT_TRUE(WaitUntil([&] { return Ended(RequestEnd::kTooLate) == 1; }));
 }
 
+TEST_F(HttpTlsTest, APairThatCannotBeReadAgainIsToldOnce) {
+  const auto tls =
+      transport::TlsServerContext::Load(folder_ / "cert.pem", folder_ / "key.pem", clock_).value();
+  const auto looked = [&] {
+    clock_.Advance(seconds(2));
+    EXPECT_NE(tls->Current(), nullptr);
+    return tls->TakeProblem();
+  };
+  EXPECT_TRUE(looked().ok());
+  EXPECT_TRUE(WriteFileAtomically(folder_ / "cert.pem", "nonsense", 0600).ok());
+  EXPECT_FALSE(looked().ok());
+  EXPECT_TRUE(looked().ok()) << "it is still the same problem";
+  WritePair();
+  EXPECT_TRUE(looked().ok());
+  EXPECT_TRUE(WriteFileAtomically(folder_ / "cert.pem", "nonsense", 0600).ok());
+  EXPECT_FALSE(looked().ok()) << "it was good between";
+}
+
 }  // namespace
 }  // namespace ruvd::http
