@@ -174,8 +174,7 @@ void PeerScores::UpdateGraylist(LinkId link) {
 }
 
 KeptScores PeerScores::Keep(Instant now, int64_t own_wall_ms) const {
-  KeptScores kept{
-      .saved_ms = std::max(now.wall_ms, own_wall_ms), .peers = {}, .graylistings = {}};
+  KeptScores kept{.saved_ms = std::max(now.wall_ms, own_wall_ms), .peers = {}, .graylistings = {}};
   for (const auto& [id, peer] : peers_) {
     kept.peers.push_back({.id = id,
                           .deliveries = peer.deliveries,
