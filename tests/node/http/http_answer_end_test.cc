@@ -93,7 +93,7 @@ TEST_F(HttpAnswerEndTest, AStreamThatEndsWithAnErrorCountsAsThatError) {
 
 TEST_F(HttpAnswerEndTest, ASlowReaderThatGoesOnReadingGetsAllOfALongAnswer) {
   ServerOptions options = Options();
-  options.times.write = milliseconds(1'000);
+  options.times.write = milliseconds(2'000);
   Start(std::move(options));
   const auto caller = Call();
   caller->Get("/later");
@@ -105,7 +105,7 @@ TEST_F(HttpAnswerEndTest, ASlowReaderThatGoesOnReadingGetsAllOfALongAnswer) {
   size_t read = 0;
   std::string piece(256 << 10, '\0');
   for (int part = 1; part <= 8; ++part) {
-    WaitUntil([&] { return SystemClock().Now() - begun > part * milliseconds(200); });
+    WaitUntil([&] { return SystemClock().Now() - begun > part * milliseconds(300); });
     for (const size_t until = read + (2 << 20); read < until;) {
       const ssize_t count = ::recv(caller->socket(), piece.data(), piece.size(), 0);
       ASSERT_GT(count, 0) << "after " << read << " bytes";
