@@ -99,12 +99,30 @@ class LoopsUnderLoadTest : public NodeTest {
     }
   }
 
+  learning::v1::ListChangesResponse ListChanges() {
+    learning::v1::ListChangesResponse changes;
+    Expect(Ask(
+               [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
+                 return stub.ListChanges(&context, learning::v1::ListChangesRequest(), out);
+               },
+               &changes),
+           {});
+    return changes;
+  }
+
   void UndoNewest() {
+    const learning::v1::ListChangesResponse changes = ListChanges();
+    const auto newest =
+        std::ranges::find_if(changes.changes(), &learning::v1::Change::can_be_undone);
+    if (newest == changes.changes().end()) {
+      return;
+    }
+    learning::v1::UndoRequest request;
+    request.set_undo_token(newest->undo_token());
     learning::v1::UndoResponse undone;
-    const absl::Status status =
-        Ask([](LearningService::Stub& stub, grpc::ClientContext& context,
-               auto* out) { return stub.Undo(&context, learning::v1::UndoRequest(), out); },
-            &undone);
+    const absl::Status status = Ask([&](LearningService::Stub& stub, grpc::ClientContext& context,
+                                        auto* out) { return stub.Undo(&context, request, out); },
+                                    &undone);
     Expect(status, {absl::StatusCode::kNotFound, absl::StatusCode::kFailedPrecondition});
     undone_ += status.ok() ? 1 : 0;
   }
@@ -115,13 +133,7 @@ class LoopsUnderLoadTest : public NodeTest {
       if (undone_ < kMaxUndone) {
         UndoNewest();
       }
-      learning::v1::ListChangesResponse changes;
-      Expect(Ask(
-                 [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
-                   return stub.ListChanges(&context, learning::v1::ListChangesRequest(), out);
-                 },
-                 &changes),
-             {});
+      ListChanges();
       Status();
       if (i % 32 == 31 && !served_) {
         learning::v1::PauseLearningResponse paused;

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "node/client/client.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
@@ -20,6 +21,14 @@ namespace {
 
 class NodeTokenMemoryTest : public FederatedNodeTest {
  protected:
+  absl::StatusOr<learning::v1::UndoResponse> UndoNewest() {
+    client::NodeClient client(node_->api_address());
+    ASSIGN_OR_RETURN(const auto listed, client.Call<learning::v1::ListChangesResponse>(
+                                            learning::v1::ListChangesRequest()));
+    learning::v1::UndoRequest request;
+    request.set_undo_token(listed.changes_size() == 0 ? "" : listed.changes(0).undo_token());
+    return client.Call<learning::v1::UndoResponse>(request);
+  }
   void SetUp() override {
     FederatedNodeTest::SetUp();
     config_.federation.enabled = false;
@@ -211,8 +220,7 @@ TEST_F(NodeTokenMemoryTest, ACorrectionActsOnTheNextRequest) {
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
   EXPECT_LT(loss(), before - 0.5);
   // What the correction taught is undone: no bit of it is left.
-  const auto undone = client::NodeClient(node_->api_address())
-                          .Call<learning::v1::UndoResponse>(learning::v1::UndoRequest());
+  const auto undone = UndoNewest();
   ASSERT_TRUE(undone.ok()) << undone.status();
   EXPECT_EQ(Memory().lessons(), 0U);
   EXPECT_EQ(loss(), before);
@@ -297,8 +305,7 @@ TEST_F(NodeTokenMemoryTest, UndoReachesWhatOnlyTheMemoryTook) {
   EXPECT_NE(response.undo_token(), "");
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(1));
   EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
-  const auto undone = client::NodeClient(node_->api_address())
-                          .Call<learning::v1::UndoResponse>(learning::v1::UndoRequest());
+  const auto undone = UndoNewest();
   ASSERT_TRUE(undone.ok()) << undone.status();
   EXPECT_EQ(undone->change().kind(), "lesson_remembered");
   EXPECT_EQ(undone->change().undo_token(), response.undo_token());
