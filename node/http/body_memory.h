@@ -27,11 +27,14 @@ class BodyMemory {
     ~Share() { Become(0); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
-    // Returns false, and changes nothing, if the share would grow above what there is for all or
-    // for its source.
+    // Returns false, and gives the whole share back, if it would grow above what there is for all
+    // or for its source: so one body ends, and not each that grows beside it.
     bool Become(size_t bytes) {
       const bool has_room = memory_.Replace(source_, bytes_, bytes);
-      bytes_ = has_room ? bytes : bytes_;
+      if (!has_room) {
+        memory_.Replace(source_, bytes_, 0);
+      }
+      bytes_ = has_room ? bytes : 0;
       return has_room;
     }
 

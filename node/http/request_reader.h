@@ -52,7 +52,7 @@ class RequestReader {
   const RequestHead& head() const;
   // Returns how many bytes of the body are kept.
   size_t body_bytes() const;
-  // Returns the body, once, in kComplete.
+  // Returns what is there of the body, once; all of it in kComplete.
   std::string TakeBody();
   // Returns what is wrong, in kFailed.
   const BadRequest& failure() const;

@@ -288,9 +288,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
 
   // Returns false if no request follows, or none that could be read; then it was answered.
   asio::awaitable<bool> ReadHead(RequestReader& reader) {
-    const ServerTimes& times = shared_.options.times;
-    const milliseconds time = unparsed_.empty() ? times.idle : times.head;
     const TimePoint since = shared_.clock.Now();
+    const auto time = unparsed_.empty() ? shared_.options.times.idle : shared_.options.times.head;
     const Fed fed = co_await Feed(reader, since + time, /*share=*/nullptr);
     if (fed == Fed::kDone && reader.stage() != RequestReader::Stage::kFailed) {
       co_return true;
@@ -322,6 +321,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
         co_await AnswerUnread(reader, name, since);
         break;
       case Fed::kNoRoom:
+        reader.TakeBody();
         co_await AnswerEnd(RequestEnd::kBodiesTooBig, name, reader.head(), since, 503,
                            "the node holds as many requests as it can; try again");
         break;

@@ -25,6 +25,18 @@ TEST(BodyMemoryTest, OneSourceCannotTakeAllOfIt) {
   EXPECT_EQ(memory.taken(), 100);
 }
 
+TEST(BodyMemoryTest, AShareThatCannotGrowMakesRoomForOthers) {
+  constexpr transport::PeerSource kOne = {1};
+  BodyMemory memory(/*most=*/100, /*most_of_source=*/100);
+  BodyMemory::Share first(memory, kOne);
+  BodyMemory::Share second(memory, kOne);
+  EXPECT_TRUE(first.Become(60));
+  EXPECT_TRUE(second.Become(40));
+  EXPECT_FALSE(second.Become(41));
+  EXPECT_EQ(memory.taken(), 60);
+  EXPECT_TRUE(first.Become(100));
+}
+
 TEST(BodyMemoryTest, AShareThatEndsGivesItsBytesBack) {
   constexpr transport::PeerSource kOne = {1};
   BodyMemory memory(/*most=*/100, /*most_of_source=*/100);
