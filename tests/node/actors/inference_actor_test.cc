@@ -242,7 +242,7 @@ TEST_F(InferenceActorTest, PreparationsLeaveRoomForComputingAndStoring) {
   system_.reset();
   ServeAColdAdapter();
   HoldingExecutor files;  // a disk that never answers
-  Start(limits::kMaxOutstandingPerActor + 1, files);
+  Start(2 * limits::kMaxOutstandingPerActor, files);  // one caller may have all that it asks for
   std::shared_ptr<Caller> last;
   for (size_t i = 0; i < limits::kMaxOutstandingPerActor + 1; ++i) {
     last = std::make_shared<Caller>();
