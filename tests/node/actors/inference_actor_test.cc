@@ -241,7 +241,7 @@ TEST_F(InferenceActorTest, PreparationsLeaveRoomForComputingAndStoring) {
   actor_.reset();
   system_.reset();
   ServeAColdAdapter();
-  HoldingExecutor files;  // a disk that never answers
+  HoldingExecutor files;                              // a disk that never answers
   Start(2 * limits::kMaxOutstandingPerActor, files);  // one caller may have all that it asks for
   std::shared_ptr<Caller> last;
   for (size_t i = 0; i < limits::kMaxOutstandingPerActor + 1; ++i) {
