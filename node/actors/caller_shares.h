@@ -13,10 +13,10 @@
 namespace ruvd::actors {
 
 // Divides the places of a queue between callers: a caller may hold at most four times as many
-// places as are free. One caller alone gets four fifths of a long queue, two get four ninths each,
-// and so many get theirs before all places are taken that twenty callers leave one of 80 free
-// (dynamic thresholds: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
-// packet switches", section III). Queues of up to four places are not divided. Thread-safe.
+// places as are free (dynamic thresholds: Choudhury and Hahne, "Dynamic queue length thresholds for
+// shared-memory packet switches", section III). One caller alone gets four fifths of a long queue.
+// Others that come find a fifth of it free, and get more as its tasks end, until each has about as
+// many. Queues of up to four places are not divided. Thread-safe.
 class CallerShares {
  public:
   // `places` is positive.

@@ -30,11 +30,26 @@ TEST(CallerSharesTest, OneCallerGetsFourFifths) {
   EXPECT_EQ(shares.taken(), 64U);
 }
 
-TEST(CallerSharesTest, CallersThatTakeAllTheyGetLeavePlacesToNineteenMore) {
+TEST(CallerSharesTest, WhoComesLaterGetsMoreAsTheTasksOfTheFirstEnd) {
   CallerShares shares(80);
-  for (int caller = 0; caller < 20; ++caller) {
-    EXPECT_GT(TakeAll(shares, std::to_string(caller), 80), 0U) << caller;
+  size_t first = TakeAll(shares, "a", 80);
+  size_t second = TakeAll(shares, "b", 80);
+  EXPECT_EQ(second, 13U);
+  for (int i = 0; i < 100; ++i) {
+    shares.GiveBack("a");
+    shares.GiveBack("b");
+    // Both have as much to ask as there is room for.
+    size_t more = 1;
+    for (first -= 1, second -= 1; more != 0;) {
+      const size_t of_a = TakeAll(shares, "a", 1);
+      const size_t of_b = TakeAll(shares, "b", 1);
+      first += of_a;
+      second += of_b;
+      more = of_a + of_b;
+    }
   }
+  EXPECT_GE(second, 30U);
+  EXPECT_LE(first, 42U);
 }
 
 TEST(CallerSharesTest, CallersThatTakeInTurnGetEqualShares) {

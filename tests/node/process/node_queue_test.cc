@@ -84,7 +84,7 @@ class NodeQueueTest : public NodeTest {
 // Found by review: a cancelled request kept its place until its turn came, so a full queue refused
 // others.
 TEST_F(NodeQueueTest, ACancelledRequestGivesItsPlaceToOthers) {
-  config_.inference.queue = limits::kMaxRunningGenerations + 1;
+  config_.inference.queue = 2 * limits::kMaxRunningGenerations;
   Start();
   BeginLongOnes(limits::kMaxRunningGenerations);
   Call& waiting = BeginLong();
