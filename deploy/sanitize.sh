@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Rooms with a suite of their own, from bottom to top; the suite of storage is storage_tests.
-mapfile -t rooms_of_node < <(sed -n 's/^ruvd_test_suite(\([a-z]*\)_tests .*/\1/p' tests/node/CMakeLists.txt)
+mapfile -t rooms_of_node < <(sed -n 's/^ruvd_test_suite(\([a-z_]*\)_tests .*/\1/p' tests/node/CMakeLists.txt)
 rooms=(base privacy hnsw storage inference federation sim "${rooms_of_node[@]}")
 
 usage() { sed -n '5,13s/^# \{0,1\}//p' deploy/sanitize.sh; }
@@ -53,6 +53,7 @@ room_of() {
     # These rooms have no suite of their own.
     node/terminal/*) echo cli ;;
     node/metrics/*) echo process ;;
+    node/api/http/*) echo api_http ;;
     node/*/*)
       room=${1#tests/node/}
       room=${room#node/}
