@@ -152,7 +152,7 @@ absl::Status SendFile(client::NodeClient& client, const FoundFile& found, Lesson
 
 // Returns whether trying the other files makes no sense after this error.
 bool EndsAll(const absl::Status& status) {
-  const std::string_view reason = ReasonOf(status);
+  const std::string reason = ReasonOf(status);
   return reason == reasons::kNodeUnreachable || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status) || absl::IsUnimplemented(status);
 }
