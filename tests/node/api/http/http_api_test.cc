@@ -133,7 +133,7 @@ TEST_F(HttpApiTest, ThePiecesOfAStreamAreTheWholeAnswer) {
   EXPECT_TRUE(stream.is_whole);
   const std::vector<json> events = EventsOf(stream.body);
   ASSERT_GE(events.size(), 5);
-  EXPECT_EQ(TextOf(events), whole["choices"][0]["message"]["content"]);
+  EXPECT_EQ(whole["choices"][0]["message"]["content"], TextOf(events));
   EXPECT_EQ(events.front()["choices"][0]["delta"]["role"], "assistant");
   EXPECT_TRUE(events.back().is_null()) << "[DONE]";
   EXPECT_EQ(events[events.size() - 2]["usage"], whole["usage"]);
