@@ -177,6 +177,9 @@ class Scheduler final : public runtime::Actor<SchedulerMessage> {
   }
 
   void GivePlaces() {
+    if (waiting_.empty()) {  // as between most steps
+      return;
+    }
     const auto turn = [](const std::shared_ptr<AdmittedTask>& task) { return task->turn(); };
     std::vector<TaskOfCaller> running;
     std::ranges::transform(active_, std::back_inserter(running), turn);

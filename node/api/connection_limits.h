@@ -47,30 +47,22 @@ inline constexpr int kMaxClientStreams = 256;
 inline constexpr int kClientIdleMs = 600'000;
 // The port for HTTP, whose connections wait for their next request as those of browsers and of
 // pools of clients do, so that more of them are open than work.
-inline constexpr transport::ConnectionLimits kHttpConnections = {
-    .connections = 2048,
-    .unproven = 512,
-    .unproven_of_source = 256,
-    .unproven_life = kClientConnections.unproven_life,
-    .unproven_bytes = kClientConnections.unproven_bytes,
-    .unproven_buffer = kClientConnections.unproven_buffer,
-    .opened_per_second = kClientConnections.opened_per_second,
-    .opened_burst = kClientConnections.opened_burst};
+inline constexpr transport::ConnectionLimits kHttpConnections = [] {
+  transport::ConnectionLimits limits = kClientConnections;
+  limits.connections = 2048;
+  return limits;
+}();
 // The port for HTTP with TLS: its one thread signs each handshake, which takes it about a
 // millisecond, so that one source may open far fewer connections.
 inline constexpr double kHttpTlsOpenedPerSecond = 100;
 inline constexpr double kHttpTlsOpenedBurst = 200;
 // The unix socket for clients of the node's own user, who prove themselves by their user; so only
 // the number of connections, and how often a user opens one, are limited.
-inline constexpr transport::ConnectionLimits kSocketConnections = {
-    .connections = 256,
-    .unproven = 256,
-    .unproven_of_source = 256,
-    .unproven_life = kClientConnections.unproven_life,
-    .unproven_bytes = kClientConnections.unproven_bytes,
-    .unproven_buffer = kClientConnections.unproven_buffer,
-    .opened_per_second = kClientConnections.opened_per_second,
-    .opened_burst = kClientConnections.opened_burst};
+inline constexpr transport::ConnectionLimits kSocketConnections = [] {
+  transport::ConnectionLimits limits = kClientConnections;
+  limits.connections = limits.unproven = limits.unproven_of_source = 256;
+  return limits;
+}();
 // The fewest connections of clients, over the port and the unix socket, with which a node starts.
 inline constexpr size_t kLeastClientConnections = 64;
 // Threads of calls that block one each: those of the reflection service only.

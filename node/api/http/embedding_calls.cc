@@ -12,6 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/model.h"
+#include "node/api/caller.h"
 #include "node/api/http/http_call.h"
 #include "node/openai/api_error.h"
 #include "node/openai/embeddings.h"
@@ -61,9 +62,13 @@ void ServeEmbeddings(const HttpCall& call) {
     call.Fail(request.status());
     return;
   }
-  serving::EmbedListJob job{.texts = request->texts,
-                            .caller = call.caller,
-                            .unwanted = [exchange = call.exchange] { return exchange->is_gone(); }};
+  const Clock& clock = *call.node.clock;
+  serving::EmbedListJob job{
+      .texts = request->texts,
+      .caller = call.caller,
+      .unwanted = [exchange = call.exchange, &clock, end = clock.Now() + limits::kMaxComputeTime] {
+        return exchange->is_gone() || clock.Now() >= end;
+      }};
   auto batch = std::make_shared<const Batch>(
       Batch{.node = call.node, .request = *std::move(request), .exchange = call.exchange});
   // The JSON of many vectors is written where requests are read, so that the model does not wait.
