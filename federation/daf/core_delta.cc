@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 
 #include "base/reasons.h"
@@ -29,16 +28,16 @@ absl::Status CheckCore(const CoreDelta& core, const UpdateRules& rules) {
   if (rank == rules.rank_of_target.end()) {
     return Invalid(fmt::format("names the unknown target {}", core.target));
   }
-  if (core.rank != rank->second || core.values.size() != size_t{core.rank} * core.rank) {
+  if (core.rank != rank->second || core.values.steps.size() != size_t{core.rank} * core.rank) {
     return Invalid(
         fmt::format("has rank {} for {} instead of rank {}", core.rank, core.target, rank->second));
   }
   if (core.bank >= rules.banks) {
     return Invalid(fmt::format("names bank {} of {}", core.bank, rules.banks));
   }
-  if (!std::all_of(core.values.begin(), core.values.end(),
-                   [](float v) { return std::isfinite(v); })) {
-    return Invalid(fmt::format("has a value for {} that is not finite", core.target));
+  if (!inference::IsCanonical(core.values)) {
+    return Invalid(
+        fmt::format("has values for {} that are not in their shortest form", core.target));
   }
   return absl::OkStatus();
 }
@@ -56,15 +55,19 @@ absl::StatusOr<CoreDelta> ReadCore(ByteReader& reader) {
       *bank >= limits::kMaxUpdateBanks) {
     return Invalid("is truncated, or has a bank or rank out of range");
   }
-  const auto values = reader.ReadBytes(uint64_t{*rank} * *rank * sizeof(float));
-  if (!values) {
+  const auto exponent = reader.Read<int8_t>();
+  const auto steps = reader.ReadBytes(uint64_t{*rank} * *rank);
+  if (!exponent || !steps) {
     return Invalid("is truncated inside a core");
   }
   core.target = AsText(*target);
   core.bank = *bank;
   core.rank = *rank;
-  core.values.resize(values->size() / sizeof(float));
-  std::memcpy(core.values.data(), values->data(), values->size());
+  core.values.exponent = *exponent;
+  core.values.steps.assign(steps->begin(), steps->end());
+  if (!inference::IsCanonical(core.values)) {
+    return Invalid("has values that are not in their shortest form");
+  }
   return core;
 }
 
@@ -77,9 +80,11 @@ void SortCores(std::vector<CoreDelta>& cores) {
 double NormOf(std::span<const CoreDelta> cores) {
   double sum = 0;
   for (const CoreDelta& core : cores) {
-    for (float v : core.values) {
-      sum += double{v} * v;
+    double steps = 0;
+    for (const int8_t step : core.values.steps) {
+      steps += int{step} * int{step};
     }
+    sum += std::ldexp(steps, 2 * core.values.exponent);
   }
   return std::sqrt(sum);
 }
@@ -101,9 +106,9 @@ void WriteCores(std::span<const CoreDelta> cores, ByteWriter& writer) {
   writer.Write(static_cast<uint32_t>(cores.size()));
   for (const CoreDelta& core : cores) {
     writer.Write(static_cast<uint16_t>(core.target.size())).WriteText(core.target);
-    writer.Write(core.bank).Write(core.rank);
+    writer.Write(core.bank).Write(core.rank).Write(core.values.exponent);
     writer.WriteBytes(
-        {reinterpret_cast<const uint8_t*>(core.values.data()), core.values.size() * sizeof(float)});
+        {reinterpret_cast<const uint8_t*>(core.values.steps.data()), core.values.steps.size()});
   }
 }
 

@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "inference/adapter/core_grid.h"
+#include "inference/adapter/limits.h"
 
 namespace ruvd::federation {
 
@@ -21,7 +23,7 @@ struct CoreDelta {
   std::string target;  // base tensor name, e.g. blk.7.attn_output.weight
   uint32_t bank = 0;
   uint32_t rank = 0;
-  std::vector<float> values;  // rank * rank
+  inference::GridValues values;  // rank * rank, canonical
 
   bool operator==(const CoreDelta&) const = default;
 };
@@ -31,7 +33,7 @@ struct UpdateRules {
   std::map<std::string, uint32_t> rank_of_target;
   uint32_t banks = 1;
   // Largest L2 norm over all cores together, so a single clip norm covers all banks
-  double max_norm = 16.0;
+  double max_norm = limits::kMaxCoreNorm;
 };
 
 // Sorts the cores in the order that the encoding needs.
@@ -40,7 +42,7 @@ void SortCores(std::vector<CoreDelta>& cores);
 // Returns the L2 norm over all values of all cores, summed in double in order.
 double NormOf(std::span<const CoreDelta> cores);
 
-// Checks shape, order, finiteness and norm. UPDATE_INVALID names the core.
+// Checks shape, order and norm. UPDATE_INVALID names the core.
 absl::Status CheckCores(std::span<const CoreDelta> cores, const UpdateRules& rules);
 
 // Write and read the list of cores inside a payload (docs/wire-format.md). The cores must be

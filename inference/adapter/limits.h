@@ -20,6 +20,9 @@ inline constexpr float kMinBankWeight = 1.0F / 1024;
 inline constexpr size_t kMaxRouterHidden = 256;
 // Largest version number, chosen so that a later one always fits.
 inline constexpr uint32_t kMaxAdapterVersion = UINT32_MAX - 1;
+// Largest norm of the cores that nodes exchange, over all cores of an adapter together. A short
+// training gives a norm of 1 to 8.
+inline constexpr double kMaxCoreNorm = 16.0;
 // The most adapters merged at a time, and the most values of the full matrix of one target: 512 MiB
 // in double precision.
 inline constexpr size_t kMaxMergedAdapters = 64;

@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/train/losses.h"
 #include "inference/train/network.h"
 #include "inference/transformer/transformer.h"
@@ -28,13 +30,10 @@ class TrainingRun;
 struct TrainingOptions {
   int rank = 2;
   int steps = 20;
-  int batch = 2;              // mask draws per step
-  float learning_rate = 0;    // 0: kLoraLearningRate or kCoreLearningRate
-  float weight_clamp = 4.0F;  // upper bound of the loss weight 1/t
-  uint64_t seed = 0;          // seed of the training masks; held-out masks use another stream
-  // Boundaries of t (as in BankSchedule) for a core of several banks, each trained on the maskings
-  // whose t it contains. Empty: one core for all t
-  std::vector<float> bank_boundaries;
+  int batch = 2;                 // mask draws per step
+  float learning_rate = 0;       // 0: kLoraLearningRate or kCoreLearningRate
+  float weight_clamp = 4.0F;     // upper bound of the loss weight 1/t
+  uint64_t seed = 0;             // seed of the training masks; held-out masks use another stream
   std::string name = "overlay";  // name of the adapter
   uint32_t version = 1;
   int held_out_samples = 16;  // mask draws for the held-out score, stratified over t
@@ -46,17 +45,16 @@ struct TrainingOptions {
 };
 
 // Learning rates for one matrix. For several matrices the rate is divided by the square root of
-// their number, because their effects add up. They were found on the 29M model with one text of 53
-// tokens and one of 46. A core sees the gradient through a random frame, so its gradient is small
-// and its rate large.
+// their number, because their effects add up. That of LoRAs was found on the 29M model with one
+// text of 53 tokens and one of 46, that of cores of rank 32 with `learn_pattern` on both shipped
+// models.
 inline constexpr float kLoraLearningRate = 0.01F;
-inline constexpr float kCoreLearningRate = 0.1F;
+inline constexpr float kCoreLearningRate = 0.01F;
 
 struct TrainingResult {
-  std::shared_ptr<const Adapter> adapter;  // null for a core with several banks
-  // R-core in the frame, rank x rank, or those of all banks one after the other; empty for a plain
-  // LoRA
-  std::vector<float> core;
+  std::shared_ptr<const Adapter> adapter;
+  // What was trained of an adapter of kind kCore: AdapterFromCores makes the same adapter of it
+  std::optional<CoreSet> cores;
   // Masked-diffusion NELBO of the held-out examples on masks never used in training, in nats per
   // token
   double held_out_before = 0;
@@ -75,14 +73,14 @@ absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer,
                                          std::span<const TrainingExample> held_out,
                                          const AdapterMix* base, const TrainingOptions& options);
 
-// Trains an R-core, or one for each bank, on the frame's target: y += P R Q x, where R begins at
-// zero and P and Q are fixed by the frame. The score is computed on `held_out` as in TrainLora.
-// ADAPTER_INVALID for boundaries that CheckSchedule refuses.
-absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer,
-                                                  const ProjectionFrame& frame,
-                                                  std::span<const TrainingExample> examples,
-                                                  std::span<const TrainingExample> held_out,
-                                                  const AdapterMix* base,
-                                                  const TrainingOptions& options);
+// Trains an R-core of rank options.rank at each of these sites, in the leading vectors of the
+// frame: y += P R Q x, where R begins at zero. Where the frame has a lower rank, that is the core's
+// rank. The adapter is of kind kCore. Everything else is as in TrainLora. FRAME_MISMATCH for a
+// frame of another model; INVALID_ARGUMENT for a site that the frame lacks.
+absl::StatusOr<TrainingResult> TrainCores(Transformer& transformer, const FrameSet& frame,
+                                          std::span<const train::Site> sites,
+                                          std::span<const TrainingExample> examples,
+                                          std::span<const TrainingExample> held_out,
+                                          const AdapterMix* base, const TrainingOptions& options);
 
 }  // namespace ruvd::inference

@@ -16,7 +16,6 @@
 #include "federation/limits.h"
 #include "inference/adapter/core_shape.h"
 #include "inference/adapter/frame_set.h"
-#include "inference/adapter/projection_frame.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/learning_throttle.h"
 #include "node/runtime/actor_system.h"
@@ -74,7 +73,7 @@ struct FederationActorOptions {
   const storage::ConsentBook* consents = nullptr;  // of users and sessions
   // Checks tiers, and makes contributions on `learning_pool`
   const sharing::LocalContributor* contributor = nullptr;
-  const inference::ProjectionFrame* frame = nullptr;  // of the patterns' cores
+  const inference::FrameSet* frame = nullptr;  // of the patterns' cores; null: none are shared
   uint32_t public_examples = 1;  // least examples of a pattern that is shared or accepted
   float pattern_quality = 0;     // least quality that a peer's pattern must claim
   // Used only on `learning_pool`; null: peers' patterns stay on trial

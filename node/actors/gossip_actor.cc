@@ -47,9 +47,9 @@ class GossipActor final : public runtime::Actor<Message> {
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         trust_(options.trust),
-        peer_patterns_(*options.patterns, *options.frame, options.key->id(),
+        peer_patterns_(*options.patterns, options.frame, options.key->id(),
                        {.quality = options.pattern_quality, .examples = options.public_examples}),
-        own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
+        own_patterns_(*options.patterns, options.frame, options.key->id(), options.consents,
                       options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
         trials_(options_, peer_patterns_),

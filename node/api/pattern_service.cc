@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "node/api/caller.h"
 #include "node/api/messages.h"
 #include "node/api/pattern_feed.h"
@@ -39,6 +40,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
         upsert_({.clock = dependencies.clock,
                  .model = dependencies.model,
                  .patterns = dependencies.patterns,
+                 .frame = dependencies.frame,
                  .package_id = dependencies.package_id,
                  .self = dependencies.self}) {}
 
@@ -136,9 +138,13 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
       WriteEmbedding(pattern, response->mutable_pattern());
     }
     if (request.with_adapter()) {
-      ASSIGN_OR_RETURN(serving::PatternPayload payload,
+      ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                        serving::DecodePatternPayload(pattern.payload));
-      response->mutable_pattern()->set_adapter(std::move(payload.adapter));
+      ASSIGN_OR_RETURN(const auto adapter,
+                       serving::AdapterOfPattern(pattern, payload, *node_.model, node_.frame));
+      if (adapter != nullptr) {
+        response->mutable_pattern()->set_adapter(inference::EncodeAdapter(*adapter));
+      }
     }
     return absl::OkStatus();
   }

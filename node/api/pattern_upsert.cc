@@ -162,6 +162,16 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message,
   return absl::OkStatus();
 }
 
+std::optional<Digest> PatternUpsert::StoredContent(const storage::Pattern* existing,
+                                                   const serving::PatternPayload& held) const {
+  if (existing == nullptr) {
+    return std::nullopt;
+  }
+  const auto stored = serving::AdapterOfPattern(*existing, held, *options_.model, options_.frame);
+  return stored.ok() && *stored != nullptr ? std::optional(inference::AdapterId(**stored))
+                                           : std::nullopt;
+}
+
 absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
                                         const storage::Pattern* existing,
                                         const serving::PatternPayload& held,
@@ -178,16 +188,13 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
                    inference::DecodeAdapter(AsBytes(message.adapter())));
   RETURN_IF_ERROR(inference::CheckAdapter(*given, *options_.model));
   const Digest content = inference::AdapterId(*given);
-  const auto stored = inference::DecodeAdapter(AsBytes(held.adapter));
-  if (stored.ok() && inference::AdapterId(**stored) == content) {  // keeps its name
+  if (StoredContent(existing, held) == content) {  // keeps its name
     payload.adapter = held.adapter;
+    payload.cores = held.cores;
     payload.deep_version = held.deep_version;
     if (SameToPeers(*existing, *pattern)) {
-      payload.core = held.core;
-      payload.core_boundaries = held.core_boundaries;
-      payload.frame_id = held.frame_id;
       payload.contributors = held.contributors;
-      payload.holds_others = held.holds_others;
+      payload.shareable = held.shareable;
     }
     pattern->adapter_name = existing->adapter_name;
     pattern->adapter_version = existing->adapter_version;

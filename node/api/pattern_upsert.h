@@ -3,9 +3,12 @@
 
 #pragma once
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/model/model.h"
 #include "node/serving/pattern_payload.h"
 #include "privacy/identity/node_key.h"
@@ -16,18 +19,19 @@ namespace ruvd::api {
 
 // Stores a pattern that a client sends. Its adapter is decoded, checked against the model and named
 // after pattern and content, so that two contents never share a name and version, by which the
-// serving side caches adapters. The core that is shared with peers is never taken from a client,
-// and is dropped if the client changes a field that would be shared with it: only what came from
-// the node's own lessons and passed their gate may leave. A pattern that a client made private
-// stays on this node under every tier. Thread-safe: a call does not overwrite changes that were
-// made between its reading and writing.
+// serving side caches adapters. An adapter that came from a client is never shared with peers, and
+// one that the node learned no more once the client changes a field that would be shared with it:
+// only what came from the node's own lessons and passed their gate may leave. A pattern that a
+// client made private stays on this node under every tier. Thread-safe: a call does not overwrite
+// changes that were made between its reading and writing.
 class PatternUpsert {
  public:
   struct Options {
     const Clock* clock = nullptr;
     const inference::Model* model = nullptr;
     storage::PatternStore* patterns = nullptr;
-    Digest package_id{};  // of the embedding model
+    const inference::FrameSet* frame = nullptr;  // of adapters that are cores; null: none
+    Digest package_id{};                         // of the embedding model
     privacy::NodeId self{};
   };
   // All borrowed objects must outlive this object.
@@ -52,6 +56,10 @@ class PatternUpsert {
                                         const storage::Pattern* existing) const;
   absl::Status ReadTimes(const pattern::v1::Pattern& message, const storage::Pattern* existing,
                          storage::Pattern* pattern) const;
+  // Returns the id of the content of the adapter that is stored; nullopt if it has none that can be
+  // read.
+  std::optional<Digest> StoredContent(const storage::Pattern* existing,
+                                      const serving::PatternPayload& held) const;
   absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
                            const storage::Pattern* existing, const serving::PatternPayload& held,
                            storage::Pattern* pattern) const;

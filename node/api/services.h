@@ -18,6 +18,7 @@ namespace ruvd {
 class Clock;
 class Executor;
 namespace inference {
+struct FrameSet;
 class Model;
 }  // namespace inference
 namespace storage {
@@ -63,6 +64,7 @@ struct ServiceDependencies {
   learning::DeepActor* deep = nullptr;
   learning::MemoryActor* memory = nullptr;  // null: no lesson is remembered
   storage::PatternStore* patterns = nullptr;
+  const inference::FrameSet* frame = nullptr;  // of adapters that are cores; null: none
   PatternFeed* pattern_feed = nullptr;
   Digest package_id{};  // of the embedding model
   privacy::NodeId self{};

@@ -16,111 +16,14 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
-#include "inference/train/network.h"
-#include "inference/train/trainer.h"
-#include "node/learning/evaluation_lessons.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/learning/stale_patterns.h"
 #include "node/log/log.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
-#include "storage/consent/consent_book.h"
 
 namespace ruvd::learning {
 namespace {
-
-inference::TrainingOptions MakeTrainingOptions(const LearningServices& services,
-                                               const BackgroundOptions& options, uint64_t seed) {
-  inference::TrainingOptions training;
-  training.rank = options.rank;
-  if (options.steps > 0) {
-    training.steps = options.steps;
-  }
-  training.seed = seed;
-  training.cancelled = services.cancelled;
-  training.drive = [&services](inference::train::TrainingRun& run) {
-    return AdvanceInSlices(services, run);
-  };
-  return training;
-}
-
-// Returns every linear matrix of the last `layers` layers, or of all layers if the model has fewer.
-std::vector<inference::train::Site> SitesOf(const inference::Model& model, int layers) {
-  const int first = std::max(0, model.config().layers - layers);
-  return inference::train::SitesFrom(model.config(), static_cast<size_t>(first), false);
-}
-
-// Returns whether the held-out loss falls by more than the options ask for.
-bool Improves(const inference::TrainingResult& result, const BackgroundOptions& options) {
-  return result.held_out_before - result.held_out_after > options.min_improvement;
-}
-
-// What may be shared of a cluster, and the contributors whose lessons it was trained and judged on.
-struct SharedCore {
-  std::vector<float> values;  // empty: nothing to share
-  std::vector<privacy::Contributor> contributors;
-  bool others = false;  // some lessons were left out of it
-};
-
-// Returns the lessons of contributors who agreed to the sharing of what is learned from them.
-LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, SharedCore* core) {
-  if (services.consents == nullptr) {
-    return split;
-  }
-  const int64_t now_ms = services.clock->WallMillis();
-  std::set<privacy::Contributor> agreed;
-  const auto keeps_back = [&](const Lesson* lesson) {
-    const privacy::Contributor contributor = services.consents->ContributorOf(lesson->trajectory);
-    const bool agrees = services.consents->MayPrepare(contributor, now_ms);
-    if (agrees) {
-      agreed.insert(contributor);
-    }
-    return !agrees;
-  };
-  core->others =
-      std::erase_if(split.taught, keeps_back) + std::erase_if(split.held_back, keeps_back) > 0;
-  core->contributors.assign(agreed.begin(), agreed.end());
-  return split;
-}
-
-// Leaves out the lessons that evaluate updates, those of peers and of this node alike, unless no
-// other lesson is left.
-void KeepJudgesBack(std::vector<const Lesson*>* taught) {
-  const auto judges = std::ranges::stable_partition(*taught, [](const Lesson* lesson) {
-    return !IsEvaluationLesson(lesson->trajectory.response_id);
-  });
-  if (judges.begin() != taught->begin()) {
-    taught->erase(judges.begin(), judges.end());
-  }
-}
-
-// Trains the core that may be shared; it is empty if it does not pass the gate that the adapter
-// passed. It is trained on the bare model, because peers have other adapters beneath it.
-absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
-                                     const BackgroundOptions& options, const LessonSplit& all,
-                                     uint64_t seed) {
-  SharedCore core;
-  if (services.frame == nullptr) {
-    return core;
-  }
-  LessonSplit split = AgreedLessons(services, all, &core);
-  KeepJudgesBack(&split.taught);
-  if (split.taught.empty()) {
-    return SharedCore();
-  }
-  const inference::Model& model = services.transformer->model();
-  inference::TrainingOptions training = MakeTrainingOptions(services, options, seed);
-  training.bank_boundaries = services.bank_boundaries;
-  ASSIGN_OR_RETURN(
-      inference::TrainingResult result,
-      TrainLastLayerCore(*services.transformer, *services.frame, MakeExamples(model, split.taught),
-                         MakeExamples(model, split.held_back), nullptr, training));
-  if (!Improves(result, options)) {
-    return SharedCore();
-  }
-  core.values = std::move(result.core);
-  return core;
-}
 
 storage::Pattern NewPattern(const LearningServices& services, Random& random) {
   storage::Pattern pattern;
@@ -138,9 +41,8 @@ storage::Pattern NewPattern(const LearningServices& services, Random& random) {
 
 // What was learned from a cluster.
 struct Lessons {
-  std::optional<inference::Adapter> adapter;  // nullopt: the pattern loses its adapter
-  uint32_t deep_version = 0;                  // the version beneath it in training
-  SharedCore core;
+  PatternTraining training;
+  bool keeps_adapter = false;  // false: the pattern loses its adapter
   std::vector<float> centroid;
   float reward = 0;        // mean of all lessons
   float new_reward = 0;    // mean of the fresh lessons
@@ -179,23 +81,21 @@ storage::Pattern WithLessons(const LearningServices& services, Lessons lessons,
   // A row that does not decode is replaced. It is withheld, because a client may have made it
   // private.
   const auto before = serving::DecodePatternPayload(pattern.payload);
-  serving::PatternPayload payload{.core = std::move(lessons.core.values),
-                                  .core_boundaries = services.bank_boundaries,
-                                  .withheld = !before.ok() || before->withheld,
-                                  .deep_version = lessons.deep_version,
-                                  .contributors = std::move(lessons.core.contributors),
-                                  .holds_others = lessons.core.others};
-  if (services.frame != nullptr) {
-    payload.frame_id = services.frame->id;
-  }
+  serving::PatternPayload payload{.withheld = !before.ok() || before->withheld,
+                                  .deep_version = lessons.training.deep_version};
   ++pattern.adapter_version;
   pattern.adapter_name.clear();
-  if (lessons.adapter) {
-    lessons.adapter->name =
-        serving::PatternAdapterName(pattern.id, inference::AdapterId(*lessons.adapter));
-    lessons.adapter->version = pattern.adapter_version;
-    payload.adapter = inference::EncodeAdapter(*lessons.adapter);
-    pattern.adapter_name = lessons.adapter->name;
+  if (lessons.keeps_adapter) {
+    inference::Adapter adapter = *lessons.training.result.adapter;
+    adapter.name = serving::PatternAdapterName(pattern.id, inference::AdapterId(adapter));
+    adapter.version = pattern.adapter_version;
+    pattern.adapter_name = adapter.name;
+    payload.cores = std::move(lessons.training.result.cores);
+    if (!payload.cores) {
+      payload.adapter = inference::EncodeAdapter(adapter);
+    }
+    payload.contributors = std::move(lessons.training.contributors);
+    payload.shareable = lessons.training.shareable;
   }
   pattern.payload = serving::EncodePatternPayload(payload);
   pattern.embedding = std::move(lessons.centroid);
@@ -271,7 +171,7 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(stored);
-  learned->outcome = lessons.adapter ? ClusterOutcome::kKept : ClusterOutcome::kRetired;
+  learned->outcome = lessons.keeps_adapter ? ClusterOutcome::kKept : ClusterOutcome::kRetired;
   return absl::OkStatus();
 }
 
@@ -291,9 +191,9 @@ absl::StatusOr<bool> AnyLessonErased(const LearningServices& services,
   return false;
 }
 
-// Returns whether the cluster's pattern has an adapter that was trained on another version of the
-// deep adapter. Training on top of the served version gained nothing, and the old adapter was never
-// measured on top of it.
+// Returns whether the cluster's pattern has an adapter that was measured on another version of the
+// deep adapter. A new adapter gained nothing on top of the served version, and the old adapter was
+// never measured on top of it.
 absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const LessonCluster& cluster,
                                      uint32_t served_version) {
   if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
@@ -311,38 +211,31 @@ absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const Les
 absl::Status LearnCluster(const LearningServices& services, const BackgroundOptions& options,
                           const LessonCluster& cluster, const storage::Pattern& pattern,
                           uint64_t seed, LearnedPattern* learned) {
-  const inference::Model& model = services.transformer->model();
   const LessonSplit split = HoldBackLessons(cluster.lessons);
   learned->held_back = static_cast<int>(split.held_back.size());
-  ASSIGN_OR_RETURN(const serving::ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
-  ASSIGN_OR_RETURN(
-      const inference::TrainingResult result,
-      TrainLora(*services.transformer, SitesOf(model, options.layers),
-                MakeExamples(model, split.taught), MakeExamples(model, split.held_back),
-                served.mix_or_null(), MakeTrainingOptions(services, options, seed)));
+  Lessons lessons{.centroid = CentroidOf(cluster.lessons),
+                  .examples = static_cast<uint32_t>(cluster.lessons.size())};
+  ASSIGN_OR_RETURN(lessons.training, TrainPattern(services, options.training, split, seed));
+  const inference::TrainingResult& result = lessons.training.result;
+  const uint32_t deep_version = lessons.training.deep_version;
   learned->held_out_before = result.held_out_before;
   learned->held_out_after = result.held_out_after;
-  Lessons lessons{.deep_version = served.deep_version,
-                  .centroid = CentroidOf(cluster.lessons),
-                  .examples = static_cast<uint32_t>(cluster.lessons.size())};
-  if (Improves(result, options)) {
-    lessons.adapter = *result.adapter;
-  } else {
-    ASSIGN_OR_RETURN(const bool stale, HasStaleAdapter(services, cluster, served.deep_version));
+  lessons.keeps_adapter = Improves(result, options.training);
+  if (!lessons.keeps_adapter) {
+    ASSIGN_OR_RETURN(const bool stale, HasStaleAdapter(services, cluster, deep_version));
     if (!stale) {
       learned->outcome = ClusterOutcome::kNoImprovement;
       return absl::OkStatus();
     }
   }
   AddRewards(cluster, options.quality_decay, &lessons);
-  ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split, seed));
   ASSIGN_OR_RETURN(const bool erased, AnyLessonErased(services, cluster));
   if (erased) {
     learned->outcome = ClusterOutcome::kErased;
     return absl::OkStatus();
   }
   if (services.catalog != nullptr &&
-      serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
+      serving::ServedDeepVersion(*services.catalog) != deep_version) {
     learned->outcome = ClusterOutcome::kChanged;  // another deep version is served by now
     return absl::OkStatus();
   }

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/pattern_merge.h"
+#include "node/learning/pattern_training.h"
 #include "storage/changes/learning_change.h"
 #include "storage/patterns/pattern.h"
 
@@ -25,11 +26,7 @@ struct BackgroundOptions {
   float cluster_similarity = 0.8F;
   // Smallest cosine of the centroids at which two patterns of this node are merged; above 1: never.
   float merge_similarity = 0.9F;
-  int rank = 2;
-  // All linear matrices of this many last layers are changed.
-  int layers = 2;
-  int steps = 0;  // 0: the trainer's default
-  float min_improvement = 0;
+  PatternTrainingOptions training;
   // Share of its quality that a pattern keeps with each new lesson; the rest is the lesson's
   // reward.
   float quality_decay = 0.8F;
@@ -38,7 +35,7 @@ struct BackgroundOptions {
 // What a round has to learn.
 struct FreshLessons {
   std::set<std::string> responses;
-  // The round also relearns the lessons of patterns whose adapters were trained on another version
+  // The round also relearns the lessons of patterns whose adapters were measured on another version
   // of the deep adapter than the served one, because a version was published or taken back since.
   bool stale_patterns = false;
 };
@@ -82,14 +79,14 @@ struct BackgroundRound {
 };
 
 // Runs one round of the background loop. It takes the good trajectories, those of `fresh` first,
-// and clusters their embeddings. For every cluster with a lesson of `fresh`, it trains a MicroLoRA
-// on re-noised accepted text in slices, keeps it if the held-out loss falls, and stores it as a new
-// pattern or as the next version of the near pattern that this node learned before. Adapters are
-// trained and measured on top of those that requests get without choosing, the deep adapter
-// included. If a pattern's adapter was trained on another version of the deep adapter and nothing
-// can be gained on top of the served one, the pattern loses its adapter, because its effect there
-// is unknown. At the end, patterns whose centroids came near each other are merged. Lessons of a
-// deleted pattern are not taught again, because the deletion was meant. Records with each
+// and clusters their embeddings. For every cluster with a lesson of `fresh`, it trains an adapter
+// on re-noised accepted text in slices (TrainPattern), keeps it if the held-out loss falls, and
+// stores it as a new pattern or as the next version of the near pattern that this node learned
+// before. Adapters are measured on top of those that requests get without choosing, the deep
+// adapter included. If a pattern's adapter was measured on another version of the deep adapter and
+// nothing can be gained on top of the served one, the pattern loses its adapter, because its effect
+// there is unknown. At the end, patterns whose centroids came near each other are merged. Lessons
+// of a deleted pattern are not taught again, because the deletion was meant. Records with each
 // trajectory what became of it.
 BackgroundRound RunBackgroundRound(const LearningServices& services,
                                    const BackgroundOptions& options, const FreshLessons& fresh,

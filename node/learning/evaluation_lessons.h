@@ -8,7 +8,7 @@
 namespace ruvd::learning {
 
 // Returns whether a lesson evaluates updates of peers: a quarter of all lessons does, chosen by a
-// hash of the id. This node's core is not trained on them if its pattern has other lessons.
+// hash of the id. What this node contributes to rounds is not trained on them.
 bool IsEvaluationLesson(std::string_view response_id);
 
 }  // namespace ruvd::learning

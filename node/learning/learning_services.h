@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/retrieval/whitening.h"
 #include "inference/train/run.h"
 #include "inference/transformer/transformer.h"
@@ -41,10 +41,11 @@ struct LearningServices {
   storage::TrajectoryStore* trajectories = nullptr;
   const storage::LessonStore* lessons = nullptr;  // lessons from texts; null: no text teaches
   storage::PatternStore* patterns = nullptr;
-  const inference::Whitening* whitening = nullptr;    // applied to embeddings; null: none
-  Digest package_id{};                                // the package that computes embeddings
-  const inference::ProjectionFrame* frame = nullptr;  // null: nothing is prepared for sharing
-  std::vector<float> bank_boundaries = {};  // boundaries of the shared cores, as in UpdateLayout
+  const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
+  Digest package_id{};                              // the package that computes embeddings
+  // The frame that the cluster's nodes share, in which the adapters of patterns are cores; null:
+  // they are LoRAs, and stay on this node
+  const inference::FrameSet* frame = nullptr;
   const storage::ConsentBook* consents = nullptr;  // decides whose lessons may be shared; null: all
   Digest origin{};                                 // this node's id
   storage::ChangeStore* changes = nullptr;         // lists the changes; null: they are not listed

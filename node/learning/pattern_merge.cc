@@ -11,8 +11,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/adapter/adapter_bytes.h"
-#include "inference/train/score.h"
+#include "node/learning/lesson_loss.h"
 #include "node/limits.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
@@ -20,9 +19,6 @@
 
 namespace ruvd::learning {
 namespace {
-
-// Number of maskings per lesson when two adapters are compared.
-constexpr int kSamples = 8;
 
 struct Candidate {
   storage::Pattern pattern;
@@ -36,11 +32,10 @@ absl::StatusOr<Candidate> Read(const LearningServices& services, const storage::
   ASSIGN_OR_RETURN(candidate.pattern, services.patterns->Get(id));
   absl::StatusOr<serving::PatternPayload> payload =
       serving::DecodePatternPayload(candidate.pattern.payload);
-  if (payload.ok() && !payload->adapter.empty()) {
-    auto adapter = inference::DecodeAdapter(AsBytes(payload->adapter));
-    if (adapter.ok() && inference::CheckAdapter(**adapter, services.transformer->model()).ok()) {
-      candidate.adapter = *std::move(adapter);
-    }
+  if (payload.ok()) {
+    candidate.adapter = serving::AdapterOfPattern(candidate.pattern, *payload,
+                                                  services.transformer->model(), services.frame)
+                            .value_or(nullptr);
     candidate.payload = *std::move(payload);
   }
   return candidate;
@@ -67,24 +62,6 @@ absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices&
   return found;
 }
 
-// Returns the mean loss of the lessons in nats per token, with the adapter on top of the served
-// ones.
-absl::StatusOr<double> Score(const LearningServices& services, inference::AdapterMix mix,
-                             std::span<const inference::TrainingExample> examples,
-                             std::shared_ptr<const inference::Adapter> adapter, uint64_t seed) {
-  mix.parts.push_back({.adapter = std::move(adapter), .weight = 1.0F});
-  double sum = 0;
-  for (size_t i = 0; i < examples.size(); ++i) {
-    RETURN_IF_ERROR(YieldBetweenPieces(services));
-    ASSIGN_OR_RETURN(const double nats,
-                     inference::ScoreCompletion(
-                         *services.transformer, examples[i].prompt, examples[i].completion, &mix,
-                         {.samples = kSamples, .seed = seed + i, .cancelled = services.cancelled}));
-    sum += nats;
-  }
-  return sum / static_cast<double>(examples.size());
-}
-
 // Returns the kept pattern with the other's quality weighed in. Its number of examples stays that
 // of its centroid, because patterns with fewer than privacy.public_examples are not shared; the
 // next lesson counts all.
@@ -96,10 +73,10 @@ storage::Pattern Joined(const LearningServices& services, Candidate kept, const 
                                        other * static_cast<double>(gone.pattern.quality)) /
                                       (own + other));
   const bool withheld = gone.payload.withheld && !kept.payload.withheld;
-  const bool holds_others = gone.payload.holds_others && !kept.payload.holds_others;
-  if (withheld || holds_others) {  // some lessons of the other pattern must not be shared
+  const bool stays = !gone.payload.shareable && kept.payload.shareable;
+  if (withheld || stays) {  // some lessons of the other pattern must not be shared
     kept.payload.withheld |= gone.payload.withheld;
-    kept.payload.holds_others |= gone.payload.holds_others;
+    kept.payload.shareable &= gone.payload.shareable;
     joined.payload = serving::EncodePatternPayload(kept.payload);
     joined.tier = withheld ? storage::SharingTier::kPrivate : joined.tier;
   }
@@ -187,8 +164,10 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
   }
   const auto examples = MakeExamples(services.transformer->model(), shared);
   ASSIGN_OR_RETURN(const serving::ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
-  ASSIGN_OR_RETURN(const double loss, Score(services, served.mix, examples, first.adapter, seed));
-  ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
+  ASSIGN_OR_RETURN(const double loss,
+                   LossOfLessons(services, served.mix, examples, first.adapter, seed));
+  ASSIGN_OR_RETURN(const double other,
+                   LossOfLessons(services, served.mix, examples, second.adapter, seed));
   if (services.catalog != nullptr &&
       serving::ServedDeepVersion(*services.catalog) != served.deep_version) {
     return std::nullopt;  // a later round merges them, on top of the adapters served by then

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 
+#include "node/process/limits.h"
+
 namespace ruvd::node {
 
 learning::BackgroundOptions BackgroundOptionsOf(const config::NodeConfig::LearningSection& learning,
                                                 const inference::SimilarityThresholds& scale,
                                                 learning::BackgroundOptions tuned) {
   tuned.min_rating = learning.min_rating;
+  tuned.training.core_rank = limits::kPatternCoreRank;
   tuned.cluster_similarity = scale.same;
   tuned.merge_similarity = (1 + scale.same) / 2;
   return tuned;

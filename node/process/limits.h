@@ -16,9 +16,8 @@ inline constexpr std::chrono::seconds kRoundAfter{60};
 // Breadth of the search when a pattern is linked into the index (efConstruction of HNSW). It is
 // half of what the index takes by itself, because a node links patterns while it serves.
 inline constexpr uint32_t kPatternLinkBreadth = 100;
-// Seed and rank of the random frame of patterns' cores. Any values serve, but all nodes must have
-// the same ones.
-inline constexpr uint64_t kFrameSeed = 1;
+// Rank of the cores that are the adapters of patterns. All nodes must have the same one. Cores of
+// rank 8 and 16 learn less and spoil other text more than those of rank 32 (`learn_pattern`).
 inline constexpr int kPatternCoreRank = 32;
 // Rank of the frame that a node computes where none is shipped with the model: that of the frames
 // of our models, because no experiment gained from a core of a higher rank.

@@ -51,7 +51,6 @@ absl::Status NodeImpl::Start() {
   ASSIGN_OR_RETURN(metrics_, metrics::Metrics::Create(config_.metrics.listen));
   RETURN_IF_ERROR(LoadModel());
   RETURN_IF_ERROR(OpenStores());
-  LoadFrame();
   RETURN_IF_ERROR(StartActors());
   RETURN_IF_ERROR(StartServers());
   ScheduleLookAtPorts();
@@ -93,24 +92,22 @@ absl::Status NodeImpl::LoadModel() {
   deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
   ASSIGN_OR_RETURN(deep_training_,
                    inference::DefaultBackend().Load(model_, {.runner = *deep_runner_}));
-  ASSIGN_OR_RETURN(inference::ProjectionFrame frame,
-                   inference::RandomFrame(*model_, limits::kPatternCoreRank, limits::kFrameSeed));
-  frame_ = std::make_unique<inference::ProjectionFrame>(std::move(frame));
   return absl::OkStatus();
 }
 
 void NodeImpl::LoadFrame() {
-  if (!config_.federation.enabled) {
-    return;
-  }
-  // No request runs yet, so the threads of inference are free.
-  auto frame = OpenNodeFrame(package_, config_.model.path, FrameFileOf(config_), runner_);
+  // No request runs yet, so the threads of inference are free. A node without peers computes no
+  // frame, but uses the one that its patterns may have been learned in.
+  auto frame = OpenNodeFrame(package_, config_.model.path, FrameFileOf(config_),
+                             config_.federation.enabled, runner_);
   if (!frame.ok()) {
-    LogWarning("this node has no adapter frame and takes part in no rounds: {} [{}]",
-               MessageOf(frame.status()), ReasonOf(frame.status()));
+    LogWarning(
+        "this node has no adapter frame; it takes part in no rounds and shares no patterns: {} "
+        "[{}]",
+        MessageOf(frame.status()), ReasonOf(frame.status()));
     return;
   }
-  frame_set_ = *std::move(frame);
+  frame_ = *std::move(frame);
 }
 
 absl::Status NodeImpl::MakePrefixTree() {

@@ -27,6 +27,7 @@
 #include "node/log/log.h"
 #include "node/process/learner_options.h"
 #include "node/process/limits.h"
+#include "node/process/node_frame.h"
 #include "node/process/node_impl.h"
 #include "node/reasons.h"
 #include "privacy/sodium.h"
@@ -185,8 +186,7 @@ learning::LearningServices NodeImpl::ServicesOfLearning() {
           .patterns = patterns_.get(),
           .whitening = package_.whitening.get(),
           .package_id = package_.id,
-          .frame = config_.federation.enabled ? frame_.get() : nullptr,
-          .bank_boundaries = learning::DeepBanks(config_.experimental.banks).boundaries,
+          .frame = frame_.get(),
           .consents = consents_.get(),
           .origin = files_->key.id(),
           .changes = changes_.get(),
@@ -276,23 +276,22 @@ absl::Status NodeImpl::LoadGeneralText() {
 }
 
 absl::Status NodeImpl::PrepareRounds(actors::FederationActorOptions* options) {
-  if (frame_set_ == nullptr) {
+  if (frame_ == nullptr) {
     return absl::OkStatus();  // LoadFrame has logged why
   }
   ASSIGN_OR_RETURN(
       inference::CoreShape shape,
-      inference::CoreShapeOf(*frame_set_, RankOf(config_),
+      inference::CoreShapeOf(*frame_, RankOf(config_),
                              learning::DeepBanks(config_.experimental.banks).boundaries));
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(config_, shape));
   global_gate_ = std::make_unique<sharing::GlobalGate>(sharing::GlobalGateOptions{
       .min_rating = config_.learning.min_rating, .general = general_passages_.measured});
   contribution_judge_ =
       std::make_unique<sharing::ContributionJudge>(sharing::ContributionJudgeOptions{
-          .frame = frame_set_, .shape = shape, .min_rating = config_.learning.min_rating});
+          .frame = frame_, .shape = shape, .min_rating = config_.learning.min_rating});
   options->gossip.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
-  options->gossip.frame_id = frame_set_->id;
   options->rounds = actors::RoundLearningOptions{.plan = options->gossip.plan,
-                                                 .frame = frame_set_,
+                                                 .frame = frame_,
                                                  .shape = std::move(shape),
                                                  .gate = global_gate_.get(),
                                                  .judge = contribution_judge_.get(),
@@ -305,18 +304,17 @@ absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() {
   federation::GossipConfig gossip;
   ASSIGN_OR_RETURN(gossip.certificate, LoadCertificate(config_, clock_));
   gossip.model_hash = package_.id;
-  gossip.frame_id = frame_->id;
   gossip.listen_address = config_.federation.advertise.empty() ? config_.federation.listen
                                                                : config_.federation.advertise;
   gossip.seeds = config_.federation.seeds;
   gossip.clock = &cluster_clock_;
   gossip.relay = config_.federation.relay;
   gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
-  federation::UpdateRules rules;
-  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
-  rules.banks = inference::kTimestepBanks;
   gossip.pattern_rules.dimension = patterns_->dimension();
-  gossip.pattern_rules.cores = rules;
+  if (frame_ != nullptr) {
+    gossip.frame_id = frame_->id;
+    gossip.pattern_rules.cores = PatternCoreRules(*frame_);
+  }
   return gossip;
 }
 

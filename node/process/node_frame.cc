@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/bank.h"
 #include "inference/model/model.h"
 #include "node/log/log.h"
 #include "node/process/limits.h"
@@ -88,7 +89,7 @@ std::optional<FrameSet> SavedFrame(const std::string& saved, const inference::Mo
   }
   absl::StatusOr<FrameSet> frame = LoadSaved(saved, model);
   if (!frame.ok()) {
-    LogWarning("{} is not used, and the frame is computed again: {} [{}]", saved,
+    LogWarning("{} is not used, and a node of a cluster computes the frame again: {} [{}]", saved,
                MessageOf(frame.status()), ReasonOf(frame.status()));
     return std::nullopt;
   }
@@ -103,12 +104,15 @@ std::string FrameFileOf(const config::NodeConfig& config) {
 
 absl::StatusOr<std::shared_ptr<const FrameSet>> OpenNodeFrame(
     const inference::ModelPackage& package, const std::string& model_path, const std::string& saved,
-    ParallelRunner& runner) {
+    bool may_compute, ParallelRunner& runner) {
   if (package.frame != nullptr) {
     LogInfo("{} was shipped with the model", Described(*package.frame));
     return package.frame;
   }
   std::optional<FrameSet> frame = SavedFrame(saved, *package.model);
+  if (!frame && !may_compute) {
+    return nullptr;
+  }
   if (!frame) {
     ASSIGN_OR_RETURN(frame, ComputeAndSave(*package.model, model_path, saved, runner));
   }
@@ -118,6 +122,16 @@ absl::StatusOr<std::shared_ptr<const FrameSet>> OpenNodeFrame(
       "same",
       Described(*frame), saved, model_path, inference::FramePath(model_path));
   return std::make_shared<const FrameSet>(*std::move(frame));
+}
+
+federation::UpdateRules PatternCoreRules(const FrameSet& frame) {
+  federation::UpdateRules rules;
+  for (const auto& [target, module] : frame.modules) {
+    rules.rank_of_target[target] =
+        static_cast<uint32_t>(std::min(limits::kPatternCoreRank, module.rank));
+  }
+  rules.banks = inference::kTimestepBanks;
+  return rules;
 }
 
 }  // namespace ruvd::node

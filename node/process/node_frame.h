@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
+#include "federation/daf/core_delta.h"
 #include "inference/adapter/frame_set.h"
 #include "inference/package/model_package.h"
 #include "node/config/config.h"
@@ -21,13 +22,18 @@ std::string FrameFileOf(const config::NodeConfig& config);
 // that of the package; else the one in `saved`, if it belongs to the model; else the leading
 // singular vectors of the weights, which are computed and saved there. A frame of the weights is
 // the same on every machine and for any number of threads, so nodes with equal packages have equal
-// frames, and a damaged file is computed again.
+// frames, and a damaged file is computed again. Without `may_compute`, null in place of a computed
+// frame.
 //
 // Logs one line that names the frame and, for one that was not shipped, how to make a better one. A
 // file that cannot be written is a warning. `model_path` is for messages. LIMIT_EXCEEDED if the
 // package has no frame and the model more than limits::kMaxFrameWeights weights. `runner` computes.
 absl::StatusOr<std::shared_ptr<const inference::FrameSet>> OpenNodeFrame(
     const inference::ModelPackage& package, const std::string& model_path, const std::string& saved,
-    ParallelRunner& runner);
+    bool may_compute, ParallelRunner& runner);
+
+// Returns the shape of the cores that are the adapters of patterns: in any module of the frame, of
+// rank limits::kPatternCoreRank where the frame has it. Nodes refuse other patterns of peers.
+federation::UpdateRules PatternCoreRules(const inference::FrameSet& frame);
 
 }  // namespace ruvd::node

@@ -14,7 +14,6 @@
 #include "base/parallel.h"
 #include "base/thread_pool.h"
 #include "inference/adapter/frame_set.h"
-#include "inference/adapter/projection_frame.h"
 #include "inference/model/model.h"
 #include "inference/package/model_package.h"
 #include "inference/transformer/transformer.h"
@@ -119,7 +118,7 @@ class NodeImpl final : public Node {
   absl::Status OpenRecords();
   void PrepareUserKey(const std::string& user_id);
   absl::Status LoadModel();
-  // Sets frame_set_. A node that gets no frame serves and learns by itself all the same.
+  // Sets frame_. A node that gets no frame serves and learns by itself all the same.
   void LoadFrame();
   absl::Status StartActors();
   void MakeActorSystem();
@@ -254,9 +253,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<inference::Transformer> remembering_;     // used on memory_pool_ only
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<inference::Transformer> deep_training_;  // used on deep_pool_ only
-  std::unique_ptr<inference::ProjectionFrame> frame_;
-  // The frame of cores of all linear layers; null: the node does not federate, or has no frame
-  std::shared_ptr<const inference::FrameSet> frame_set_;
+  // The frame of cores of all linear layers; null: the node has none
+  std::shared_ptr<const inference::FrameSet> frame_;
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<serving::AdapterSource> adapters_;
 

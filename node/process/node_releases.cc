@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<storage::PrivacyLedgerStore>> OpenLedger(
 
 void NodeImpl::PrepareReleases() {
   const auto& privacy = config_.privacy;
-  sharing::LocalContributorOptions options{.frame = frame_set_,
+  sharing::LocalContributorOptions options{.frame = frame_,
                                            .scope = privacy.scope,
                                            .random = privacy::SecureRandomBytes,
                                            .min_rating = config_.learning.min_rating,

@@ -309,6 +309,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.deep = deep_.get();
   dependencies.memory = memory_.get();
   dependencies.patterns = patterns_.get();
+  dependencies.frame = frame_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
   const std::optional<HostPort> address = ParseHostPort(config_.api.listen);

@@ -21,6 +21,7 @@ namespace ruvd::node {
 absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_, clock_));
   files_ = std::make_unique<NodeFiles>(std::move(files));
+  LoadFrame();
   ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
   if (const size_t removed = storage::RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
     LogWarning("{} incomplete backup(s) in {} were interrupted and are removed", removed,
@@ -60,7 +61,8 @@ absl::Status NodeImpl::OpenStores() {
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
   catalog_->LoadLearned();
-  adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_, selection, *catalog_);
+  adapters_ = std::make_unique<serving::AdapterSource>(*patterns_, *model_, selection, *catalog_,
+                                                       frame_.get());
   return OpenRecords();
 }
 

@@ -244,12 +244,11 @@ absl::Status AdapterSource::LoadOne(const inference::RetrievedPattern& hit) {
   ASSIGN_OR_RETURN(const storage::PatternId id, ParseId(hit.pattern_id));
   ASSIGN_OR_RETURN(const storage::Pattern pattern, patterns_.Get(id));
   ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
-  if (payload.adapter.empty()) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const inference::Adapter> adapter,
+                   AdapterOfPattern(pattern, payload, model_, frame_));
+  if (adapter == nullptr) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const inference::Adapter> adapter,
-                   inference::DecodeAdapter(AsBytes(payload.adapter)));
-  RETURN_IF_ERROR(inference::CheckAdapter(*adapter, model_));
   const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));

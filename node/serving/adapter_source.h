@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/adapter/registry.h"
 #include "inference/model/model.h"
 #include "inference/retrieval/denoising_guided.h"
@@ -49,13 +50,16 @@ struct ChosenAdapters {
 // adapters, so their sum is served. Thread-safe.
 class AdapterSource {
  public:
-  // The references are borrowed and must outlive this object.
+  // All is borrowed and must outlive this object. `frame` is that of adapters that are cores; null:
+  // they cannot be used.
   AdapterSource(storage::PatternStore& patterns, const inference::Model& model,
-                inference::SelectionOptions options, AdapterCatalog& catalog)
+                inference::SelectionOptions options, AdapterCatalog& catalog,
+                const inference::FrameSet* frame = nullptr)
       : patterns_(patterns),
         model_(model),
         options_(options),
         catalog_(catalog),
+        frame_(frame),
         index_(patterns),
         registry_(model.hash()) {}
 
@@ -129,6 +133,7 @@ class AdapterSource {
   const inference::Model& model_;
   const inference::SelectionOptions options_;
   AdapterCatalog& catalog_;
+  const inference::FrameSet* const frame_;
   const StorePatternIndex index_;
   inference::AdapterRegistry registry_;
   Mutex mutex_;

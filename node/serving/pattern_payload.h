@@ -4,37 +4,38 @@
 #pragma once
 
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/adapter/adapter.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/model/model.h"
 #include "privacy/consent/user_consent.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd::serving {
 
-// What a pattern row carries besides its embedding: the encoded adapter that serves it, and for
-// sharing the core R that expresses the same change in the cluster's frame (empty if none was
-// trained).
+// What a pattern row carries besides its embedding.
 struct PatternPayload {
+  // The adapter that serves the pattern: its encoding (EncodeAdapter), or cores in the frame of the
+  // cluster's nodes, which take a fifth to a tenth of the space. Both are empty in a pattern
+  // without an adapter. Cores are stored in eight bits, so their values must be on that grid
+  // (ToGrid).
   std::string adapter;
-  std::vector<float> core;
-  // Boundaries of t, ascending within [0, 1]; if set, `core` holds one core per bank, one after the
-  // other.
-  std::vector<float> core_boundaries = {};
-  Digest frame_id{};
+  std::optional<inference::CoreSet> cores = std::nullopt;
   bool withheld = false;  // a client made the pattern private, so it is never shared
-  // Version of the deep adapter that `adapter` was trained on top of; 0: none. The core is never
-  // trained on top of it, because peers have other versions.
+  // Version of the deep adapter on top of which the adapter was last measured; 0: none.
   uint32_t deep_version = 0;
-  // The contributors whose lessons the core was trained and judged on, each once; empty: unknown.
+  // The contributors whose lessons the adapter was trained and measured on, each once; empty:
+  // unknown.
   std::vector<privacy::Contributor> contributors = {};
-  // The embedding and the adapter also hold lessons of a user who did not agree to sharing. The
-  // core may still be part of a noised update, but the pattern is not shared.
-  bool holds_others = false;
+  // Whether the cores may be shared as far as their training goes: all of these contributors agreed
+  // to sharing, and no adapter that other nodes lack acted beneath the cores.
+  bool shareable = false;
 };
 
 // Returns the name of a pattern's adapter; `content` is the AdapterId of its content. Different
@@ -45,5 +46,12 @@ std::string EncodePatternPayload(const PatternPayload& payload);
 // Decodes a payload. No bytes, as in a pattern without an adapter, give an empty payload. Returns
 // STORE_CORRUPT for malformed bytes.
 absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes);
+
+// Returns the adapter of a pattern, with the name and version of its row; null if it has none.
+// `frame` is that of this node, or null. Returns FRAME_MISMATCH for cores of another frame, and the
+// errors of DecodeAdapter, AdapterFromCores and CheckAdapter.
+absl::StatusOr<std::shared_ptr<const inference::Adapter>> AdapterOfPattern(
+    const storage::Pattern& pattern, const PatternPayload& payload, const inference::Model& model,
+    const inference::FrameSet* frame);
 
 }  // namespace ruvd::serving

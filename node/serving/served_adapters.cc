@@ -90,6 +90,15 @@ absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog) 
   return served;
 }
 
+absl::StatusOr<inference::AdapterMix> AdaptersOfAllNodes(AdapterCatalog* catalog) {
+  if (catalog == nullptr) {
+    return inference::AdapterMix();
+  }
+  ASSIGN_OR_RETURN(std::vector<RangedPart> parts, catalog->Choose({}));
+  std::erase_if(parts, [](const RangedPart& part) { return part.adapter->name != kGlobalAdapter; });
+  return MixForAllT(parts);
+}
+
 absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(std::string_view name,
                                                        AdapterCatalog* catalog) {
   ASSIGN_OR_RETURN(std::vector<RangedPart> parts, catalog->Choose({}));

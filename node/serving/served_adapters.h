@@ -52,6 +52,10 @@ struct ServedAdapters {
 };
 // Returns the adapters; a null catalogue gives none. Returns the errors of AdapterCatalog::Choose.
 absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog);
+// Returns those among them that all nodes of a cluster serve: the global adapter, or nothing. Its
+// version may be another one on a node that is behind, or that holds a version back. Returns the
+// errors of AdapterCatalog::Choose.
+absl::StatusOr<inference::AdapterMix> AdaptersOfAllNodes(AdapterCatalog* catalog);
 // Returns the adapters that act beside the one of this name, that is all others that requests get
 // without choosing. Returns the errors of AdapterCatalog::Choose.
 absl::StatusOr<std::vector<RangedPart>> AdaptersBeside(std::string_view name,

@@ -31,7 +31,7 @@ bool Shares(privacy::ConsentTier tier) {
 
 }  // namespace
 
-OwnPatterns::OwnPatterns(storage::PatternStore& patterns, const inference::ProjectionFrame& frame,
+OwnPatterns::OwnPatterns(storage::PatternStore& patterns, const inference::FrameSet* frame,
                          const privacy::NodeId& self, const storage::ConsentBook* consents,
                          uint32_t least_examples, storage::ReleaseSourceStore* releases)
     : patterns_(patterns),
@@ -59,8 +59,7 @@ bool OwnPatterns::MayShare(const std::vector<privacy::Contributor>& contributors
 
 bool OwnPatterns::MayBeShared(const serving::PatternPayload& payload, privacy::ConsentTier tier,
                               federation::Instant now) const {
-  return !(tier == privacy::ConsentTier::kPublic && payload.holds_others) &&
-         MayShare(payload.contributors, tier, now);
+  return payload.shareable && MayShare(payload.contributors, tier, now);
 }
 
 absl::Status OwnPatterns::ForEachShareable(

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "federation/core/gossip_core.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/own_releases.h"
 #include "storage/consent/consent_book.h"
@@ -33,11 +33,12 @@ namespace ruvd::sharing {
 class OwnPatterns {
  public:
   // All borrowed objects must outlive this object. It follows the log from the log's present end.
+  // If `frame` is null, no pattern leaves.
   // If `consents` is null, patterns have no contributors. A pattern with fewer lessons than
   // `least_examples` does not leave, because its embedding reveals too much about their prompts. If
   // `releases` is null, the contributors of a contribution are unknown after a restart, and it is
   // withdrawn then.
-  OwnPatterns(storage::PatternStore& patterns, const inference::ProjectionFrame& frame,
+  OwnPatterns(storage::PatternStore& patterns, const inference::FrameSet* frame,
               const privacy::NodeId& self, const storage::ConsentBook* consents = nullptr,
               uint32_t least_examples = 1, storage::ReleaseSourceStore* releases = nullptr);
 
@@ -111,7 +112,7 @@ class OwnPatterns {
                            federation::GossipCore& core, federation::Actions* actions);
 
   storage::PatternStore& patterns_;
-  const inference::ProjectionFrame& frame_;
+  const inference::FrameSet* const frame_;
   const privacy::NodeId self_;
   const storage::ConsentBook* const consents_;
   const uint32_t least_examples_;

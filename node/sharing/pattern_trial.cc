@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
@@ -24,13 +25,17 @@ namespace {
 
 // Returns the adapter as it is served if its pattern alone is near: for its bank, or for all t if
 // its bank is the first that a request searches.
-absl::StatusOr<serving::RangedPart> PartOf(const storage::Pattern& pattern,
-                                           const inference::Model& model) {
+absl::StatusOr<serving::RangedPart> PartOf(const learning::LearningServices& services,
+                                           const storage::Pattern& pattern) {
   ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                    serving::DecodePatternPayload(pattern.payload));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> adapter,
-                   inference::DecodeAdapter(AsBytes(payload.adapter)));
-  RETURN_IF_ERROR(inference::CheckAdapter(*adapter, model));
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<const inference::Adapter> adapter,
+      serving::AdapterOfPattern(pattern, payload, services.transformer->model(), services.frame));
+  if (adapter == nullptr) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kAdapterInvalid,
+                 "pattern {} has no adapter; its origin must train it again", ToHex(pattern.id));
+  }
   const auto first = static_cast<uint32_t>(inference::BankOf(1));
   const serving::BankRange range =
       pattern.bank < first ? serving::RangeOfBanks(pattern.bank, pattern.bank + size_t{1})
@@ -107,7 +112,7 @@ absl::Status PatternTrial::JudgeByGeneralText(const learning::LearningServices& 
 absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningServices& services,
                                                  const storage::Pattern& pattern) {
   TrialVerdict verdict;
-  const absl::StatusOr<serving::RangedPart> part = PartOf(pattern, services.transformer->model());
+  const absl::StatusOr<serving::RangedPart> part = PartOf(services, pattern);
   if (!part.ok()) {
     LogWarning("a peer's pattern {} cannot be used: {}", ToHex(pattern.id),
                MessageOf(part.status()));

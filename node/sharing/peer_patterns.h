@@ -17,7 +17,7 @@
 #include "base/limit_use.h"
 #include "federation/core/gossip_core.h"
 #include "federation/patterns/shared_pattern.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
 #include "node/sharing/use_ratings.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -57,8 +57,8 @@ std::string RefusalReasonOf(storage::PatternStanding standing);
 // within seconds. Only one thread may use an object.
 class PeerPatterns {
  public:
-  // `patterns` and `frame` must outlive this object.
-  PeerPatterns(storage::PatternStore& patterns, const inference::ProjectionFrame& frame,
+  // `patterns` and `frame` must outlive this object. If `frame` is null, patterns get no adapter.
+  PeerPatterns(storage::PatternStore& patterns, const inference::FrameSet* frame,
                const privacy::NodeId& self, const PatternGate& gate = {})
       : patterns_(patterns), frame_(frame), self_(self), gate_(gate) {}
 
@@ -160,7 +160,7 @@ class PeerPatterns {
   absl::Status Trim(const privacy::NodeId& origin);
 
   storage::PatternStore& patterns_;
-  const inference::ProjectionFrame& frame_;
+  const inference::FrameSet* const frame_;
   const privacy::NodeId self_;
   const PatternGate gate_;
   uint64_t followed_ = 0;  // number of the last change of the store that was handled

@@ -3,12 +3,6 @@
 
 #include "node/sharing/shared_items.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <iterator>
-#include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -18,76 +12,29 @@
 #include "federation/daf/core_delta.h"
 #include "federation/limits.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/core_grid.h"
 #include "node/log/log.h"
 #include "node/serving/pattern_payload.h"
 
 namespace ruvd::sharing {
-namespace {
 
-constexpr float kCoreScale = 1.0F;
-
-// Scales a core down to the largest norm that peers accept, which a long training run on one lesson
-// can exceed. The direction, which holds what was learned, stays.
-void ClipToBound(std::vector<float>& core) {
-  // Rounding the scaled values to float must not exceed the bound again.
-  constexpr double kMargin = 1e-6;
-  const double bound = federation::UpdateRules().max_norm * (1 - kMargin);
-  double squares = 0;
-  for (const float value : core) {
-    squares += static_cast<double>(value) * value;
-  }
-  if (const double norm = std::sqrt(squares); norm > bound) {
-    for (float& value : core) {
-      value = static_cast<float>(value * (bound / norm));
-    }
-  }
-}
-
-federation::CoreDelta CoreOf(const inference::ProjectionFrame& frame, uint32_t bank,
-                             std::vector<float> values) {
-  ClipToBound(values);
-  return {.target = frame.target,
-          .bank = bank,
-          .rank = static_cast<uint32_t>(frame.rank),
-          .values = std::move(values)};
-}
-
-// Returns the core of a pattern for all t, which is the mean over t of the cores of its banks;
-// nullopt if it has no core in this frame, or a core of another size.
-std::optional<std::vector<float>> CoreForAllT(const serving::PatternPayload& payload,
-                                              const inference::ProjectionFrame& frame) {
-  const size_t values = static_cast<size_t>(frame.rank) * static_cast<size_t>(frame.rank);
-  const size_t banks = payload.core_boundaries.size() + 1;
-  if (payload.core.empty() || payload.frame_id != frame.id ||
-      payload.core.size() != banks * values) {
-    return std::nullopt;
-  }
-  std::vector<float> mean(values);
-  float low = 0;
-  for (size_t bank = 0; bank < banks; ++bank) {
-    const float high = bank + 1 < banks ? payload.core_boundaries[bank] : 1.0F;
-    for (size_t i = 0; i < values; ++i) {
-      mean[i] += (high - low) * payload.core[bank * values + i];
-    }
-    low = high;
-  }
-  return mean;
-}
-
-}  // namespace
-
-absl::StatusOr<federation::SharedPattern> ShareablePattern(
-    const storage::Pattern& pattern, const inference::ProjectionFrame& frame) {
+absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
+                                                           const inference::FrameSet* frame) {
   ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                    serving::DecodePatternPayload(pattern.payload));
   if (payload.withheld) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "pattern {} is private; store it as public to share it", ToHex(pattern.id));
   }
-  std::optional<std::vector<float>> core = CoreForAllT(payload, frame);
-  if (!core) {
+  if (!payload.shareable) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "the adapter of pattern {} holds what may not leave this node; it can be shared "
+                 "once feedback of users who agreed to sharing trains it again",
+                 ToHex(pattern.id));
+  }
+  if (frame == nullptr || !payload.cores || payload.cores->frame_id != frame->id) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
-                 "pattern {} has no core in this cluster's frame; it can be shared once feedback "
+                 "pattern {} has no cores in this cluster's frame; it can be shared once feedback "
                  "trains it again",
                  ToHex(pattern.id));
   }
@@ -99,13 +46,19 @@ absl::StatusOr<federation::SharedPattern> ShareablePattern(
   shared.examples = pattern.examples;
   shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older version
   shared.centroid = pattern.embedding;
-  shared.cores.push_back(CoreOf(frame, pattern.bank, *std::move(core)));
+  for (const auto& [target, core] : payload.cores->cores) {
+    shared.cores.push_back({.target = target,
+                            .bank = pattern.bank,
+                            .rank = static_cast<uint32_t>(core.rank),
+                            .values = inference::ToGrid(core.values)});
+  }
+  federation::SortCores(shared.cores);
   return shared;
 }
 
 absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
                                                    const privacy::NodeId& origin,
-                                                   const inference::ProjectionFrame& frame,
+                                                   const inference::FrameSet* frame,
                                                    uint32_t version) {
   storage::Pattern pattern;
   pattern.id = shared.id;
@@ -118,22 +71,24 @@ absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPatte
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;
   pattern.updated_ms = shared.created_ms;
-  const auto core = std::ranges::find_if(shared.cores, [&](const federation::CoreDelta& candidate) {
-    return candidate.target == frame.target && candidate.bank == shared.bank;
-  });
-  if (core != shared.cores.end()) {
-    serving::PatternPayload payload;
-    payload.core = core->values;
-    payload.frame_id = frame.id;
-    ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> unnamed,
-                     inference::AdapterFromCore(frame, payload.core, "", version, kCoreScale));
-    inference::Adapter adapter = *unnamed;
-    adapter.name = serving::PatternAdapterName(shared.id, inference::AdapterId(adapter));
-    pattern.adapter_name = adapter.name;
-    pattern.adapter_version = version;
-    payload.adapter = inference::EncodeAdapter(adapter);
-    pattern.payload = serving::EncodePatternPayload(payload);
+  if (frame == nullptr) {
+    return pattern;
   }
+  inference::CoreSet cores{.frame_id = frame->id, .model_hash = frame->model_hash, .cores = {}};
+  for (const federation::CoreDelta& core : shared.cores) {
+    if (core.bank == shared.bank && frame->modules.contains(core.target)) {
+      cores.cores[core.target] = {.rank = static_cast<int>(core.rank),
+                                  .values = FromGrid(core.values)};
+    }
+  }
+  if (cores.cores.empty()) {
+    return pattern;
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> adapter,
+                   inference::AdapterFromCores(*frame, cores, "", version, 1.0F));
+  pattern.adapter_name = serving::PatternAdapterName(shared.id, inference::AdapterId(*adapter));
+  pattern.adapter_version = version;
+  pattern.payload = serving::EncodePatternPayload({.cores = std::move(cores)});
   return pattern;
 }
 

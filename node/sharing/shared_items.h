@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "federation/events/item.h"
 #include "federation/patterns/shared_pattern.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
 #include "privacy/identity/admission.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
@@ -17,16 +17,18 @@
 // Conversions between what nodes exchange and what a node stores and serves.
 namespace ruvd::sharing {
 
-// Returns the part of a pattern that may be shared: its centroid and its core, never text.
-// FAILED_PRECONDITION if it has no core in this frame, or if a client made it private.
+// Returns the part of a pattern that may be shared: its centroid and its cores, never text.
+// FAILED_PRECONDITION if it has no cores in this frame, if they were not trained for sharing, or if
+// a client made the pattern private. No frame has no cores.
 absl::StatusOr<federation::SharedPattern> ShareablePattern(const storage::Pattern& pattern,
-                                                           const inference::ProjectionFrame& frame);
+                                                           const inference::FrameSet* frame);
 
-// Returns a peer's pattern as a row of this node's store. Its core becomes an adapter in the frame,
-// with the version `version`.
+// Returns a peer's pattern as a row of this node's store. Its cores become an adapter in the frame,
+// with the version `version`; without a frame, or if it has no cores, it gets no adapter. Returns
+// the errors of AdapterFromCores.
 absl::StatusOr<storage::Pattern> PatternFromShared(const federation::SharedPattern& shared,
                                                    const privacy::NodeId& origin,
-                                                   const inference::ProjectionFrame& frame,
+                                                   const inference::FrameSet* frame,
                                                    uint32_t version);
 
 // Returns ROLE_MISSING if a node with this certificate may not offer contributions, because peers

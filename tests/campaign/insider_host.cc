@@ -299,11 +299,12 @@ federation::SharedPattern InsiderHost::SomePattern() {
   }
   // With cores for its adapter it has to be tried before it is refused.
   for (const auto& [target, rank] : config_.pattern_rules.cores.rank_of_target) {
-    federation::CoreDelta core{.target = target, .bank = 0, .rank = rank, .values = {}};
-    for (uint32_t i = 0; i < rank * rank; ++i) {
-      core.values.push_back(static_cast<float>(kCoreSize * random_.Normal()));
+    std::vector<float> values(size_t{rank} * rank);
+    for (float& value : values) {
+      value = static_cast<float>(kCoreSize * random_.Normal());
     }
-    pattern.cores.push_back(std::move(core));
+    pattern.cores.push_back(
+        {.target = target, .bank = 0, .rank = rank, .values = inference::ToGrid(values)});
   }
   return pattern;
 }

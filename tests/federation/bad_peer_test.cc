@@ -295,15 +295,15 @@ TEST_F(BadPeer, ContentThatBreaksTheRules) {
     return pattern;
   };
   federation::SharedPattern huge = with_cores(1);
-  huge.cores[0].values[0] = 1000;
-  federation::SharedPattern nan = with_cores(2);
-  nan.cores[0].values[0] = std::nanf("");
+  huge.cores[0].values.exponent = 10;
+  federation::SharedPattern double_form = with_cores(2);
+  double_form.cores[0].values.steps.assign(double_form.cores[0].values.steps.size(), 1);
   federation::SharedPattern shape = with_cores(3);
   shape.cores[0].rank = 2;
-  shape.cores[0].values.resize(4);
+  shape.cores[0].values = inference::ToGrid(std::vector<float>(4, 1.0F));
   federation::SharedPattern target = with_cores(4);
   target.cores[0].target = "blk.0.unknown";
-  for (const federation::SharedPattern& pattern : {huge, nan, shape, target}) {
+  for (const federation::SharedPattern& pattern : {huge, double_form, shape, target}) {
     const std::string payload = EncodeSharedPattern(pattern);
     const Answers last =
         peer.Serve(peer.Push(peer.Manifest(federation::ItemKind::kPattern, payload)), payload);

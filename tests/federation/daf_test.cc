@@ -72,7 +72,7 @@ TEST(CoreDelta, UnsortedOrDoubleCoresAreNotCanonical) {
   EXPECT_EQ(ReasonOf(federation::CheckCores(cores, Updates())), reasons::kUpdateInvalid);
 }
 
-TEST(CoreDelta, ChecksShapeBankFinitenessAndNorm) {
+TEST(CoreDelta, ChecksShapeBankFormAndNorm) {
   const auto reason_of = [](auto change) {
     std::vector<federation::CoreDelta> cores = SomeCores(1);
     change(cores[0]);
@@ -82,15 +82,25 @@ TEST(CoreDelta, ChecksShapeBankFinitenessAndNorm) {
   EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.target = "blk.0.none"; }),
             reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.rank = 3; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.pop_back(); }),
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.steps.pop_back(); }),
             reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.bank = 2; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = INFINITY; }),
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.steps[3] = -128; }),
             reasons::kUpdateInvalid);
-  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values[3] = 11; }), reasons::kUpdateInvalid);
-  EXPECT_EQ(
-      reason_of([](federation::CoreDelta& c) { c.values[3] = std::numeric_limits<float>::max(); }),
-      reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.exponent = 127; }),
+            reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](federation::CoreDelta& c) { c.values.exponent += 8; }),
+            reasons::kUpdateInvalid);
+}
+
+// Equal cores have one encoding, so that no pattern can come twice under two message ids.
+TEST(CoreDelta, ValuesThatFitOnAFinerGridAreRefused) {
+  std::vector<federation::CoreDelta> cores = SomeCores(1);
+  ASSERT_TRUE(Read(Written(cores)).ok());
+  for (int8_t& steps : cores[0].values.steps) {
+    steps = static_cast<int8_t>(steps / 2);
+  }
+  EXPECT_EQ(ReasonOf(Read(Written(cores)).status()), reasons::kUpdateInvalid);
 }
 
 TEST(TrimmedMean, DropsTheExtremesPerCoordinate) {

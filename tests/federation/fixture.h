@@ -89,11 +89,12 @@ inline std::vector<federation::CoreDelta> SomeCores(
   Random random(seed);
   std::vector<federation::CoreDelta> cores;
   for (const auto& [target, rank] : rules.rank_of_target) {
-    federation::CoreDelta core{.target = target, .bank = 1, .rank = rank, .values = {}};
-    for (uint32_t i = 0; i < rank * rank; ++i) {
-      core.values.push_back(static_cast<float>(0.1 * random.Normal()));
+    std::vector<float> values(size_t{rank} * rank);
+    for (float& value : values) {
+      value = static_cast<float>(0.1 * random.Normal());
     }
-    cores.push_back(std::move(core));
+    cores.push_back(
+        {.target = target, .bank = 1, .rank = rank, .values = inference::ToGrid(values)});
   }
   return cores;
 }

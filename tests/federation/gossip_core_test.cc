@@ -112,7 +112,7 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   Consent(node, privacy::ConsentTier::kPublic);
   federation::SharedPattern bad = PatternOf(1);
   bad.cores = SomeCores(1);
-  bad.cores[0].values[0] = 1e6F;
+  bad.cores[0].values.exponent = 20;
   EXPECT_EQ(ReasonOf(node.core().OfferPattern(bad, node.now()).status()), reasons::kUpdateInvalid);
   federation::SharedPattern pattern = PatternOf(1);
   pattern.centroid.pop_back();

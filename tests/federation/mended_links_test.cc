@@ -71,7 +71,7 @@ TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
 TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
   for (const bool revoked : {false, true}) {
     federation::UpdateRules rules = Updates();
-    rules.rank_of_target[kTarget] = 170;
+    rules.rank_of_target[kTarget] = 256;
     rules.max_norm = 100;
     CoreUnderTest target(
         0, [&rules](federation::GossipConfig& config) { config.pattern_rules.cores = rules; });

@@ -57,7 +57,7 @@ TEST(SharedPattern, ChecksEveryField) {
   EXPECT_EQ(reason_of([](auto& p) { p.task = std::string(65, 'a'); }), reasons::kUpdateInvalid);
   EXPECT_EQ(reason_of([](auto& p) {
               p.cores = SomeCores(1);
-              p.cores[0].values[0] = 1e9F;
+              p.cores[0].values.exponent = 30;
             }),
             reasons::kUpdateInvalid);
 }

@@ -40,9 +40,11 @@ TEST(PartialPayloads, KeepWhatWasKeptLast) {
 
 // Cores that take several chunks.
 federation::UpdateRules LargeRules() {
-  federation::UpdateRules rules = Updates();
-  for (auto& [target, rank] : rules.rank_of_target) {
-    rank = 170;
+  federation::UpdateRules rules;
+  rules.banks = Updates().banks;
+  for (const char* target : {"blk.0.attn_q.weight", "blk.0.attn_v.weight", "blk.0.ffn_up.weight",
+                             "blk.0.ffn_down.weight"}) {
+    rules.rank_of_target[target] = 256;
   }
   rules.max_norm = 100;
   return rules;

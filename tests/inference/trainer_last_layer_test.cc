@@ -13,7 +13,10 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/limits.h"
+#include "inference/package/model_package.h"
 #include "inference/train/run.h"
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
@@ -57,7 +60,7 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_LT(result->held_out_after, 0.8 * result->held_out_before);
   EXPECT_EQ(result->steps, 60);
-  EXPECT_TRUE(result->core.empty());
+  EXPECT_FALSE(result->cores.has_value());
   EXPECT_TRUE(CheckAdapter(*result->adapter, transformer.model()).ok());
   EXPECT_EQ(result->adapter->targets.count("blk.1.attn_output.weight"), 1U);
   const auto again = TrainLastLayerLora(transformer, examples, nullptr, options);
@@ -87,40 +90,42 @@ TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
   }
 }
 
-TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
-  CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const ProjectionFrame frame = RandomFrame(transformer.model(), 16, 3).value();
-  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
-  const TrainingOptions options{.steps = 30, .batch = 2};
-  const auto result = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_LT(result->held_out_after, result->held_out_before);
-  ASSERT_EQ(result->core.size(), 256U);
-  const auto rebuilt = AdapterFromCore(frame, result->core, "overlay", 1, 1.0F).value();
-  EXPECT_EQ(AdapterId(*rebuilt), AdapterId(*result->adapter));
-  const AdapterMix mix{.parts = {{result->adapter, 1.0F}}};
-  const auto more = TrainLastLayerCore(transformer, frame, examples, {}, &mix, options);
-  EXPECT_NEAR(more->held_out_before, result->held_out_after, 1e-4);
+// Trains cores of all linear layers of the last layer.
+absl::StatusOr<TrainingResult> TrainLastLayerCores(Transformer& transformer, const FrameSet& frame,
+                                                   std::span<const TrainingExample> examples,
+                                                   std::span<const TrainingExample> held_out,
+                                                   const AdapterMix* base,
+                                                   const TrainingOptions& options) {
+  const ModelConfig& config = transformer.model().config();
+  return TrainCores(transformer, frame,
+                    train::SitesFrom(config, static_cast<size_t>(config.layers) - 1, false),
+                    examples, held_out, base, options);
 }
 
-// A single token is either masked or not: t is 1, so the core of the last bank learns.
-TEST(TrainerTest, CoresOfBanksAreTrainedOnTheMaskingsOfTheirT) {
+FrameSet LastLayerFrame(const Model& model, int rank) {
+  return RandomFrameSet(model, LinearTargets(model, Modules::kAll, 1), rank, 3).value();
+}
+
+TEST(TrainerTest, CoresAreTheOnlyTrainedPart) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const ProjectionFrame frame = RandomFrame(transformer.model(), 4, 3).value();
-  TrainingExample one = Example("say", " hello world");
-  one.completion.resize(1);
-  TrainingOptions options{.steps = 5, .batch = 2, .bank_boundaries = {0.3F, 0.6F}};
-  const auto result =
-      TrainLastLayerCore(transformer, frame, std::span(&one, 1), {}, nullptr, options);
+  const FrameSet frame = LastLayerFrame(transformer.model(), 8);
+  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
+  const TrainingOptions options{.rank = 4, .steps = 30, .batch = 2};
+  const auto result = TrainLastLayerCores(transformer, frame, examples, {}, nullptr, options);
   ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_EQ(result->core.size(), 3 * 16U);
-  EXPECT_EQ(result->adapter, nullptr);
-  const auto is_zero = [](float value) { return value == 0; };
-  EXPECT_TRUE(std::all_of(result->core.begin(), result->core.begin() + 32, is_zero));
-  EXPECT_FALSE(std::all_of(result->core.begin() + 32, result->core.end(), is_zero));
-  options.bank_boundaries = {0.6F, 0.3F};
-  EXPECT_FALSE(
-      TrainLastLayerCore(transformer, frame, std::span(&one, 1), {}, nullptr, options).ok());
+  EXPECT_LT(result->held_out_after, result->held_out_before);
+  ASSERT_TRUE(result->cores.has_value());
+  EXPECT_EQ(result->cores->cores.size(), 7u);
+  for (const auto& [target, core] : result->cores->cores) {
+    EXPECT_EQ(core.rank, 4) << target;
+    EXPECT_EQ(core.values.size(), 16u) << target;
+  }
+  EXPECT_EQ(result->adapter->kind, AdapterKind::kCore);
+  const auto rebuilt = AdapterFromCores(frame, *result->cores, "overlay", 1, 1.0F).value();
+  EXPECT_EQ(AdapterId(*rebuilt), AdapterId(*result->adapter));
+  const AdapterMix mix{.parts = {{result->adapter, 1.0F}}};
+  const auto more = TrainLastLayerCores(transformer, frame, examples, {}, &mix, options);
+  EXPECT_NEAR(more->held_out_before, result->held_out_after, 1e-4);
 }
 
 TEST(TrainerTest, StopsWhenCancelled) {
@@ -151,22 +156,6 @@ TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
   EXPECT_EQ(AdapterId(*own->adapter), AdapterId(*other->adapter)) << "measuring teaches nothing";
   EXPECT_LT(own->held_out_after, 0.8 * own->held_out_before);
   EXPECT_NE(own->held_out_before, other->held_out_before);
-}
-
-TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
-  CpuTransformer transformer(SeededTextModel(), SerialRunner());
-  const ProjectionFrame frame = RandomFrame(transformer.model(), 16, 3).value();
-  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
-  const std::vector<TrainingExample> held_out = {Example("tell", " good night")};
-  const TrainingOptions options{.steps = 10, .batch = 2};
-  const auto own = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
-  const auto other = TrainLastLayerCore(transformer, frame, examples, held_out, nullptr, options);
-  // Another training measures this on the same text under equal masks.
-  const auto held_back = TrainLastLayerCore(transformer, frame, held_out, {}, nullptr, options);
-  ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_EQ(other->core, own->core) << "measuring teaches nothing";
-  EXPECT_NE(other->held_out_before, own->held_out_before);
-  EXPECT_EQ(other->held_out_before, held_back->held_out_before);
 }
 
 // Regression test: only completions were counted, so prompts of a thousand tokens could take any
@@ -229,16 +218,18 @@ TEST(TrainerTest, RefusesBadInput) {
   EXPECT_EQ(reason({good}, {.learning_rate = -1}), invalid);
   EXPECT_EQ(reason({good}, {.weight_clamp = 0}), invalid);
   EXPECT_EQ(reason({good}, {.held_out_samples = 0}), invalid);
-  ProjectionFrame foreign = RandomFrame(transformer.model(), 4, 1).value();
+  FrameSet foreign = LastLayerFrame(transformer.model(), 4);
   foreign.model_hash[0] ^= 1;
   const std::vector<TrainingExample> examples = {good};
-  EXPECT_EQ(ReasonOf(TrainLastLayerCore(transformer, foreign, examples, {}, nullptr, {}).status()),
+  EXPECT_EQ(ReasonOf(TrainLastLayerCores(transformer, foreign, examples, {}, nullptr, {}).status()),
             reasons::kFrameMismatch);
-  ProjectionFrame elsewhere = RandomFrame(transformer.model(), 4, 1).value();
-  elsewhere.target = "blk.0.attn_output.weight";
+  const FrameSet elsewhere =
+      RandomFrameSet(transformer.model(), std::vector<std::string>{"blk.0.attn_output.weight"}, 4,
+                     1)
+          .value();
   EXPECT_EQ(
-      ReasonOf(TrainLastLayerCore(transformer, elsewhere, examples, {}, nullptr, {}).status()),
-      reasons::kFrameMismatch);
+      ReasonOf(TrainLastLayerCores(transformer, elsewhere, examples, {}, nullptr, {}).status()),
+      invalid);
 }
 
 // Tests the claim behind the learning loop on the shipped test model: one corrected text, the
@@ -258,10 +249,10 @@ TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
   const auto lora = TrainLastLayerLora(transformer, examples, nullptr, {});
   ASSERT_TRUE(lora.ok()) << lora.status();
   EXPECT_LT(lora->held_out_after, lora->held_out_before - 0.3);
-  const ProjectionFrame frame = RandomFrame(**model, 32, 7).value();
-  const auto core = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, {});
-  ASSERT_TRUE(core.ok()) << core.status();
-  EXPECT_LT(core->held_out_after, core->held_out_before - 0.02);
+  const FrameSet frame = LoadFrameSet(FramePath(path)).value();
+  const auto cores = TrainLastLayerCores(transformer, frame, examples, {}, nullptr, {.rank = 32});
+  ASSERT_TRUE(cores.ok()) << cores.status();
+  EXPECT_LT(cores->held_out_after, cores->held_out_before - 0.3);
 }
 
 }  // namespace

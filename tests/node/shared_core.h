@@ -3,9 +3,6 @@
 
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,12 +11,17 @@
 #include "base/parallel.h"
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/bank.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/package/model_package.h"
 #include "inference/retrieval/prompt_embedding.h"
+#include "inference/train/network.h"
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/learning/general_text.h"
 #include "node/process/limits.h"
+#include "node/serving/pattern_payload.h"
+#include "node/sharing/shared_items.h"
+#include "tests/node/node_fixture.h"
 
 namespace ruvd::test {
 
@@ -28,10 +30,10 @@ class SharedPatterns {
  public:
   explicit SharedPatterns(const std::shared_ptr<const inference::Model>& model)
       : transformer_(model, SerialRunner()),
-        frame_(
-            inference::RandomFrame(*model, limits::kPatternCoreRank, limits::kFrameSeed).value()) {}
+        frame_(inference::LoadFrameSet(inference::FramePath(kSmallModel)).value()) {}
 
-  const inference::ProjectionFrame& frame() const { return frame_; }
+  // The frame beside the model.
+  const inference::FrameSet& frame() const { return frame_; }
   const inference::Model& model() const { return transformer_.model(); }
 
   std::vector<float> EmbeddingOf(const std::string& prompt) {
@@ -49,47 +51,37 @@ class SharedPatterns {
     const std::vector<inference::TrainingExample> examples = {
         {.prompt = model().tokenizer().EncodePrompt(prompt),
          .completion = model().tokenizer().EncodeContinuation(completion)}};
-    const inference::TrainingResult trained =
-        inference::TrainLastLayerCore(transformer_, frame_, examples, {}, nullptr, {.seed = 3})
-            .value();
-    return {.id = {id},
-            .bank = static_cast<uint32_t>(inference::BankOf(1)),
-            .task = "chat",
-            .quality = 1,
-            .examples = 1,
-            .created_ms = created_ms,
-            .centroid = EmbeddingOf(prompt),
-            .cores = {{.target = frame_.target,
-                       .bank = static_cast<uint32_t>(inference::BankOf(1)),
-                       .rank = static_cast<uint32_t>(frame_.rank),
-                       .values = Clipped(trained.core)}}};
+    const inference::ModelConfig& config = model().config();
+    const auto trained = inference::TrainCores(
+        transformer_, frame_,
+        inference::train::SitesFrom(config, static_cast<size_t>(config.layers) - 2, false),
+        examples, {}, nullptr, {.rank = limits::kPatternCoreRank, .seed = 3});
+    storage::Pattern pattern{.id = {id},
+                             .embedding = EmbeddingOf(prompt),
+                             .bank = static_cast<uint32_t>(inference::BankOf(1)),
+                             .task = "chat",
+                             .quality = 1,
+                             .examples = 1,
+                             .updated_ms = created_ms};
+    pattern.payload =
+        serving::EncodePatternPayload({.cores = trained.value().cores, .shareable = true});
+    return sharing::ShareablePattern(pattern, &frame_).value();
   }
-  // Returns a pattern with another core: the former one times a factor.
+  // Returns a pattern with other cores: the former ones times a factor.
   static federation::SharedPattern Times(federation::SharedPattern pattern, float factor) {
-    for (float& value : pattern.cores.front().values) {
-      value *= factor;
+    for (federation::CoreDelta& core : pattern.cores) {
+      std::vector<float> values = FromGrid(core.values);
+      for (float& value : values) {
+        value *= factor;
+      }
+      core.values = inference::ToGrid(values);
     }
     return pattern;
   }
 
  private:
-  // Scales a core down to a norm that peers accept, as a node does before it offers the core.
-  static std::vector<float> Clipped(std::vector<float> core) {
-    const double bound = 0.99 * federation::UpdateRules().max_norm;
-    double squares = 0;
-    for (const float value : core) {
-      squares += double{value} * double{value};
-    }
-    if (const double norm = std::sqrt(squares); norm > bound) {
-      for (float& value : core) {
-        value = static_cast<float>(double{value} * (bound / norm));
-      }
-    }
-    return core;
-  }
-
   inference::CpuTransformer transformer_;
-  const inference::ProjectionFrame frame_;
+  const inference::FrameSet frame_;
 };
 
 }  // namespace ruvd::test

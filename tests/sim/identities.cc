@@ -16,7 +16,7 @@ namespace {
 
 // The core of this target, which some patterns have, is of 150 x 150 floats, which are 90 kB.
 constexpr char kLargeTarget[] = "blk.2.ffn_down.weight";
-constexpr uint32_t kLargeRank = 150;
+constexpr uint32_t kLargeRank = 256;
 
 struct Pool {
   std::deque<Identity> identities;
@@ -76,11 +76,14 @@ federation::SharedPattern WorldPattern(uint64_t content_seed, bool large) {
   federation::SharedPattern pattern = PatternOf(content_seed);
   if (large) {
     Random random(content_seed);
-    federation::CoreDelta core{.target = kLargeTarget, .bank = 0, .rank = kLargeRank, .values = {}};
-    for (uint32_t i = 0; i < kLargeRank * kLargeRank; ++i) {
-      core.values.push_back(static_cast<float>(0.02 * random.Uniform()));
+    std::vector<float> values(size_t{kLargeRank} * kLargeRank);
+    for (float& value : values) {
+      value = static_cast<float>(0.02 * random.Uniform());
     }
-    pattern.cores.push_back(std::move(core));
+    pattern.cores.push_back({.target = kLargeTarget,
+                             .bank = 0,
+                             .rank = kLargeRank,
+                             .values = inference::ToGrid(values)});
   }
   return pattern;
 }

@@ -10,7 +10,6 @@
 #include <chrono>
 
 #include "base/status.h"
-#include "node/learning/evaluation_lessons.h"
 #include "node/local/tour/tour.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/admin/v1/admin.pb.h"
@@ -39,13 +38,7 @@ absl::StatusOr<std::string> Generate(Tour& tour) {
   ASSIGN_OR_RETURN(tour.loss_before_b,
                    HeldOutLoss(tour.b(), lesson.prompt, lesson.correction, true));
   std::string text;
-  ASSIGN_OR_RETURN(auto finished, Complete(tour.a(), lesson.prompt, &text));
-  // A quarter of the lessons only judge, chosen by their ids; the tour shares what this one
-  // teaches.
-  while (learning::IsEvaluationLesson(finished.response_id())) {
-    text.clear();
-    ASSIGN_OR_RETURN(finished, Complete(tour.a(), lesson.prompt, &text));
-  }
+  ASSIGN_OR_RETURN(const auto finished, Complete(tour.a(), lesson.prompt, &text));
   if (finished.completion_tokens() == 0 || !finished.adapters_used().empty()) {
     return Unexpected("expected tokens and no adapter on a fresh node");
   }

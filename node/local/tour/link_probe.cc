@@ -15,7 +15,6 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core/gossip_core.h"
-#include "inference/adapter/projection_frame.h"
 #include "inference/package/model_package.h"
 #include "node/admission/link_tls.h"
 #include "node/config/config.h"

@@ -33,7 +33,8 @@ class GossipActorTest : public JudgingTest {
   void SetUp() override {
     JudgingTest::SetUp();
     wall().StepWall(test::kWallStart + 1000 - wall().WallMillis());
-    frame_ = inference::RandomFrame(*model_, 4, 1).value();
+    frame_ =
+        RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 1), 4, 1).value();
     consent_ = std::make_unique<storage::ConsentStore>(*database_);
     item_store_ = std::make_unique<storage::ItemStore>(*database_);
     catalog_ = std::make_unique<serving::AdapterCatalog>(*model_, serving::AdapterCatalogOptions{});
@@ -138,7 +139,7 @@ class GossipActorTest : public JudgingTest {
   std::unique_ptr<serving::AdapterCatalog> catalog_;
   std::unique_ptr<storage::PrivacyLedgerStore> ledger_;
   std::unique_ptr<sharing::LocalContributor> contributor_;
-  inference::ProjectionFrame frame_;
+  inference::FrameSet frame_;
   privacy::RevocationList revoked_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
   uint64_t lives_ = 0;

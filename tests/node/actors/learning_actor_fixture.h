@@ -88,7 +88,7 @@ class LearningActorTest : public DatabaseTest {
                            }
                            return false;
                          }},
-        .round = {.steps = 3, .min_improvement = -100},
+        .round = {.training = {.steps = 3, .min_improvement = -100}},
         .enabled = enabled_,
         .disabled_because = "the model has no mask token",
         .round_after_age = std::chrono::seconds(60),

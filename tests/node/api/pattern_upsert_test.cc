@@ -28,25 +28,25 @@ class PatternUpsertTest : public DatabaseTest {
   void SetUp() override {
     DatabaseTest::SetUp();
     model_ = inference::Model::Load(kSmallModel).value();
-    frame_.id.fill(7);
-    frame_.target = "blk.0.attn_output.weight";
-    frame_.rank = 2;
+    frame_ =
+        RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kQv, 1), 2, 1).value();
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = kUpsertDimension}).value();
     upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
-        .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
+        .clock = &clock_, .model = model_.get(), .patterns = patterns_.get(), .frame = &frame_});
   }
-  std::shared_ptr<const inference::Adapter> AdapterOf(uint64_t seed,
-                                                      const std::string& name) const {
-    const std::string target = "blk.1.attn_output.weight";
-    auto adapter = std::make_shared<inference::Adapter>(
-        *test::RandomAdapter(*model_, {{target, inference::FindMatrix(*model_, target)}}, seed));
-    adapter->name = name;
-    return adapter;
+  inference::CoreSet Cores() const {
+    inference::CoreSet cores{.frame_id = frame_.id, .model_hash = frame_.model_hash, .cores = {}};
+    for (const auto& [target, module] : frame_.modules) {
+      cores.cores[target] = {.rank = 2, .values = {1, 2, 3, 4}};
+    }
+    return cores;
+  }
+  std::shared_ptr<const inference::Adapter> Learned() const {
+    return AdapterFromCores(frame_, Cores(), "anything", 3, 1.0F).value();
   }
   // Stores a pattern that the node learned, with what it may share.
-  void StoreLearned(const std::string& adapter) {
-    serving::PatternPayload payload{
-        .adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
+  void StoreLearned() { Store({.cores = Cores(), .shareable = true}); }
+  void Store(const serving::PatternPayload& payload) {
     ASSERT_TRUE(patterns_
                     ->Put({.id = kUpsertId,
                            .embedding = {1, 2, 3, 4},
@@ -70,23 +70,23 @@ class PatternUpsertTest : public DatabaseTest {
     pattern.set_task(stored.task);
     pattern.set_quality(stored.quality);
     pattern.set_examples(stored.examples);
-    pattern.set_adapter(inference::EncodeAdapter(*AdapterOf(1, "anything")));
+    pattern.set_adapter(inference::EncodeAdapter(*Learned()));
     return request;
   }
   absl::Status Upsert(const pattern::v1::UpsertPatternRequest& request) {
     pattern::v1::UpsertPatternResponse response;
     return upsert_->Run(request, &response);
   }
-  bool Shareable() { return sharing::ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
+  bool Shareable() { return sharing::ShareablePattern(*patterns_->Get(kUpsertId), &frame_).ok(); }
 
   std::shared_ptr<const inference::Model> model_;
-  inference::ProjectionFrame frame_;
+  inference::FrameSet frame_;
   std::unique_ptr<storage::PatternStore> patterns_;
   std::unique_ptr<PatternUpsert> upsert_;
 };
 
 TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
-  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned();
   ASSERT_TRUE(Shareable());
   auto request = Again();
   request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
@@ -100,7 +100,7 @@ TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
 }
 
 TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
-  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned();
   auto request = Again();
   request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
   ASSERT_TRUE(Upsert(request).ok());
@@ -116,7 +116,7 @@ TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
 
 // Regression test: "private" was shown for a pattern that continued to be shared.
 TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
-  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned();
   ASSERT_TRUE(patterns_->SetTier(kUpsertId, storage::SharingTier::kPublic).ok());
   auto request = Again();
   request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
@@ -131,7 +131,7 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
   constexpr uint32_t kOtherGeneration = 99;  // the row has another one, so it does not open
   for (const storage::ColumnFamily family :
        {storage::ColumnFamily::kPayload, storage::ColumnFamily::kMeta}) {
-    StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+    StoreLearned();
     auto request = Again();
     request.mutable_pattern()->set_updated_ms(1);
     request.set_only_if_newer(true);
@@ -150,17 +150,16 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
 }
 
 TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
-  StoreLearned("no adapter");
+  Store({.adapter = "no adapter"});
   ASSERT_TRUE(Upsert(Again()).ok());
   const storage::Pattern stored = *patterns_->Get(kUpsertId);
   EXPECT_EQ(stored.adapter_name,
-            serving::PatternAdapterName(kUpsertId,
-                                        inference::AdapterId(*AdapterOf(1, "whatever its name"))));
+            serving::PatternAdapterName(kUpsertId, inference::AdapterId(*Learned())));
   EXPECT_EQ(stored.adapter_version, 1U);
 }
 
 TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
-  StoreLearned(inference::EncodeAdapter(*AdapterOf(1, "learned")));
+  StoreLearned();
   ASSERT_TRUE(patterns_->RecordUse(kUpsertId).ok());
   const int64_t used_ms = patterns_->Get(kUpsertId)->last_used_ms;
   EXPECT_GT(used_ms, 0);

@@ -17,11 +17,13 @@
 
 #include "base/bytes.h"
 #include "base/parallel.h"
+#include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/bank.h"
-#include "inference/adapter/projection_frame.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/learning/background_round.h"
 #include "node/serving/adapter_catalog.h"
+#include "node/serving/pattern_payload.h"
 #include "storage/consent/consent_book.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
@@ -107,6 +109,15 @@ class BackgroundRoundTest : public DatabaseTest {
     return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
   }
 
+  // Gives the node a frame, in which it learns what may be shared.
+  void MakeFrame() {
+    frame_ =
+        RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, 1).value();
+  }
+  serving::PatternPayload Payload() const {
+    return serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  }
+
   storage::DatabaseOptions Options() override {
     storage::DatabaseOptions options = DatabaseTest::Options();
     options.soft_reserve_bytes = 2000;
@@ -117,7 +128,7 @@ class BackgroundRoundTest : public DatabaseTest {
     return options;
   }
 
-  BackgroundOptions options_{.steps = 3, .min_improvement = -100};
+  BackgroundOptions options_{.training = {.core_rank = 4, .steps = 3, .min_improvement = -100}};
   Duration slice_ = std::chrono::milliseconds(100);
   std::function<absl::Status(uint64_t)> between_slices_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
@@ -127,7 +138,7 @@ class BackgroundRoundTest : public DatabaseTest {
   std::unique_ptr<storage::TrajectoryStore> trajectories_;
   std::vector<float> embedding_;
   std::vector<float> other_;
-  std::optional<inference::ProjectionFrame> frame_;   // none: nothing is prepared for sharing
+  std::optional<inference::FrameSet> frame_;          // none: adapters are LoRAs
   std::unique_ptr<storage::ConsentBook> consents_;    // null: all users agree
   std::unique_ptr<serving::AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
   bool stale_patterns_ = false;

@@ -176,9 +176,9 @@ TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing
   ASSERT_EQ(Learn().id, kId);
   ASSERT_TRUE(patterns_->Delete(kId).ok());
   ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
-  options_.min_improvement = 100;
+  options_.training.min_improvement = 100;
   ASSERT_EQ(Learn().outcome, ClusterOutcome::kNoImprovement);
-  options_.min_improvement = -100;
+  options_.training.min_improvement = -100;
   AddLesson("s", embedding_);
   ASSERT_TRUE(Run({"s"}).status.ok());
   AddLesson("t", embedding_);
@@ -188,10 +188,10 @@ TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing
 TEST_F(BackgroundRoundTest, WhatIsRatedAnewAndAddsNothingStillGoesWithItsPattern) {
   ASSERT_EQ(Learn().id, kId);
   ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
-  options_.min_improvement = 100;
+  options_.training.min_improvement = 100;
   ASSERT_EQ(Learn().outcome, ClusterOutcome::kNoImprovement);
   ASSERT_TRUE(patterns_->Delete(kId).ok());
-  options_.min_improvement = -100;
+  options_.training.min_improvement = -100;
   AddLesson("s", embedding_);
   ASSERT_TRUE(Run({"s"}).status.ok());
   AddLesson("t", embedding_);

@@ -14,8 +14,6 @@
 
 #include "base/bytes.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/adapter/projection_frame.h"
-#include "node/learning/evaluation_lessons.h"
 #include "node/learning/lesson_clusters.h"
 #include "node/serving/pattern_payload.h"
 #include "privacy/identity/node_key.h"
@@ -25,61 +23,51 @@
 namespace ruvd::learning {
 namespace {
 
-// What is shared is trained on the lessons of users who agreed, and names these users.
-TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
+// What is shared is trained on lessons of users who agreed, and names these users.
+TEST_F(BackgroundRoundTest, AnAdapterMayLeaveOnlyIfAllWhoTaughtItAgreed) {
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
   storage::UserConsentStore store(*database_);
   consents_ = storage::ConsentBook::Open(store, key).value();
-  frame_ = inference::RandomFrame(*model_, 8, 1).value();
+  MakeFrame();
   AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"r", "b"}).status.ok());
-  serving::PatternPayload payload =
-      serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
-  const privacy::Contributor operators = consents_->ContributorOf({});
-  const privacy::Contributor bob = consents_->ContributorOf({.user_id = "bob"});
-  ASSERT_FALSE(payload.core.empty());
-  EXPECT_EQ(payload.contributors, std::vector<privacy::Contributor>{operators});
-  EXPECT_TRUE(payload.holds_others);
+  EXPECT_TRUE(Payload().cores.has_value());
+  EXPECT_FALSE(Payload().shareable);
+  EXPECT_THAT(Payload().contributors, testing::IsEmpty());
 
   ASSERT_TRUE(consents_
                   ->Record({.subject = {.id = "bob"},
                             .purposes = privacy::consent_purposes::kAll,
-                            .widest = privacy::ConsentTier::kMasked,
+                            .widest = privacy::ConsentTier::kPublic,
                             .expires_ms = 1'000'000},
                            clock_.WallMillis())
                   .ok());
   AddLesson("c", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"c"}).status.ok());
-  payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload).value();
-  ASSERT_FALSE(payload.core.empty());
-  EXPECT_FALSE(payload.holds_others);
-  EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
+  EXPECT_TRUE(Payload().shareable);
+  EXPECT_THAT(Payload().contributors,
+              testing::UnorderedElementsAre(consents_->ContributorOf({}),
+                                            consents_->ContributorOf({.user_id = "bob"})));
 }
 
-// A quarter of the lessons is kept to judge what peers send and what this node does.
-TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
-  frame_ = inference::RandomFrame(*model_, 8, 1).value();
-  const auto core = [this] {
-    return serving::DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
-  };
-  const auto lesson_that = [](bool judges) {
-    int number = 0;
-    while (IsEvaluationLesson(std::to_string(number)) != judges) {
-      ++number;
-    }
-    return std::to_string(number);
-  };
-  ASSERT_FALSE(IsEvaluationLesson("r"));
-  ASSERT_TRUE(Run({"r"}).status.ok());
-  const std::vector<float> alone = core();
-  ASSERT_FALSE(alone.empty());
-  AddLesson(lesson_that(true), embedding_, "A boat");
-  ASSERT_TRUE(Run({lesson_that(true)}).status.ok());
-  EXPECT_EQ(patterns_->Get(kId)->examples, 2u);
-  EXPECT_EQ(core(), alone);
-  AddLesson(lesson_that(false), embedding_, "A boat");
-  ASSERT_TRUE(Run({lesson_that(false)}).status.ok());
-  EXPECT_NE(core(), alone);
+// There is one training: the adapter that serves is made of the cores that peers get.
+TEST_F(BackgroundRoundTest, WhatIsSharedIsWhatServes) {
+  MakeFrame();
+  ASSERT_EQ(Learn().outcome, ClusterOutcome::kKept);
+  const storage::Pattern pattern = *patterns_->Get(kId);
+  const serving::PatternPayload payload = Payload();
+  ASSERT_TRUE(payload.cores.has_value());
+  EXPECT_TRUE(payload.shareable);
+  EXPECT_THAT(payload.adapter, testing::IsEmpty());
+  EXPECT_EQ(payload.cores->cores.size(), 14u);
+  const auto adapter = serving::AdapterOfPattern(pattern, payload, *model_, &*frame_);
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->name, pattern.adapter_name);
+  EXPECT_EQ((*adapter)->version, pattern.adapter_version);
+  EXPECT_EQ(pattern.adapter_name,
+            serving::PatternAdapterName(kId, inference::AdapterId(**adapter)));
+  EXPECT_EQ(serving::AdapterOfPattern(pattern, payload, *model_, nullptr).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
@@ -144,7 +132,7 @@ TEST_F(BackgroundRoundTest, APatternThatAUserChangesDuringARoundStaysAsItIs) {
 }
 
 TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
-  options_.layers = 2;
+  options_.training.layers = 2;
   Learn();
   const auto payload = serving::DecodePatternPayload(patterns_->Get(kId)->payload);
   const auto adapter = inference::DecodeAdapter(AsBytes(payload->adapter));

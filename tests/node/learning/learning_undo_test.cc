@@ -68,7 +68,7 @@ class LearningUndoTest : public DatabaseTest {
                                     .package_id = kUndoPackage,
                                     .changes = changes_.get()};
     Random random(++seed_);
-    round_ = RunBackgroundRound(services, {.steps = 2, .min_improvement = -100},
+    round_ = RunBackgroundRound(services, {.training = {.steps = 2, .min_improvement = -100}},
                                 {.responses = fresh}, random);
     EXPECT_TRUE(round_.status.ok()) << round_.status;
     if (round_.patterns.empty() || !round_.patterns.back().change) {

@@ -4,6 +4,7 @@
 // Patterns act on top of the adapter of deep rounds. Tests what they are trained on, and what
 // happens to them when another version of that adapter is served.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,15 +20,21 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/train/score.h"
 #include "inference/train/trainer.h"
 #include "inference/transformer/cpu_transformer.h"
 #include "node/actors/learning_actor.h"
 #include "node/learning/background_round.h"
 #include "node/learning/learning_undo.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/learning/pattern_training.h"
 #include "node/learning/stale_patterns.h"
 #include "node/serving/pattern_payload.h"
 #include "node/serving/served_adapters.h"
+#include "privacy/identity/node_key.h"
+#include "storage/consent/consent_book.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -85,6 +92,8 @@ class PatternBaseTest : public DatabaseTest {
             .trajectories = trajectories_.get(),
             .patterns = patterns_.get(),
             .package_id = package_,
+            .frame = frame_ ? &*frame_ : nullptr,
+            .consents = consents_.get(),
             .changes = changes_.get(),
             .catalog = catalog_.get(),
             .cancelled = cancelled_};
@@ -100,7 +109,9 @@ class PatternBaseTest : public DatabaseTest {
     return serving::DecodePatternPayload(patterns_->Get(id)->payload).value();
   }
   std::shared_ptr<const inference::Adapter> AdapterOf(const storage::PatternId& id) const {
-    return inference::DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
+    return serving::AdapterOfPattern(*patterns_->Get(id), PayloadOf(id), *model_,
+                                     frame_ ? &*frame_ : nullptr)
+        .value();
   }
   // Returns the score of the lesson with these adapters.
   double Score(const std::vector<std::shared_ptr<const inference::Adapter>>& adapters) {
@@ -115,8 +126,10 @@ class PatternBaseTest : public DatabaseTest {
   }
 
   const Digest package_ = Sha256("package");
-  BackgroundOptions options_{.steps = 8};
+  BackgroundOptions options_{.training = {.steps = 8}};
   std::function<bool()> cancelled_;
+  std::optional<inference::FrameSet> frame_;        // none: adapters are LoRAs
+  std::unique_ptr<storage::ConsentBook> consents_;  // null: all users agree
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
   std::unique_ptr<storage::PatternStore> patterns_;
@@ -145,6 +158,60 @@ TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
   EXPECT_LT(Score({deep, on_top}), Score({deep}));
 }
 
+// The deep adapter may hold what others must not learn, so it has no part in what is shared.
+TEST_F(PatternBaseTest, TheDeepAdapterHasNoPartInWhatIsShared) {
+  frame_ =
+      RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, 1).value();
+  Learn({.responses = {"r"}});  // makes the pattern, so that the next rounds draw equal seeds
+  const double bare = Learn({.responses = {"r"}}).held_out_before;
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
+  ASSERT_TRUE(PayloadOf(id).shareable);
+  const Digest alone = inference::AdapterId(*AdapterOf(id));
+
+  Publish(TrainDeep(1, 30));
+  const LearnedPattern learned = Learn({.responses = {"r"}});
+  ASSERT_EQ(learned.outcome, ClusterOutcome::kKept);
+  EXPECT_LT(learned.held_out_before, bare - 0.1) << "of what is served";
+  EXPECT_TRUE(PayloadOf(id).shareable);
+  EXPECT_EQ(PayloadOf(id).deep_version, 1u);
+  EXPECT_EQ(inference::AdapterId(*AdapterOf(id)), alone);
+
+  // Without consent the same lesson is trained on top of what is served.
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+  storage::UserConsentStore store(*database_);
+  consents_ = storage::ConsentBook::Open(store, key).value();
+  storage::Trajectory lesson = *trajectories_->Get("r");
+  lesson.user_id = "bob";
+  ASSERT_TRUE(trajectories_->Put(lesson).ok());
+  ASSERT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kKept);
+  EXPECT_FALSE(PayloadOf(id).shareable);
+  EXPECT_NE(inference::AdapterId(*AdapterOf(id)), alone);
+}
+
+// A user who agreed to sharing loses no adapter that helps here by it.
+TEST_F(PatternBaseTest, WhatGainsNothingHereIsTrainedAgainAndStays) {
+  frame_ =
+      RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, 1).value();
+  Publish(TrainDeep(1, 30));
+  const auto gain = [](const PatternTraining& training) {
+    return training.result.held_out_before - training.result.held_out_after;
+  };
+  const Lesson lesson = LessonOf(*trajectories_->Get("r"), 0.7F);
+  const LessonSplit split{.taught = {&lesson}, .held_back = {}};
+  PatternTrainingOptions options = options_.training;
+  options.min_improvement = -100;
+  const auto shared = TrainPattern(Services(), options, split, 1);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  ASSERT_TRUE(shared->shareable);
+  options.min_improvement = gain(*shared) + 1e-6;
+  const auto again = TrainPattern(Services(), options, split, 1);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->shareable);
+  EXPECT_THAT(again->contributors, testing::IsEmpty());
+  EXPECT_NE(inference::AdapterId(*again->result.adapter),
+            inference::AdapterId(*shared->result.adapter));
+}
+
 TEST_F(PatternBaseTest, PatternsFollowThePublishedAndTheRestoredVersion) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
@@ -170,7 +237,7 @@ TEST_F(PatternBaseTest, UndoBringsBackAnAdapterThatWasNoLongerNeeded) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
   const storage::Pattern before = *patterns_->Get(id);
-  options_.min_improvement = 100;
+  options_.training.min_improvement = 100;
   EXPECT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kNoImprovement);
   EXPECT_EQ(patterns_->Get(id)->payload, before.payload) << "it stands on what is served";
   Publish(TrainDeep(1, 5));
@@ -230,7 +297,7 @@ TEST_F(PatternBaseTest, ARoundComesWhenAnotherVersionIsServed) {
   runtime::ActorSystem system(executor, runtime::ActorSystemOptions{});
   const auto metrics = metrics::Metrics::Create("").value();
   actors::LearningActorOptions options{.services = Services(),
-                                       .round = {.steps = 3, .min_improvement = -100},
+                                       .round = {.training = {.steps = 3, .min_improvement = -100}},
                                        .round_after_age = std::chrono::seconds(60),
                                        .pool = &executor,
                                        .metrics = metrics.get(),

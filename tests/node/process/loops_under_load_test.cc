@@ -34,7 +34,7 @@ class LoopsUnderLoadTest : public NodeTest {
     config_.experimental.session_memory = true;
     tuning_.round_after_ratings = 3;
     tuning_.round_after = std::chrono::seconds(1);
-    tuning_.background.steps = 2;
+    tuning_.background.training.steps = 2;
     tuning_.deep.steps = 3;
     tuning_.deep.rank = 2;
     config_.experimental.dgr = "entropy";

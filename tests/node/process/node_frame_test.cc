@@ -94,7 +94,7 @@ class NodeFrameTest : public ::testing::Test {
   absl::StatusOr<std::shared_ptr<const FrameSet>> Open() {
     const auto package = inference::LoadModelPackage(model_);
     EXPECT_TRUE(package.ok()) << package.status();
-    return OpenNodeFrame(*package, model_, saved_, SerialRunner());
+    return OpenNodeFrame(*package, model_, saved_, may_compute_, SerialRunner());
   }
   FrameSet RandomFrame(uint64_t seed) const {
     const auto model = inference::Model::Load(model_).value();
@@ -104,8 +104,21 @@ class NodeFrameTest : public ::testing::Test {
   fs::path folder_;
   std::string model_;
   std::string saved_;
+  bool may_compute_ = true;
   LoggedFrames log_;
 };
+
+// A node without peers uses what it learned in, and does not pay for more.
+TEST_F(NodeFrameTest, WithoutPeersNoFrameIsComputed) {
+  may_compute_ = false;
+  const auto none = Open();
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(*none, nullptr);
+  EXPECT_FALSE(fs::exists(saved_));
+  const FrameSet saved = RandomFrame(2);
+  ASSERT_TRUE(SaveFrameSet(saved, saved_).ok());
+  EXPECT_EQ(Open().value()->id, saved.id);
+}
 
 TEST_F(NodeFrameTest, AShippedFrameIsUsedAndNoOtherIsWritten) {
   const FrameSet shipped = RandomFrame(1);
@@ -163,8 +176,9 @@ TEST_F(NodeFrameTest, ADamagedSavedFrameIsComputedAgain) {
   EXPECT_EQ(inference::LoadFrameSet(saved_)->id, id);
   const auto lines = log_.Take();
   ASSERT_THAT(lines, SizeIs(2));
-  EXPECT_THAT(lines[0], AllOf(HasSubstr("warning: " + saved_), HasSubstr("computed again"),
-                              HasSubstr(reasons::kFrameMismatch)));
+  EXPECT_THAT(lines[0],
+              AllOf(HasSubstr("warning: " + saved_), HasSubstr("computes the frame again"),
+                    HasSubstr(reasons::kFrameMismatch)));
 }
 
 TEST_F(NodeFrameTest, ASavedFrameOfAnotherModelIsReplaced) {

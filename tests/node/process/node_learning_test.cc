@@ -156,7 +156,7 @@ TEST_F(NodeLearningTest, APatternIsUndoneAfterARestartWhatASessionForgotIsNot) {
 }
 
 TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
-  tuning_.background.steps = 10'000;  // hours
+  tuning_.background.training.steps = 10'000;  // hours
   Start();
   const auto edit = Edit(kWanted);
   auto waiting = std::async(std::launch::async, [&] {
@@ -177,7 +177,7 @@ TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
   EXPECT_EQ(LearningNow().lessons_waiting(), 1u);
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
-  tuning_.background.steps = 2;
+  tuning_.background.training.steps = 2;
   Start();
   EXPECT_TRUE(LearningNow().paused());
   learning::v1::RunBackgroundRequest run;

@@ -271,7 +271,7 @@ TEST_F(NodeTokenMemoryTest, PromptsAreRememberedForTheirUserWhereTheKeySaysSo) {
 // correction in one of three completions of the masked modes, because lessons were read with random
 // masks only.
 TEST_F(NodeTokenMemoryTest, WhoAsksTheSameAgainGetsTheCorrection) {
-  tuning_.background.min_improvement = 100;  // the memory alone acts
+  tuning_.background.training.min_improvement = 100;  // the memory alone acts
   Start();
   auto generate = Request("The spare key of the pump house hangs", 16);
   generate.set_user_id("ada");
@@ -288,7 +288,7 @@ TEST_F(NodeTokenMemoryTest, WhoAsksTheSameAgainGetsTheCorrection) {
 // Found by review: where a round kept nothing of a correction, `ruvd undo` took back an older
 // change and the words of the correction stayed.
 TEST_F(NodeTokenMemoryTest, UndoReachesWhatOnlyTheMemoryTook) {
-  tuning_.background.min_improvement = 100;  // nats that no round reaches
+  tuning_.background.training.min_improvement = 100;  // nats that no round reaches
   Start();
   auto generate = Request("What did Ottoline find at the sluice gate?", 8);
   generate.set_user_id("ada");

@@ -11,13 +11,11 @@
 #include "base/status.h"
 #include "federation/core/gossip_core.h"
 #include "federation/learner/plan.h"
-#include "inference/adapter/bank.h"
 #include "inference/adapter/core_shape.h"
-#include "inference/adapter/projection_frame.h"
 #include "inference/package/model_package.h"
 #include "node/config/config.h"
 #include "node/process/learner_options.h"
-#include "node/process/limits.h"
+#include "node/process/node_frame.h"
 
 namespace ruvd::node {
 
@@ -33,9 +31,6 @@ inline absl::StatusOr<federation::GossipConfig> MakePeerConfig(const config::Nod
                  "the model {} has no frame file beside it; make one with `ruvd model frame`",
                  node.model.path);
   }
-  ASSIGN_OR_RETURN(
-      const inference::ProjectionFrame frame,
-      inference::RandomFrame(*package.model, limits::kPatternCoreRank, limits::kFrameSeed));
   ASSIGN_OR_RETURN(const inference::CoreShape shape,
                    inference::CoreShapeOf(*package.frame, RankOf(node), {}));
   ASSIGN_OR_RETURN(federation::LearnerPlan plan, LearnerPlanOf(node, shape));
@@ -44,10 +39,8 @@ inline absl::StatusOr<federation::GossipConfig> MakePeerConfig(const config::Nod
   config.model_hash = package.id;
   config.frame_id = package.frame->id;
   config.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
-  config.pattern_rules = {
-      .dimension = static_cast<uint32_t>(package.model->config().width),
-      .cores = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
-                .banks = inference::kTimestepBanks}};
+  config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
+                          .cores = PatternCoreRules(*package.frame)};
   return config;
 }
 

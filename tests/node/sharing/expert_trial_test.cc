@@ -42,10 +42,14 @@ class ExpertTrialTest : public JudgingTest {
     test::SharedPatterns shared(model_);
     const storage::Pattern row =
         PatternFromShared(shared.Learned(1, "The lighthouse keeper of house 7", kJudged, 1000),
-                          peer_, shared.frame(), 1)
+                          peer_, &shared.frame(), 1)
             .value();
     const auto payload = serving::DecodePatternPayload(row.payload).value();
-    learned_ = inference::DecodeAdapter(AsBytes(payload.adapter)).value();
+    inference::Adapter learned =
+        *serving::AdapterOfPattern(row, payload, *model_, &shared.frame()).value();
+    learned.kind = inference::AdapterKind::kLora;
+    learned.frame_id = {};
+    learned_ = std::make_shared<const inference::Adapter>(std::move(learned));
   }
   // Returns the words of 400 lessons with this text.
   inference::LessonWords WordsOf(const std::string& text) const {

@@ -31,8 +31,6 @@ class OwnPatternsTest : public DatabaseTest {
   void SetUp() override {
     DatabaseTest::SetUp();
     frame_.id.fill(0x22);  // equal to that of test::ConfigFor
-    frame_.target = test::kTarget;
-    frame_.rank = kOwnRank;
     patterns_ = storage::PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
     Start();
   }
@@ -47,7 +45,7 @@ class OwnPatternsTest : public DatabaseTest {
         federation::GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, now_).value();
     SetTier(tier_);
     own_ =
-        std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), book_.get(), 1, &releases());
+        std::make_unique<OwnPatterns>(*patterns_, &frame_, key_.id(), book_.get(), 1, &releases());
     removed_ = own_->RemoveWithdrawn(&stored, tier_, now_);
     core_->Restore(std::move(stored), now_);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
@@ -65,10 +63,16 @@ class OwnPatternsTest : public DatabaseTest {
   }
   void Follow() { ASSERT_TRUE(own_->FollowChanges(*core_, now_).ok()); }
   void Put(const storage::PatternId& id, float core, bool withheld = false) {
-    PutPayload(id, {.core = std::vector<float>(kOwnRank * kOwnRank, core),
-                    .frame_id = frame_.id,
+    PutPayload(id, {.cores = Cores(core),
                     .withheld = withheld,
-                    .contributors = contributors_});
+                    .contributors = contributors_,
+                    .shareable = true});
+  }
+  inference::CoreSet Cores(float value) const {
+    return {
+        .frame_id = frame_.id,
+        .cores = {{test::kTarget,
+                   {.rank = kOwnRank, .values = std::vector<float>(kOwnRank * kOwnRank, value)}}}};
   }
   void PutPayload(const storage::PatternId& id, const serving::PatternPayload& payload) {
     ASSERT_TRUE(patterns_
@@ -96,7 +100,7 @@ class OwnPatternsTest : public DatabaseTest {
   privacy::ConsentTier tier_ = privacy::ConsentTier::kPublic;
   std::unique_ptr<storage::ConsentBook> book_;      // null: patterns have no contributors
   std::vector<privacy::Contributor> contributors_;  // of the patterns that are put
-  inference::ProjectionFrame frame_;
+  inference::FrameSet frame_;                       // its factors play no part here
   uint64_t boot_ = 0;
   int64_t updated_ = 1;
   std::shared_ptr<const federation::LearnerPlan> plan_;  // null: contributions cannot be offered

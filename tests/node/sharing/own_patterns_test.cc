@@ -245,7 +245,7 @@ TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
 
 // The embedding of a pattern of one lesson is that of its prompt.
 TEST_F(OwnPatternsTest, APatternOfFewLessonsStays) {
-  own_ = std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), nullptr, 2);
+  own_ = std::make_unique<OwnPatterns>(*patterns_, &frame_, key_.id(), nullptr, 2);
   Put(kOwnFirst, 1);
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_THAT(Offered(), IsEmpty());
@@ -256,12 +256,9 @@ TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
   storage::UserConsentStore consents(*database_);
   book_ = storage::ConsentBook::Open(consents, key_).value();
   Start();
-  serving::PatternPayload payload{.core = std::vector<float>(kOwnRank * kOwnRank, 1),
-                                  .frame_id = frame_.id,
-                                  .contributors = {book_->ContributorOf({})},
-                                  .holds_others = true};
+  serving::PatternPayload payload{.cores = Cores(1), .contributors = {book_->ContributorOf({})}};
   PutPayload(kOwnFirst, payload);
-  payload.holds_others = false;
+  payload.shareable = true;
   PutPayload(kOwnSecond, payload);
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));

@@ -31,20 +31,29 @@ class PatternTrialTest : public JudgingTest {
     counting_ = std::make_unique<test::CountingTransformer>(*transformer_);
   }
   storage::Pattern Row(const federation::SharedPattern& pattern) const {
-    return PatternFromShared(pattern, Sha256("peer"), shared_->frame(), 1).value();
+    return PatternFromShared(pattern, Sha256("peer"), &shared_->frame(), 1).value();
   }
   federation::SharedPattern Learned() { return shared_->Learned(1, kPrompt, kJudged, 1000); }
-  // Returns a pattern with a large core of noise.
+  // Returns a pattern with large cores of noise.
   federation::SharedPattern Loud() {
     federation::SharedPattern pattern = Learned();
     Random random(1);
-    for (float& value : pattern.cores.front().values) {
-      value = static_cast<float>(4 * random.Normal());
+    for (federation::CoreDelta& core : pattern.cores) {
+      std::vector<float> values(core.values.steps.size());
+      for (float& value : values) {
+        value = static_cast<float>(4 * random.Normal());
+      }
+      core.values = inference::ToGrid(values);
     }
     return pattern;
   }
-  absl::StatusOr<TrialVerdict> TryToJudge(const storage::Pattern& pattern) {
+  learning::LearningServices WithFrame() {
     learning::LearningServices services = Services();
+    services.frame = &shared_->frame();
+    return services;
+  }
+  absl::StatusOr<TrialVerdict> TryToJudge(const storage::Pattern& pattern) {
+    learning::LearningServices services = WithFrame();
     services.transformer = counting_.get();
     counting_->sequences.clear();
     return trial_.Judge(services, pattern);
@@ -112,11 +121,11 @@ TEST_F(PatternTrialTest, NearGeneralTextTheGateOfAdaptersForAllTextDecides) {
       "The keeper of the lighthouse writes into the book each day.");
   PatternTrial trial({.general = {passage}});
   storage::Pattern row = Row(test::SharedPatterns::Times(Learned(), -0.5F));
-  const TrialVerdict far = trial.Judge(Services(), row).value();
+  const TrialVerdict far = trial.Judge(WithFrame(), row).value();
   ASSERT_GT(far.general_after, 1.005 * far.general_before);
   EXPECT_EQ(far.standing, PatternStanding::kServing);
   row.embedding = inference::EmbedText(learning::EmbedderOf(Services()), passage, nullptr).value();
-  EXPECT_EQ(trial.Judge(Services(), row).value().standing, PatternStanding::kGeneralTextWorse);
+  EXPECT_EQ(trial.Judge(WithFrame(), row).value().standing, PatternStanding::kGeneralTextWorse);
 }
 
 TEST_F(PatternTrialTest, AnAdapterOfAnotherModelIsUnusable) {

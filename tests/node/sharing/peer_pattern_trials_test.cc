@@ -25,21 +25,22 @@ class PatternTrialsTest : public PeerPatternsTest {
   void SetUp() override {
     PeerPatternsTest::SetUp();
     model_ = inference::Model::Load(kSmallModel).value();
-    trained_ = inference::RandomFrame(*model_, kRank, 1).value();
+    trained_ = RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kQv, 1), kRank, 1)
+                   .value();
     Reload();
   }
   // Continues as after a restart.
   void Reload() {
-    peers_ = std::make_unique<PeerPatterns>(*store_, trained_, Node(1));
+    peers_ = std::make_unique<PeerPatterns>(*store_, &trained_, Node(1));
     ASSERT_TRUE(peers_->Load().ok());
   }
   federation::SharedPattern Trained(uint16_t n, int64_t created_ms, float value = 0.1F) const {
     federation::SharedPattern shared = Shared(n, created_ms);
     shared.bank = static_cast<uint32_t>(inference::BankOf(1));
-    shared.cores.push_back({.target = trained_.target,
+    shared.cores.push_back({.target = trained_.modules.begin()->first,
                             .bank = shared.bank,
                             .rank = kRank,
-                            .values = std::vector<float>(kRank * kRank, value)});
+                            .values = inference::ToGrid(std::vector<float>(kRank * kRank, value))});
     return shared;
   }
   storage::Pattern Row(uint16_t n) { return store_->Get(Shared(n, 0).id).value(); }
@@ -74,7 +75,7 @@ class PatternTrialsTest : public PeerPatternsTest {
   std::unique_ptr<federation::GossipCore> CoreOf(const privacy::NodeKey& peer) const {
     federation::GossipConfig config = test::ConfigFor(peer, 2);
     config.pattern_rules = {.dimension = kPeerDimension,
-                            .cores = {.rank_of_target = {{trained_.target, kRank}},
+                            .cores = {.rank_of_target = {{trained_.modules.begin()->first, kRank}},
                                       .banks = inference::kTimestepBanks}};
     auto core = federation::GossipCore::Create(config, peer, test::EntropyOf(1), 1, kNow).value();
     const auto record =
@@ -86,7 +87,7 @@ class PatternTrialsTest : public PeerPatternsTest {
   inline static const federation::Instant kNow = test::At(std::chrono::seconds(1));
 
   std::shared_ptr<const inference::Model> model_;
-  inference::ProjectionFrame trained_;
+  inference::FrameSet trained_;
 };
 
 TEST_F(PatternTrialsTest, APatternServesOnlyAfterItsTrial) {
@@ -195,9 +196,9 @@ TEST_F(PatternTrialsTest, PeersTakeTurnsAndAPostponedTrialWaits) {
 
 // Rows that the node learned under another identity must not serve untried.
 TEST_F(PatternTrialsTest, RowsOfAnotherIdentityOfTheNodeGetATrial) {
-  storage::Pattern row = PatternFromShared(Trained(1, 200), Node(2), trained_, 1).value();
+  storage::Pattern row = PatternFromShared(Trained(1, 200), Node(2), &trained_, 1).value();
   ASSERT_TRUE(store_->Put(row).ok());
-  row = PatternFromShared(Trained(2, 200), Node(1), trained_, 1).value();
+  row = PatternFromShared(Trained(2, 200), Node(1), &trained_, 1).value();
   ASSERT_TRUE(store_->Put(row).ok());
   Reload();
   EXPECT_FALSE(Serves(1));
@@ -301,7 +302,7 @@ TEST_F(PatternTrialsTest, NewerPatternsDoNotRemoveWhatWasRatedBadly) {
 TEST_F(PatternTrialsTest, AnOriginWithOnlyBadlyRatedPatternsGetsNoMore) {
   constexpr auto kLimit = static_cast<uint16_t>(limits::kMaxPatternsPerOrigin);
   for (uint16_t n = 0; n < kLimit; ++n) {
-    storage::Pattern row = PatternFromShared(Shared(n, 200), Node(2), trained_, 1).value();
+    storage::Pattern row = PatternFromShared(Shared(n, 200), Node(2), &trained_, 1).value();
     row.standing = PatternStanding::kRatedBadly;
     ASSERT_TRUE(store_->Put(row).ok());
   }

@@ -80,12 +80,11 @@ class PeerPatternsTest : public DatabaseTest {
   virtual storage::Durability durability() const { return storage::Durability::kProcessCrash; }
   // Loads the store as after a restart.
   void Load() {
-    peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));
+    peers_ = std::make_unique<PeerPatterns>(*store_, nullptr, Node(1));
     ASSERT_TRUE(peers_->Load().ok());
   }
   int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
 
-  const inference::ProjectionFrame frame_;
   std::unique_ptr<storage::PatternStore> store_;
   std::unique_ptr<PeerPatterns> peers_;
 };

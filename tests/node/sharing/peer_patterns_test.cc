@@ -50,7 +50,7 @@ TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
 }
 
 TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
-  peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1),
+  peers_ = std::make_unique<PeerPatterns>(*store_, nullptr, Node(1),
                                           PatternGate{.quality = 0.5F, .examples = 10});
   const privacy::NodeKey key = privacy::NodeKey::FromSeed(test::SeedOf(1));
   const auto core = federation::GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1),

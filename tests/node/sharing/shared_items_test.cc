@@ -5,33 +5,40 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/core_delta.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_kinds.h"
 #include "node/serving/pattern_payload.h"
+#include "tests/node/node_fixture.h"
 
 namespace ruvd::sharing {
 namespace {
 
 constexpr int kRank = 4;
+constexpr char kFirst[] = "blk.0.attn_output.weight";
+constexpr char kSecond[] = "blk.0.ffn_up.weight";
 
-inference::ProjectionFrame TestFrame() {
-  inference::ProjectionFrame frame;
+inference::FrameSet TestFrame() {
+  inference::FrameSet frame;
   frame.id.fill(7);
-  frame.target = "blk.0.attn_output.weight";
-  frame.rank = kRank;
   return frame;
 }
 
-// Returns a pattern whose core has sixteen equal values and this norm.
-storage::Pattern PatternOfNorm(const inference::ProjectionFrame& frame, double norm) {
-  serving::PatternPayload payload;
-  payload.frame_id = frame.id;
-  payload.core.assign(kRank * kRank, static_cast<float>(norm / kRank));
+// Returns a payload of two cores of equal values.
+serving::PatternPayload PayloadIn(const inference::FrameSet& frame) {
+  const inference::CoreSet::Core core{.rank = kRank,
+                                      .values = std::vector<float>(kRank * kRank, 1.5F)};
+  return {
+      .cores = inference::CoreSet{.frame_id = frame.id, .cores = {{kFirst, core}, {kSecond, core}}},
+      .shareable = true};
+}
+
+storage::Pattern PatternWith(const serving::PatternPayload& payload) {
   storage::Pattern pattern;
   pattern.embedding = {0.6F, 0.8F};
   pattern.examples = 1;
@@ -39,54 +46,58 @@ storage::Pattern PatternOfNorm(const inference::ProjectionFrame& frame, double n
   return pattern;
 }
 
-federation::UpdateRules Rules(const inference::ProjectionFrame& frame) {
-  federation::UpdateRules rules;
-  rules.rank_of_target[frame.target] = kRank;
-  return rules;
-}
+const federation::UpdateRules kRules{.rank_of_target = {{kFirst, kRank}, {kSecond, kRank}}};
 
-TEST(SharedItemsTest, ACoreAboveTheBoundIsScaledToItBeforeItLeaves) {
-  const inference::ProjectionFrame frame = TestFrame();
-  const auto shared = ShareablePattern(PatternOfNorm(frame, 17.8), frame);
+TEST(SharedItemsTest, CoresLeaveAsTheyAre) {
+  const inference::FrameSet frame = TestFrame();
+  const serving::PatternPayload payload = PayloadIn(frame);
+  const auto shared = ShareablePattern(PatternWith(payload), &frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
-  EXPECT_TRUE(federation::CheckCores(shared->cores, Rules(frame)).ok());
-  EXPECT_NEAR(federation::NormOf(shared->cores), federation::UpdateRules().max_norm, 1e-3);
-  for (const float value : shared->cores.front().values) {
-    EXPECT_EQ(value, shared->cores.front().values.front());  // the direction is kept
+  EXPECT_EQ(shared->cores.size(), 2u);
+  EXPECT_TRUE(federation::CheckCores(shared->cores, kRules).ok());
+  for (const federation::CoreDelta& core : shared->cores) {
+    EXPECT_EQ(FromGrid(core.values), payload.cores->cores.at(core.target).values);
   }
 }
 
-TEST(SharedItemsTest, ACoreWithinTheBoundLeavesUnchanged) {
-  const inference::ProjectionFrame frame = TestFrame();
-  const auto shared = ShareablePattern(PatternOfNorm(frame, 8), frame);
-  ASSERT_TRUE(shared.ok()) << shared.status();
-  EXPECT_EQ(shared->cores.front().values, std::vector<float>(kRank * kRank, 2.0F));
-}
-
 TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
-  const inference::ProjectionFrame frame = TestFrame();
-  inference::ProjectionFrame other = frame;
+  const storage::Pattern pattern = PatternWith(PayloadIn(TestFrame()));
+  inference::FrameSet other = TestFrame();
   other.id.fill(8);
-  EXPECT_EQ(ReasonOf(ShareablePattern(PatternOfNorm(frame, 8), other).status()),
-            reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(ShareablePattern(pattern, &other).status()), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(ShareablePattern(pattern, nullptr).status()), reasons::kFrameMismatch);
 }
 
-// A core that was trained for several banks leaves as its mean over t.
-TEST(SharedItemsTest, ACoreOfSeveralBanksLeavesAsItsMean) {
-  const inference::ProjectionFrame frame = TestFrame();
-  serving::PatternPayload payload;
-  payload.frame_id = frame.id;
-  payload.core_boundaries = {0.25F};
-  payload.core.assign(kRank * kRank, 1.0F);
-  payload.core.resize(2 * kRank * kRank, 3.0F);
-  storage::Pattern pattern = PatternOfNorm(frame, 1);
-  pattern.payload = serving::EncodePatternPayload(payload);
-  const auto shared = ShareablePattern(pattern, frame);
+TEST(SharedItemsTest, WhatWasNotTrainedForSharingDoesNotLeave) {
+  const inference::FrameSet frame = TestFrame();
+  serving::PatternPayload payload = PayloadIn(frame);
+  payload.shareable = false;
+  EXPECT_EQ(ReasonOf(ShareablePattern(PatternWith(payload), &frame).status()),
+            reasons::kInvalidArgument);
+}
+
+// A peer serves what the sender serves, to the last bit.
+TEST(SharedItemsTest, APeerGetsTheAdapterThatServesHere) {
+  const auto model = inference::Model::Load(kSmallModel).value();
+  const inference::FrameSet frame =
+      RandomFrameSet(*model, LinearTargets(*model, inference::Modules::kAll, 1), kRank, 1).value();
+  inference::CoreSet cores{.frame_id = frame.id, .model_hash = frame.model_hash, .cores = {}};
+  for (const auto& [target, module] : frame.modules) {
+    cores.cores[target] = {.rank = kRank, .values = std::vector<float>(kRank * kRank, 0.125F)};
+  }
+  const serving::PatternPayload payload{.cores = cores, .shareable = true};
+  const storage::Pattern pattern = PatternWith(payload);
+  const auto shared = ShareablePattern(pattern, &frame);
   ASSERT_TRUE(shared.ok()) << shared.status();
-  EXPECT_EQ(shared->cores.front().values, std::vector<float>(kRank * kRank, 2.5F));
-  payload.core.pop_back();
-  pattern.payload = serving::EncodePatternPayload(payload);
-  EXPECT_EQ(ReasonOf(ShareablePattern(pattern, frame).status()), reasons::kFrameMismatch);
+  const auto row = PatternFromShared(*shared, privacy::NodeId{}, &frame, 3);
+  ASSERT_TRUE(row.ok()) << row.status();
+  const auto theirs = serving::AdapterOfPattern(
+      *row, serving::DecodePatternPayload(row->payload).value(), *model, &frame);
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  EXPECT_EQ((*theirs)->version, 3u);
+  EXPECT_EQ(inference::AdapterId(**theirs),
+            inference::AdapterId(**serving::AdapterOfPattern(pattern, payload, *model, &frame)));
+  EXPECT_FALSE(serving::DecodePatternPayload(row->payload)->shareable);
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ruvd::inference {
+
+// Exponents of grids. Finer values are rounded away; larger ones are no grid's.
+inline constexpr int kMinGridExponent = -100;
+inline constexpr int kMaxGridExponent = 100;
+
+// The values of a core in eight bits each: steps[i] * 2^exponent, which a float holds exactly.
+struct GridValues {
+  int8_t exponent = kMinGridExponent;
+  std::vector<int8_t> steps;  // -127 to 127
+  bool operator==(const GridValues&) const = default;
+};
+
+// Returns the nearest values on the finest grid that reaches the largest of them. The values must
+// be below 2^100 in size. ToGrid(FromGrid(grid)) is the same grid if IsCanonical(grid).
+GridValues ToGrid(std::span<const float> values);
+std::vector<float> FromGrid(const GridValues& grid);
+
+// Returns whether ToGrid could have returned this grid. Equal values have one canonical grid.
+bool IsCanonical(const GridValues& grid);
+
+}  // namespace ruvd::inference
