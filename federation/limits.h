@@ -243,9 +243,9 @@ inline constexpr Duration kRefutePeriod = milliseconds(200);
 inline constexpr size_t kChunkBytes = 64 << 10;
 // A core set of rank 32 for a 7B model with four banks takes 4 MB.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
-// Live items, and the memory that their payloads may take. This lets a newcomer fetch ten thousand
-// patterns, the contributions of many rounds, and the experts of 16 nodes: one of rank 32 for a 29M
-// model takes 5 MB.
+// Live items, and the memory that their payloads may take. This lets a newcomer fetch some
+// thousand patterns of 15 KB, the contributions of many rounds, and the experts of 16 nodes: one of
+// rank 32 for a 29M model takes 5 MB.
 inline constexpr size_t kMaxItems = 16'384;
 inline constexpr uint64_t kMaxPayloadMemory = 128 << 20;
 // Newest items kept of one origin: the patterns that a node learned lately

@@ -175,7 +175,11 @@ inline constexpr size_t kMaxLessonPairBytes = 64 << 10;
 inline constexpr size_t kMaxEvaluationLessons = 32;
 // Lessons of one page of an export
 inline constexpr size_t kMaxLessonPage = 100;
-// Decoded adapters that are kept in memory; rank 2 on one matrix takes about 8 KiB.
+// Adapters of patterns that are kept in memory. Cores of rank 32 on two layers of the 29M model
+// take 2.5 MiB as factors. The newest few stay whatever they take, because one request needs them
+// together.
 inline constexpr size_t kMaxCachedAdapters = 1024;
+inline constexpr size_t kMinCachedAdapters = 8;
+inline constexpr uint64_t kMaxCachedAdapterBytes = 256 << 20;
 
 }  // namespace ruvd::limits

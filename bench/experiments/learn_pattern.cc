@@ -122,7 +122,7 @@ struct Bench {
   inference::FrameSet frame;
 };
 
-// By document, in nats per token.
+// The lists have one change for each document, in nats per token.
 struct ArmChanges {
   std::vector<double> taught;
   std::vector<double> held_out;

@@ -9,7 +9,7 @@
 
 namespace ruvd::inference {
 
-// Exponents of grids. Finer values are rounded away; larger ones are no grid's.
+// A grid has one of these exponents. Finer values are rounded away; larger ones have no grid.
 inline constexpr int kMinGridExponent = -100;
 inline constexpr int kMaxGridExponent = 100;
 

@@ -191,9 +191,8 @@ absl::StatusOr<bool> AnyLessonErased(const LearningServices& services,
   return false;
 }
 
-// Returns whether the cluster's pattern has an adapter that was measured on another version of the
-// deep adapter. A new adapter gained nothing on top of the served version, and the old adapter was
-// never measured on top of it.
+// Returns whether the cluster's pattern has a stale adapter. A new adapter gained nothing on top of
+// what is served, and the old one was never measured on it.
 absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const LessonCluster& cluster,
                                      uint32_t served_version) {
   if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
@@ -205,7 +204,7 @@ absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const Les
   }
   RETURN_IF_ERROR(pattern.status());
   const auto payload = serving::DecodePatternPayload(pattern->payload);
-  return payload.ok() && payload->deep_version != served_version;
+  return payload.ok() && IsStale(services, *payload, served_version);
 }
 
 absl::Status LearnCluster(const LearningServices& services, const BackgroundOptions& options,

@@ -14,12 +14,13 @@ namespace {
 
 absl::StatusOr<std::set<storage::PatternId>> StalePatterns(const LearningServices& services) {
   std::set<storage::PatternId> stale;
-  const uint32_t served = serving::ServedDeepVersion(*services.catalog);
+  const uint32_t served =
+      services.catalog != nullptr ? serving::ServedDeepVersion(*services.catalog) : 0;
   RETURN_IF_ERROR(serving::ForEachPatternOf(
       *services.patterns, services.origin, [&](storage::Pattern& pattern) {
         if (IsLearnedHere(pattern) && !pattern.adapter_name.empty()) {
           const auto payload = serving::DecodePatternPayload(pattern.payload);
-          if (payload.ok() && payload->deep_version != served) {
+          if (payload.ok() && IsStale(services, *payload, served)) {
             stale.insert(pattern.id);
           }
         }
@@ -30,12 +31,16 @@ absl::StatusOr<std::set<storage::PatternId>> StalePatterns(const LearningService
 
 }  // namespace
 
+bool IsStale(const LearningServices& services, const serving::PatternPayload& payload,
+             uint32_t served_version) {
+  const bool of_this_frame = !payload.cores || (services.frame != nullptr &&
+                                                payload.cores->frame_id == services.frame->id);
+  return payload.deep_version != served_version || !of_this_frame;
+}
+
 absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServices& services,
                                                              float min_rating) {
   std::set<std::string> lessons;
-  if (services.catalog == nullptr) {
-    return lessons;
-  }
   ASSIGN_OR_RETURN(const std::set<storage::PatternId> stale, StalePatterns(services));
   if (stale.empty()) {
     return lessons;

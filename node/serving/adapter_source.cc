@@ -249,12 +249,18 @@ absl::Status AdapterSource::LoadOne(const inference::RetrievedPattern& hit) {
   if (adapter == nullptr) {
     return absl::OkStatus();
   }
-  const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);
+  const Loaded loaded{.name = adapter->name,
+                      .version = adapter->version,
+                      .bytes = inference::FactorBytes(*adapter)};
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
-  loaded_.push_back(version);
-  if (loaded_.size() > limits::kMaxCachedAdapters) {
-    registry_.Remove(loaded_.front().first, loaded_.front().second).IgnoreError();
+  loaded_.push_back(loaded);
+  loaded_bytes_ += loaded.bytes;
+  while (loaded_.size() > limits::kMinCachedAdapters &&
+         (loaded_.size() > limits::kMaxCachedAdapters || loaded_bytes_ > max_cached_bytes_)) {
+    const Loaded& oldest = loaded_.front();
+    registry_.Remove(oldest.name, oldest.version).IgnoreError();
+    loaded_bytes_ -= oldest.bytes;
     loaded_.pop_front();
   }
   return absl::OkStatus();

@@ -18,6 +18,7 @@
 #include "inference/model/model.h"
 #include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/pattern_index.h"
+#include "node/limits.h"
 #include "node/serving/adapter_catalog.h"
 #include "node/serving/inference.h"
 #include "node/serving/store_pattern_index.h"
@@ -54,12 +55,14 @@ class AdapterSource {
   // they cannot be used.
   AdapterSource(storage::PatternStore& patterns, const inference::Model& model,
                 inference::SelectionOptions options, AdapterCatalog& catalog,
-                const inference::FrameSet* frame = nullptr)
+                const inference::FrameSet* frame = nullptr,
+                uint64_t max_cached_bytes = limits::kMaxCachedAdapterBytes)
       : patterns_(patterns),
         model_(model),
         options_(options),
         catalog_(catalog),
         frame_(frame),
+        max_cached_bytes_(max_cached_bytes),
         index_(patterns),
         registry_(model.hash()) {}
 
@@ -76,6 +79,12 @@ class AdapterSource {
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);
+
+  // Returns the memory that the adapters of patterns take, in bytes.
+  uint64_t CachedBytes() const {
+    const MutexLock lock(mutex_);
+    return loaded_bytes_;
+  }
 
   // NeedsFiles returns whether Choose would have to read files for adapters of the catalogue.
   // ReadFiles reads them; while the caller holds its result, Choose does not read them again.
@@ -134,11 +143,18 @@ class AdapterSource {
   const inference::SelectionOptions options_;
   AdapterCatalog& catalog_;
   const inference::FrameSet* const frame_;
+  const uint64_t max_cached_bytes_;
   const StorePatternIndex index_;
   inference::AdapterRegistry registry_;
-  Mutex mutex_;
-  // Versions in the registry in order of loading; the oldest is removed first.
-  std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;
+  struct Loaded {
+    std::string name;
+    uint32_t version = 0;
+    uint64_t bytes = 0;  // of the factors
+  };
+  // What is in the registry in order of loading; the oldest is removed first.
+  std::deque<Loaded> loaded_ ABSL_GUARDED_BY(mutex_);
+  uint64_t loaded_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> reported_
       ABSL_GUARDED_BY(mutex_);  // patterns that a warning was logged about
 };

@@ -47,8 +47,6 @@ struct ServedAdapters {
   inference::AdapterMix mix;
   // The served version of the deep adapter, which is in the mix; 0: none.
   uint32_t deep_version = 0;
-
-  const inference::AdapterMix* mix_or_null() const { return mix.empty() ? nullptr : &mix; }
 };
 // Returns the adapters; a null catalogue gives none. Returns the errors of AdapterCatalog::Choose.
 absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog);

@@ -212,6 +212,24 @@ TEST_F(PatternBaseTest, WhatGainsNothingHereIsTrainedAgainAndStays) {
             inference::AdapterId(*shared->result.adapter));
 }
 
+// An adapter in the former frame cannot serve, so its lessons are taught again in the new one.
+TEST_F(PatternBaseTest, PatternsFollowTheFrameOfTheNode) {
+  const auto frame = [this](uint64_t seed) {
+    return RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, seed)
+        .value();
+  };
+  frame_ = frame(1);
+  Learn({.responses = {"r"}});
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+  frame_ = frame(2);
+  EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).cores->frame_id, frame_->id);
+  frame_.reset();
+  EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
+}
+
 TEST_F(PatternBaseTest, PatternsFollowThePublishedAndTheRestoredVersion) {
   Learn({.responses = {"r"}});
   const storage::PatternId id = *trajectories_->Get("r")->learned_in;
@@ -288,7 +306,7 @@ TEST_F(PatternBaseTest, OfAnAdapterWithBanksTheTrunkIsBeneath) {
   EXPECT_EQ(inference::AdapterId(*served->mix.parts[0].adapter),
             inference::AdapterId(*banks->trunk));
   EXPECT_EQ(served->mix.parts[0].weight, 0.5F);
-  EXPECT_EQ(serving::AdaptersBeneathPatterns(nullptr)->mix_or_null(), nullptr);
+  EXPECT_TRUE(serving::AdaptersBeneathPatterns(nullptr)->mix.empty());
 }
 
 // The learning actor looks for such patterns by itself.

@@ -78,6 +78,28 @@ class AdapterSourceTest : public DatabaseTest {
   std::unique_ptr<AdapterSource> source_;
 };
 
+// Adapters in a frame are large beside what the store holds of them.
+TEST_F(AdapterSourceTest, AdaptersInMemoryAreBoundInBytes) {
+  constexpr uint8_t kPatterns = 40;
+  for (uint8_t i = 0; i < kPatterns; ++i) {
+    Put(static_cast<uint8_t>(4 * i));
+  }
+  const auto visit = [&] {
+    for (uint8_t i = 0; i < kPatterns; ++i) {
+      EXPECT_FALSE(source_->Choose(At(4 * i), {}).value().uses.empty());
+    }
+  };
+  visit();
+  const uint64_t all = source_->CachedBytes();
+  source_ = std::make_unique<AdapterSource>(
+      *patterns_, *model_, inference::SelectionOptions{.threshold = 0.5F, .max_adapters = 2},
+      catalog_, nullptr, all / 3);
+  visit();
+  EXPECT_LE(source_->CachedBytes(), all / 3);
+  EXPECT_GT(source_->CachedBytes(), all / 4);
+  visit();  // what was removed is loaded again
+}
+
 TEST_F(AdapterSourceTest, OthersAreTakenByTheKindOfUncertainty) {
   for (const uint8_t degrees : {10, 20, 40, 55}) {
     Put(degrees);
