@@ -107,7 +107,7 @@ TEST_F(FederationTest, OfAMaskedRoundOneSumArrives) {
   EXPECT_LT(Loss(outcome.values), Loss(shop_.Zeros()));
   for (const nlohmann::json& round : outcome.rounds) {
     ASSERT_EQ(round.size(), 1U);
-    EXPECT_EQ(round[0]["weight"], static_cast<double>(kNodes));
+    EXPECT_EQ(round[0]["weight"], 1.0) << "a sum has one vote";
   }
   EXPECT_GT(outcome.spent[0].epsilon, 0);
   EXPECT_LE(outcome.spent[0].epsilon, settings_.epsilon);
