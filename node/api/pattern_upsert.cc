@@ -192,6 +192,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
     payload.adapter = held.adapter;
     payload.cores = held.cores;
     payload.deep_version = held.deep_version;
+    payload.stays_here = held.stays_here;
     if (SameToPeers(*existing, *pattern)) {
       payload.contributors = held.contributors;
       payload.shareable = held.shareable;

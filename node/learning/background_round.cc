@@ -96,6 +96,7 @@ storage::Pattern WithLessons(const LearningServices& services, Lessons lessons,
     }
     payload.contributors = std::move(lessons.training.contributors);
     payload.shareable = lessons.training.shareable;
+    payload.stays_here = lessons.training.stays_here;
   }
   pattern.payload = serving::EncodePatternPayload(payload);
   pattern.embedding = std::move(lessons.centroid);

@@ -43,9 +43,11 @@ struct LearningServices {
   storage::PatternStore* patterns = nullptr;
   const inference::Whitening* whitening = nullptr;  // applied to embeddings; null: none
   Digest package_id{};                              // the package that computes embeddings
-  // The frame that the cluster's nodes share, in which the adapters of patterns are cores; null:
-  // they are LoRAs, and stay on this node
+  // The frame that the cluster's nodes share, in which what they exchange is trained; null: none
   const inference::FrameSet* frame = nullptr;
+  // Whether this node has peers, so that adapters of patterns that they may get are trained as
+  // cores in the frame. All others are LoRAs, which learn more of a single lesson.
+  bool shares_patterns = false;
   const storage::ConsentBook* consents = nullptr;  // decides whose lessons may be shared; null: all
   Digest origin{};                                 // this node's id
   storage::ChangeStore* changes = nullptr;         // lists the changes; null: they are not listed
@@ -64,6 +66,11 @@ struct LearningServices {
 // Returns the transformer that computes embeddings.
 inline inference::Transformer& EmbedderOf(const LearningServices& services) {
   return services.embedder != nullptr ? *services.embedder : *services.transformer;
+}
+
+// Returns whether adapters of patterns may be trained for peers.
+inline bool SharesPatterns(const LearningServices& services) {
+  return services.shares_patterns && services.frame != nullptr;
 }
 
 // Returns CANCELLED once services.cancelled() returns true.

@@ -85,12 +85,11 @@ absl::Status MeasureAsServed(const LearningServices& services, const Texts& text
   return absl::OkStatus();
 }
 
-// Trains on top of `beneath`; the losses of the result are those on top of `served`.
-absl::StatusOr<inference::TrainingResult> Train(
-    const LearningServices& services, const PatternTrainingOptions& options, const Texts& texts,
-    const inference::AdapterMix& beneath, const inference::AdapterMix& served, uint64_t seed) {
+inference::TrainingOptions TrainingOptionsOf(const LearningServices& services,
+                                             const PatternTrainingOptions& options, int rank,
+                                             uint64_t seed) {
   inference::TrainingOptions training;
-  training.rank = services.frame != nullptr ? options.core_rank : options.lora_rank;
+  training.rank = rank;
   if (options.steps > 0) {
     training.steps = options.steps;
   }
@@ -99,19 +98,37 @@ absl::StatusOr<inference::TrainingResult> Train(
   training.drive = [&services](inference::train::TrainingRun& run) {
     return AdvanceInSlices(services, run);
   };
-  const std::vector<inference::train::Site> sites =
-      SitesOf(services.transformer->model(), options.layers);
-  const inference::AdapterMix* const base = beneath.empty() ? nullptr : &beneath;
-  if (services.frame == nullptr) {
-    return TrainLora(*services.transformer, sites, texts.taught, texts.held_back, base, training);
-  }
+  return training;
+}
+
+const inference::AdapterMix* BaseOf(const inference::AdapterMix& beneath) {
+  return beneath.empty() ? nullptr : &beneath;
+}
+
+absl::StatusOr<inference::TrainingResult> TrainToStay(const LearningServices& services,
+                                                      const PatternTrainingOptions& options,
+                                                      const Texts& texts,
+                                                      const inference::AdapterMix& served,
+                                                      uint64_t seed) {
+  return TrainLora(*services.transformer, SitesOf(services.transformer->model(), options.layers),
+                   texts.taught, texts.held_back, BaseOf(served),
+                   TrainingOptionsOf(services, options, options.lora_rank, seed));
+}
+
+// Trains cores on top of `everywhere`; the losses of the result are those on top of `served`.
+absl::StatusOr<inference::TrainingResult> TrainToShare(
+    const LearningServices& services, const PatternTrainingOptions& options, const Texts& texts,
+    const inference::AdapterMix& everywhere, const inference::AdapterMix& served, uint64_t seed) {
+  const inference::TrainingOptions training =
+      TrainingOptionsOf(services, options, options.core_rank, seed);
   ASSIGN_OR_RETURN(inference::TrainingResult result,
-                   TrainCores(*services.transformer, *services.frame, sites, texts.taught,
-                              texts.held_back, base, training));
+                   TrainCores(*services.transformer, *services.frame,
+                              SitesOf(services.transformer->model(), options.layers), texts.taught,
+                              texts.held_back, BaseOf(everywhere), training));
   const bool halved = FitToGrid(&*result.cores);
   ASSIGN_OR_RETURN(result.adapter, AdapterFromCores(*services.frame, *result.cores, training.name,
                                                     training.version, 1.0F));
-  if (halved || !SameMix(beneath, served)) {
+  if (halved || !SameMix(everywhere, served)) {
     RETURN_IF_ERROR(MeasureAsServed(services, texts, served, seed, &result));
   }
   return result;
@@ -152,21 +169,21 @@ absl::StatusOr<PatternTraining> TrainPattern(const LearningServices& services,
   ASSIGN_OR_RETURN(const serving::ServedAdapters served,
                    serving::AdaptersBeneathPatterns(services.catalog));
   PatternTraining training{.deep_version = served.deep_version};
-  auto agreed = services.frame != nullptr ? AgreedContributors(services, lessons) : std::nullopt;
-  if (agreed) {
-    ASSIGN_OR_RETURN(const inference::AdapterMix everywhere,
-                     serving::AdaptersOfAllNodes(services.catalog));
-    ASSIGN_OR_RETURN(training.result,
-                     Train(services, options, texts, everywhere, served.mix, seed));
-    training.shareable = Improves(training.result, options);
-    if (training.shareable) {
-      training.contributors = *std::move(agreed);
+  if (SharesPatterns(services)) {
+    if (auto agreed = AgreedContributors(services, lessons)) {
+      ASSIGN_OR_RETURN(const inference::AdapterMix everywhere,
+                       serving::AdaptersOfAllNodes(services.catalog));
+      ASSIGN_OR_RETURN(training.result,
+                       TrainToShare(services, options, texts, everywhere, served.mix, seed));
+      if (Improves(training.result, options)) {
+        training.shareable = true;
+        training.contributors = *std::move(agreed);
+        return training;
+      }
     }
-    if (training.shareable || SameMix(everywhere, served.mix)) {
-      return training;
-    }
+    training.stays_here = true;
   }
-  ASSIGN_OR_RETURN(training.result, Train(services, options, texts, served.mix, served.mix, seed));
+  ASSIGN_OR_RETURN(training.result, TrainToStay(services, options, texts, served.mix, seed));
   return training;
 }
 

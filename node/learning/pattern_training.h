@@ -17,7 +17,7 @@ namespace ruvd::learning {
 struct PatternTrainingOptions {
   // All linear matrices of this many last layers are changed.
   int layers = 2;
-  int lora_rank = 2;  // of the adapter of a node without a frame
+  int lora_rank = 2;  // of an adapter that stays on this node
   // Rank of cores in the frame. The nodes of a cluster must agree on it: peers refuse other cores.
   int core_rank = 32;
   int steps = 0;               // 0: the trainer's default
@@ -32,18 +32,19 @@ struct PatternTraining {
   // Those whose lessons were trained and measured on; empty unless `shareable`, or if the node
   // keeps no consents
   std::vector<privacy::Contributor> contributors;
-  bool shareable = false;  // as in serving::PatternPayload
+  bool shareable = false;   // as in serving::PatternPayload
+  bool stays_here = false;  // likewise
 };
 
 // Returns whether the held-out loss falls by more than the options ask for.
 bool Improves(const inference::TrainingResult& result, const PatternTrainingOptions& options);
 
-// Trains the adapter of a pattern, which is the one that serves and the one that peers get. In a
-// node with a frame it consists of cores, otherwise of LoRAs.
+// Trains the adapter of a pattern, which is the one that serves and the one that peers get.
 //
-// If all contributors agreed to sharing, the cores are trained on top of what all nodes of the
-// cluster serve, so that nothing else of this node is in them. If such cores gain nothing on top of
-// what this node serves, and for other lessons, they are trained on top of that and stay here.
+// If this node shares patterns and all contributors agreed to it, the adapter consists of cores in
+// the frame. They are trained on top of what all nodes of the cluster serve, so that nothing else
+// of this node is in them. Other lessons are taught to LoRAs on top of what this node serves, and
+// so are lessons whose cores gain nothing there.
 //
 // Returns CANCELLED, and the errors of TrainLora, TrainCores and AdapterCatalog::Choose.
 absl::StatusOr<PatternTraining> TrainPattern(const LearningServices& services,

@@ -12,7 +12,14 @@
 namespace ruvd::learning {
 namespace {
 
-absl::StatusOr<std::set<storage::PatternId>> StalePatterns(const LearningServices& services) {
+// Returns whether an adapter was learned before this node shared patterns. What it learned reaches
+// peers once its lessons are taught to cores.
+bool MayGainPeers(const LearningServices& services, const serving::PatternPayload& payload) {
+  return SharesPatterns(services) && !payload.cores && !payload.stays_here;
+}
+
+absl::StatusOr<std::set<storage::PatternId>> PatternsToTeachAgain(
+    const LearningServices& services) {
   std::set<storage::PatternId> stale;
   const uint32_t served =
       services.catalog != nullptr ? serving::ServedDeepVersion(*services.catalog) : 0;
@@ -20,7 +27,8 @@ absl::StatusOr<std::set<storage::PatternId>> StalePatterns(const LearningService
       *services.patterns, services.origin, [&](storage::Pattern& pattern) {
         if (IsLearnedHere(pattern) && !pattern.adapter_name.empty()) {
           const auto payload = serving::DecodePatternPayload(pattern.payload);
-          if (payload.ok() && IsStale(services, *payload, served)) {
+          if (payload.ok() &&
+              (IsStale(services, *payload, served) || MayGainPeers(services, *payload))) {
             stale.insert(pattern.id);
           }
         }
@@ -41,7 +49,7 @@ bool IsStale(const LearningServices& services, const serving::PatternPayload& pa
 absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServices& services,
                                                              float min_rating) {
   std::set<std::string> lessons;
-  ASSIGN_OR_RETURN(const std::set<storage::PatternId> stale, StalePatterns(services));
+  ASSIGN_OR_RETURN(const std::set<storage::PatternId> stale, PatternsToTeachAgain(services));
   if (stale.empty()) {
     return lessons;
   }

@@ -187,6 +187,7 @@ learning::LearningServices NodeImpl::ServicesOfLearning() {
           .whitening = package_.whitening.get(),
           .package_id = package_.id,
           .frame = frame_.get(),
+          .shares_patterns = config_.federation.enabled,
           .consents = consents_.get(),
           .origin = files_->key.id(),
           .changes = changes_.get(),

@@ -70,6 +70,7 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
   message.set_withheld(payload.withheld);
   message.set_deep_version(payload.deep_version);
   message.set_shareable(payload.shareable);
+  message.set_stays_here(payload.stays_here);
   for (const privacy::Contributor& contributor : payload.contributors) {
     auto* const row = message.add_contributors();
     row->set_user(contributor.user);
@@ -90,6 +91,7 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   payload.adapter = message.adapter();
   payload.withheld = message.withheld();
   payload.shareable = message.shareable();
+  payload.stays_here = message.stays_here();
   payload.deep_version = message.deep_version();
   for (const auto& row : message.contributors()) {
     payload.contributors.push_back({.user = row.user(), .session = row.session()});

@@ -36,6 +36,9 @@ struct PatternPayload {
   // Whether the cores may be shared as far as their training goes: all of these contributors agreed
   // to sharing, and no adapter that other nodes lack acted beneath the cores.
   bool shareable = false;
+  // Whether the adapter is a LoRA although its node shares patterns, because a contributor did not
+  // agree, or cores gained nothing.
+  bool stays_here = false;
 };
 
 // Returns the name of a pattern's adapter; `content` is the AdapterId of its content. Different

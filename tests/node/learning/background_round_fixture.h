@@ -84,6 +84,7 @@ class BackgroundRoundTest : public DatabaseTest {
                               .patterns = patterns_.get(),
                               .package_id = kRoundPackage,
                               .frame = frame_ ? &*frame_ : nullptr,
+                              .shares_patterns = true,
                               .consents = consents_.get(),
                               .catalog = catalog_.get(),
                               .cancelled = cancelled,

@@ -31,8 +31,9 @@ TEST_F(BackgroundRoundTest, AnAdapterMayLeaveOnlyIfAllWhoTaughtItAgreed) {
   MakeFrame();
   AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"r", "b"}).status.ok());
-  EXPECT_TRUE(Payload().cores.has_value());
+  EXPECT_FALSE(Payload().cores.has_value());
   EXPECT_FALSE(Payload().shareable);
+  EXPECT_TRUE(Payload().stays_here);
   EXPECT_THAT(Payload().contributors, testing::IsEmpty());
 
   ASSERT_TRUE(consents_
@@ -44,7 +45,9 @@ TEST_F(BackgroundRoundTest, AnAdapterMayLeaveOnlyIfAllWhoTaughtItAgreed) {
                   .ok());
   AddLesson("c", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
   ASSERT_TRUE(Run({"c"}).status.ok());
+  EXPECT_TRUE(Payload().cores.has_value());
   EXPECT_TRUE(Payload().shareable);
+  EXPECT_FALSE(Payload().stays_here);
   EXPECT_THAT(Payload().contributors,
               testing::UnorderedElementsAre(consents_->ContributorOf({}),
                                             consents_->ContributorOf({.user_id = "bob"})));

@@ -93,6 +93,7 @@ class PatternBaseTest : public DatabaseTest {
             .patterns = patterns_.get(),
             .package_id = package_,
             .frame = frame_ ? &*frame_ : nullptr,
+            .shares_patterns = shares_patterns_,
             .consents = consents_.get(),
             .changes = changes_.get(),
             .catalog = catalog_.get(),
@@ -128,7 +129,8 @@ class PatternBaseTest : public DatabaseTest {
   const Digest package_ = Sha256("package");
   BackgroundOptions options_{.training = {.steps = 8}};
   std::function<bool()> cancelled_;
-  std::optional<inference::FrameSet> frame_;        // none: adapters are LoRAs
+  std::optional<inference::FrameSet> frame_;  // none: adapters are LoRAs
+  bool shares_patterns_ = true;
   std::unique_ptr<storage::ConsentBook> consents_;  // null: all users agree
   std::shared_ptr<const inference::Model> model_;
   std::unique_ptr<inference::CpuTransformer> transformer_;
@@ -207,9 +209,47 @@ TEST_F(PatternBaseTest, WhatGainsNothingHereIsTrainedAgainAndStays) {
   const auto again = TrainPattern(Services(), options, split, 1);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_FALSE(again->shareable);
+  EXPECT_TRUE(again->stays_here);
+  EXPECT_FALSE(again->result.cores.has_value()) << "a LoRA learns more of a single lesson";
   EXPECT_THAT(again->contributors, testing::IsEmpty());
   EXPECT_NE(inference::AdapterId(*again->result.adapter),
             inference::AdapterId(*shared->result.adapter));
+}
+
+// A node without peers has nothing of the form in which patterns are shared. Once it has peers,
+// they get what it had learned.
+TEST_F(PatternBaseTest, WhatWasLearnedAloneReachesPeersAfterJoining) {
+  frame_ =
+      RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, 1).value();
+  shares_patterns_ = false;
+  Learn({.responses = {"r"}});
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
+  EXPECT_FALSE(PayloadOf(id).cores.has_value());
+  EXPECT_FALSE(PayloadOf(id).stays_here);
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+
+  shares_patterns_ = true;
+  EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, ClusterOutcome::kKept);
+  EXPECT_TRUE(PayloadOf(id).shareable);
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+  shares_patterns_ = false;
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty())
+      << "cores serve without peers, too";
+}
+
+TEST_F(PatternBaseTest, WhatMayNotLeaveIsNotTaughtAgainForPeers) {
+  frame_ =
+      RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kAll, 2), 8, 1).value();
+  const privacy::NodeKey key = privacy::NodeKey::FromSeed(privacy::KeySeed{1});
+  storage::UserConsentStore store(*database_);
+  consents_ = storage::ConsentBook::Open(store, key).value();
+  storage::Trajectory lesson = *trajectories_->Get("r");
+  lesson.user_id = "bob";
+  ASSERT_TRUE(trajectories_->Put(lesson).ok());
+  ASSERT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kKept);
+  EXPECT_FALSE(PayloadOf(*trajectories_->Get("r")->learned_in).shareable);
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
 }
 
 // An adapter in the former frame cannot serve, so its lessons are taught again in the new one.
