@@ -241,7 +241,7 @@ inline constexpr Duration kRefutePeriod = milliseconds(200);
 
 // ---- Items
 inline constexpr size_t kChunkBytes = 64 << 10;
-// A core set of rank 32 for a 7B model with four banks takes 4 MB.
+// A core set of rank 32 for a 7B model with four banks takes 1 MB in eight bits each.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
 // Live items, and the memory that their payloads may take. This lets a newcomer fetch some
 // thousand patterns of 15 KB, the contributions of many rounds, and the experts of 16 nodes: one of
@@ -314,8 +314,8 @@ inline constexpr double kOriginExpertsPerSecond = 1.0 / 300;
 inline constexpr double kOriginExpertBurst = 8;
 inline constexpr double kOriginWithdrawalsPerSecond = 1;
 inline constexpr double kOriginCheckpointBurst = 16;
-// The length of a round where only masked sums of patterns' cores are made; it may be shortened to
-// this by tests.
+// The length of a round where masked sums are made without the learner's rounds; tests may shorten
+// it to this.
 inline constexpr double kOriginMaskRoundSeconds = 60;
 // Bytes of payloads: at once as much as half of the memory for all payloads; afterwards this many,
 // and twice what the items of a round have.
@@ -343,8 +343,8 @@ inline constexpr int64_t kMaskAttemptMillis = 90'000;
 inline constexpr int64_t kMaxMaskAttemptMillis = 3600LL * 1000;
 // Time for a round of three attempts and for noising the next update
 inline constexpr int64_t kMaskedPeriodMillis = 600'000;
-// Where masked sums of patterns' cores are made, an item has no use after its round, so a node that
-// was away must not find the round's items. Items of the learner's rounds live longer.
+// Where masked sums are made without the learner's rounds, an item has no use after its round, so a
+// node that was away must not find the round's items. Items of the learner's rounds live longer.
 inline constexpr int64_t kMaskItemLifeMillis = 3 * kMaxMaskAttemptMillis;
 
 // ---- Evidence

@@ -44,17 +44,18 @@ absl::Status Invalid(const char* reason, fmt::format_string<Args...> what, Args&
 // Returns B = P R for the leading rank columns of P (stored as rows) and a rank x rank core.
 std::vector<float> Expand(const ModuleFrame& module, std::span<const float> core, size_t rank) {
   const auto out = static_cast<size_t>(module.out);
-  std::vector<float> b(out * rank);
-  for (size_t row = 0; row < out; ++row) {
-    for (size_t column = 0; column < rank; ++column) {
-      double sum = 0;
-      for (size_t k = 0; k < rank; ++k) {
-        sum += static_cast<double>(module.p[k * out + row]) *
-               static_cast<double>(core[k * rank + column]);
+  // In this order all reads and writes are consecutive; serving waits for an adapter's first use.
+  std::vector<double> sums(out * rank);
+  for (size_t k = 0; k < rank; ++k) {
+    for (size_t row = 0; row < out; ++row) {
+      const double p = module.p[k * out + row];
+      for (size_t column = 0; column < rank; ++column) {
+        sums[row * rank + column] += p * static_cast<double>(core[k * rank + column]);
       }
-      b[row * rank + column] = static_cast<float>(sum);
     }
   }
+  std::vector<float> b(out * rank);
+  std::ranges::transform(sums, b.begin(), [](double sum) { return static_cast<float>(sum); });
   return b;
 }
 

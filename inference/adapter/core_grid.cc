@@ -15,6 +15,30 @@ namespace {
 constexpr int kMostSteps = 127;
 constexpr int kCanonicalSteps = 64;  // a largest value of fewer steps fits on a finer grid
 
+double NormOf(const CoreSet& cores) {
+  double squares = 0;
+  for (const auto& [target, core] : cores.cores) {
+    for (const float value : core.values) {
+      squares += double{value} * value;
+    }
+  }
+  return std::sqrt(squares);
+}
+
+void Halve(CoreSet* cores) {
+  for (auto& [target, core] : cores->cores) {
+    for (float& value : core.values) {
+      value *= 0.5F;
+    }
+  }
+}
+
+void Round(CoreSet* cores) {
+  for (auto& [target, core] : cores->cores) {
+    core.values = FromGrid(ToGrid(core.values));
+  }
+}
+
 long Steps(float value, int exponent) {
   return std::lrint(std::ldexp(static_cast<double>(value), -exponent));
 }
@@ -24,7 +48,8 @@ long Steps(float value, int exponent) {
 GridValues ToGrid(std::span<const float> values) {
   float largest = 0;
   for (const float value : values) {
-    RUVD_CHECK(std::abs(value) < std::ldexp(1.0F, kMaxGridExponent));  // false for NaN
+    // False for a value that is not a number.
+    RUVD_CHECK(std::abs(value) <= std::ldexp(static_cast<float>(kMostSteps), kMaxGridExponent));
     largest = std::max(largest, std::abs(value));
   }
   // 2^exponent holds the largest value in 64 to 127 steps, or in 128 if it is rounded up.
@@ -57,6 +82,21 @@ bool IsCanonical(const GridValues& grid) {
   return largest <= kMostSteps && grid.exponent >= kMinGridExponent &&
          grid.exponent <= kMaxGridExponent &&
          (grid.exponent == kMinGridExponent || largest >= kCanonicalSteps);
+}
+
+bool RoundToGrid(CoreSet* cores, double most) {
+  bool halved = false;
+  while (NormOf(*cores) > most) {  // before rounding, because a large value has no grid
+    Halve(cores);
+    halved = true;
+  }
+  Round(cores);
+  while (NormOf(*cores) > most) {  // rounding may raise it a little
+    Halve(cores);
+    Round(cores);
+    halved = true;
+  }
+  return halved;
 }
 
 }  // namespace ruvd::inference

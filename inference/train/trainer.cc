@@ -134,6 +134,14 @@ absl::StatusOr<TrainingResult> TrainCores(Transformer& transformer, const FrameS
   TrainingResult result;
   RETURN_IF_ERROR(Train(transformer, lesson, base, options, &changes, &result));
   result.cores = CoresIn(changes, frame);
+  for (const auto& [target, core] : result.cores->cores) {
+    if (!std::ranges::all_of(core.values, [](float value) { return std::isfinite(value); })) {
+      return Error(absl::StatusCode::kOutOfRange, reasons::kInvalidArgument,
+                   "training diverged at the learning rate {}: the core of {} is no number any "
+                   "more; use a lower rate or fewer steps",
+                   lesson.learning_rate, target);
+    }
+  }
   ASSIGN_OR_RETURN(result.adapter,
                    AdapterFromCores(frame, *result.cores, options.name, options.version, 1.0F));
   return result;

@@ -42,9 +42,15 @@ struct ExportFlags {
   bool without_adapters = false;
 };
 
-// `damaged` counts the patterns that are left out because the node cannot read them.
+// Patterns that are left out because the node cannot read them, or because their adapters are in a
+// frame that it does not have.
+struct LeftOut {
+  uint64_t damaged = 0;
+  uint64_t of_other_frame = 0;
+};
+
 absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
-                      PatternFileWriter* writer, uint64_t* damaged) {
+                      PatternFileWriter* writer, LeftOut* left_out) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_with_embedding(true);
@@ -78,7 +84,11 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
       return absl::OkStatus();  // deleted since it was listed
     }
     if (absl::IsDataLoss(response.status())) {
-      ++*damaged;
+      ++left_out->damaged;
+      return absl::OkStatus();
+    }
+    if (ReasonOf(response.status()) == reasons::kFrameMismatch) {
+      ++left_out->of_other_frame;
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(response.status());
@@ -89,27 +99,33 @@ absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
 }
 
 absl::Status ExportToFile(client::NodeClient& client, const ExportFlags& flags, uint64_t* patterns,
-                          uint64_t* damaged) {
+                          LeftOut* left_out) {
   ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(flags.file, kOwnerOnly));
   PatternFileWriter writer([&](std::string_view bytes) { return file->Append(AsBytes(bytes)); });
-  RETURN_IF_ERROR(WriteAll(client, flags, &writer, damaged));
+  RETURN_IF_ERROR(WriteAll(client, flags, &writer, left_out));
   *patterns = writer.patterns();
   return file->Commit();
 }
 
 // Writes to stderr, because the export itself may go to standard output.
-void TellDamaged(CommandContext& context, uint64_t damaged) {
-  if (damaged > 0) {
+void TellLeftOut(CommandContext& context, const LeftOut& left_out) {
+  if (left_out.of_other_frame > 0) {
+    context.err << fmt::format(
+        "{} patterns were left out, because their adapters are in another adapter frame than the "
+        "node's; export them with that frame beside the model, or without adapters\n",
+        left_out.of_other_frame);
+  }
+  if (left_out.damaged > 0) {
     context.err << fmt::format(
         "{} patterns are damaged and were left out; `ruvd store verify` names them; remove them "
         "with `ruvd pattern rm` or replace them by importing an earlier export\n",
-        damaged);
+        left_out.damaged);
   }
 }
 
 absl::Status Export(CommandContext& context, const ExportFlags& flags) {
   client::NodeClient client(context.server, context.credentials);
-  uint64_t damaged = 0;
+  LeftOut left_out;
   if (flags.file == kStandardOutput) {
     const auto state = [&] {
       return context.out ? absl::OkStatus()
@@ -121,19 +137,19 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
       context.out << bytes;
       return state();
     });
-    RETURN_IF_ERROR(WriteAll(client, flags, &writer, &damaged));
-    TellDamaged(context, damaged);
+    RETURN_IF_ERROR(WriteAll(client, flags, &writer, &left_out));
+    TellLeftOut(context, left_out);
     context.out << std::flush;  // the disk may be full when the rest of the buffer is written
     return state();
   }
   uint64_t patterns = 0;
-  RETURN_IF_ERROR(ExportToFile(client, flags, &patterns, &damaged));
-  TellDamaged(context, damaged);
+  RETURN_IF_ERROR(ExportToFile(client, flags, &patterns, &left_out));
+  TellLeftOut(context, left_out);
   if (context.json) {
     report::v1::PatternFileReport report;
     report.set_file(flags.file);
     report.set_patterns(patterns);
-    report.set_damaged(damaged);
+    report.set_damaged(left_out.damaged + left_out.of_other_frame);
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }

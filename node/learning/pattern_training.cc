@@ -4,7 +4,6 @@
 #include "node/learning/pattern_training.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,7 +13,6 @@
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/core_grid.h"
 #include "inference/adapter/limits.h"
-#include "inference/train/network.h"
 #include "node/learning/lesson_loss.h"
 #include "node/serving/served_adapters.h"
 #include "storage/consent/consent_book.h"
@@ -34,43 +32,6 @@ struct Texts {
     return held_back.empty() ? taught : held_back;
   }
 };
-
-// Returns every linear matrix of the last `layers` layers, or of all layers if the model has fewer.
-std::vector<inference::train::Site> SitesOf(const inference::Model& model, int layers) {
-  const int first = std::max(0, model.config().layers - layers);
-  return inference::train::SitesFrom(model.config(), static_cast<size_t>(first), false);
-}
-
-double NormOf(const inference::CoreSet& cores) {
-  double squares = 0;
-  for (const auto& [target, core] : cores.cores) {
-    for (const float value : core.values) {
-      squares += double{value} * value;
-    }
-  }
-  return std::sqrt(squares);
-}
-
-// Brings cores into the form in which they are stored and exchanged: eight bits, with a norm that
-// peers accept. Rounding changes the losses far less than they are known. Returns whether the cores
-// were halved, which keeps what was learned but changes the losses; a training that runs on one
-// lesson for long can exceed the norm.
-bool FitToGrid(inference::CoreSet* cores) {
-  const auto round = [cores](float factor) {
-    for (auto& [target, core] : cores->cores) {
-      for (float& value : core.values) {
-        value *= factor;
-      }
-      core.values = FromGrid(inference::ToGrid(core.values));
-    }
-  };
-  round(1);
-  const bool halved = NormOf(*cores) > limits::kMaxCoreNorm;
-  while (NormOf(*cores) > limits::kMaxCoreNorm) {
-    round(0.5F);
-  }
-  return halved;
-}
 
 // Measures a result on top of what this node serves.
 absl::Status MeasureAsServed(const LearningServices& services, const Texts& texts,
@@ -110,22 +71,26 @@ absl::StatusOr<inference::TrainingResult> TrainToStay(const LearningServices& se
                                                       const Texts& texts,
                                                       const inference::AdapterMix& served,
                                                       uint64_t seed) {
-  return TrainLora(*services.transformer, SitesOf(services.transformer->model(), options.layers),
+  return TrainLora(*services.transformer,
+                   PatternSites(services.transformer->model().config(), options.layers),
                    texts.taught, texts.held_back, BaseOf(served),
                    TrainingOptionsOf(services, options, options.lora_rank, seed));
 }
 
 // Trains cores on top of `everywhere`; the losses of the result are those on top of `served`.
+// Rounding the cores to eight bits changes the losses far less than they are known; halving them,
+// which keeps what was learned, is measured. A training that runs on one lesson for long can exceed
+// the norm that peers accept.
 absl::StatusOr<inference::TrainingResult> TrainToShare(
     const LearningServices& services, const PatternTrainingOptions& options, const Texts& texts,
-    const inference::AdapterMix& everywhere, const inference::AdapterMix& served, uint64_t seed) {
+    const std::vector<inference::train::Site>& sites, const inference::AdapterMix& everywhere,
+    const inference::AdapterMix& served, uint64_t seed) {
   const inference::TrainingOptions training =
       TrainingOptionsOf(services, options, options.core_rank, seed);
   ASSIGN_OR_RETURN(inference::TrainingResult result,
-                   TrainCores(*services.transformer, *services.frame,
-                              SitesOf(services.transformer->model(), options.layers), texts.taught,
+                   TrainCores(*services.transformer, *services.frame, sites, texts.taught,
                               texts.held_back, BaseOf(everywhere), training));
-  const bool halved = FitToGrid(&*result.cores);
+  const bool halved = RoundToGrid(&*result.cores, limits::kMaxCoreNorm);
   ASSIGN_OR_RETURN(result.adapter, AdapterFromCores(*services.frame, *result.cores, training.name,
                                                     training.version, 1.0F));
   if (halved || !SameMix(everywhere, served)) {
@@ -156,6 +121,21 @@ std::optional<std::vector<privacy::Contributor>> AgreedContributors(
 
 }  // namespace
 
+std::vector<inference::train::Site> PatternSites(const inference::ModelConfig& config, int layers) {
+  const int first = std::max(0, config.layers - layers);
+  return inference::train::SitesFrom(config, static_cast<size_t>(first), false);
+}
+
+std::vector<inference::train::Site> PatternSitesIn(const inference::FrameSet& frame,
+                                                   const inference::ModelConfig& config,
+                                                   int layers) {
+  std::vector<inference::train::Site> sites = PatternSites(config, layers);
+  std::erase_if(sites, [&](const inference::train::Site& site) {
+    return !frame.modules.contains(TensorOf(site));
+  });
+  return sites;
+}
+
 bool Improves(const inference::TrainingResult& result, const PatternTrainingOptions& options) {
   return result.held_out_before - result.held_out_after > options.min_improvement;
 }
@@ -170,11 +150,14 @@ absl::StatusOr<PatternTraining> TrainPattern(const LearningServices& services,
                    serving::AdaptersBeneathPatterns(services.catalog));
   PatternTraining training{.deep_version = served.deep_version};
   if (SharesPatterns(services)) {
-    if (auto agreed = AgreedContributors(services, lessons)) {
+    const std::vector<inference::train::Site> sites =
+        PatternSitesIn(*services.frame, model.config(), options.layers);
+    auto agreed = AgreedContributors(services, lessons);
+    if (agreed && !sites.empty()) {
       ASSIGN_OR_RETURN(const inference::AdapterMix everywhere,
                        serving::AdaptersOfAllNodes(services.catalog));
       ASSIGN_OR_RETURN(training.result,
-                       TrainToShare(services, options, texts, everywhere, served.mix, seed));
+                       TrainToShare(services, options, texts, sites, everywhere, served.mix, seed));
       if (Improves(training.result, options)) {
         training.shareable = true;
         training.contributors = *std::move(agreed);

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/model/model.h"
+#include "inference/train/network.h"
 #include "inference/train/trainer.h"
 #include "node/learning/learning_services.h"
 #include "node/learning/lesson_clusters.h"
@@ -35,6 +38,14 @@ struct PatternTraining {
   bool shareable = false;   // as in serving::PatternPayload
   bool stays_here = false;  // likewise
 };
+
+// Returns the matrices that adapters of patterns change: every linear one of the last `layers`
+// layers, or of all layers if the model has fewer.
+std::vector<inference::train::Site> PatternSites(const inference::ModelConfig& config, int layers);
+// Returns those that the frame has. A frame may lack some (`ruvd model frame --modules`).
+std::vector<inference::train::Site> PatternSitesIn(const inference::FrameSet& frame,
+                                                   const inference::ModelConfig& config,
+                                                   int layers);
 
 // Returns whether the held-out loss falls by more than the options ask for.
 bool Improves(const inference::TrainingResult& result, const PatternTrainingOptions& options);

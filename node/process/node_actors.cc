@@ -314,7 +314,7 @@ absl::StatusOr<federation::GossipConfig> NodeImpl::GossipConfigOf() {
   gossip.pattern_rules.dimension = patterns_->dimension();
   if (frame_ != nullptr) {
     gossip.frame_id = frame_->id;
-    gossip.pattern_rules.cores = PatternCoreRules(*frame_);
+    gossip.pattern_rules.cores = PatternCoreRules(*frame_, model_->config());
   }
   return gossip;
 }

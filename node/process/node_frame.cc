@@ -21,6 +21,8 @@
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/bank.h"
 #include "inference/model/model.h"
+#include "inference/train/network.h"
+#include "node/learning/pattern_training.h"
 #include "node/log/log.h"
 #include "node/process/limits.h"
 
@@ -124,11 +126,14 @@ absl::StatusOr<std::shared_ptr<const FrameSet>> OpenNodeFrame(
   return std::make_shared<const FrameSet>(*std::move(frame));
 }
 
-federation::UpdateRules PatternCoreRules(const FrameSet& frame) {
+federation::UpdateRules PatternCoreRules(const FrameSet& frame,
+                                         const inference::ModelConfig& config) {
   federation::UpdateRules rules;
-  for (const auto& [target, module] : frame.modules) {
+  for (const inference::train::Site& site :
+       learning::PatternSitesIn(frame, config, learning::PatternTrainingOptions().layers)) {
+    const std::string target = TensorOf(site);
     rules.rank_of_target[target] =
-        static_cast<uint32_t>(std::min(limits::kPatternCoreRank, module.rank));
+        static_cast<uint32_t>(std::min(limits::kPatternCoreRank, frame.modules.at(target).rank));
   }
   rules.banks = inference::kTimestepBanks;
   return rules;

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "federation/daf/core_delta.h"
 #include "inference/adapter/frame_set.h"
+#include "inference/model/model.h"
 #include "inference/package/model_package.h"
 #include "node/config/config.h"
 
@@ -32,8 +33,10 @@ absl::StatusOr<std::shared_ptr<const inference::FrameSet>> OpenNodeFrame(
     const inference::ModelPackage& package, const std::string& model_path, const std::string& saved,
     bool may_compute, ParallelRunner& runner);
 
-// Returns the shape of the cores that are the adapters of patterns: in any module of the frame, of
-// rank limits::kPatternCoreRank where the frame has it. Nodes refuse other patterns of peers.
-federation::UpdateRules PatternCoreRules(const inference::FrameSet& frame);
+// Returns the shape of the cores that are the adapters of patterns: in the modules that their
+// training changes, of rank limits::kPatternCoreRank where the frame has it. Nodes refuse other
+// patterns of peers.
+federation::UpdateRules PatternCoreRules(const inference::FrameSet& frame,
+                                         const inference::ModelConfig& config);
 
 }  // namespace ruvd::node

@@ -120,12 +120,22 @@ void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
 absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
                                                                   inference::TimestepBank bank,
                                                                   const PatternFactor& factor) {
-  if (embedding.empty()) {
+  // Hits that are looked at to find usable ones
+  constexpr int kMostSearched = 64;
+  if (embedding.empty() || options_.max_adapters <= 0) {
     return BankChoice();
   }
-  ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
-                   Nearest(embedding, bank, options_.max_adapters, factor));
-  return LoadHits(std::move(hits));
+  // Patterns that this node cannot use, such as those of a former frame, take no place of others.
+  for (int searched = options_.max_adapters;; searched *= 2) {
+    ASSIGN_OR_RETURN(std::vector<inference::RetrievedPattern> hits,
+                     Nearest(embedding, bank, searched, factor));
+    const bool are_all = static_cast<int>(hits.size()) < searched ||
+                         hits.back().similarity < options_.threshold || searched >= kMostSearched;
+    Load(&hits);
+    if (are_all || static_cast<int>(hits.size()) >= options_.max_adapters) {
+      return Use(hits);
+    }
+  }
 }
 
 absl::StatusOr<std::vector<inference::RetrievedPattern>> AdapterSource::Nearest(
@@ -184,7 +194,8 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Reselect(const ChosenAdapters& cur
     return hit.similarity < options_.threshold;
   });
   hits = inference::FilterByKind(std::move(hits), kind, in_use);
-  ASSIGN_OR_RETURN(const BankChoice choice, LoadHits(std::move(hits)));
+  Load(&hits);
+  ASSIGN_OR_RETURN(const BankChoice choice, Use(hits));
   if (choice.parts.empty()) {
     return current;
   }
@@ -198,12 +209,8 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Reselect(const ChosenAdapters& cur
   return chosen;
 }
 
-absl::StatusOr<AdapterSource::BankChoice> AdapterSource::LoadHits(
-    std::vector<inference::RetrievedPattern> hits) {
-  std::erase_if(hits, [&](const inference::RetrievedPattern& hit) {
-    return hit.similarity < options_.threshold;
-  });
-  Load(hits);
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Use(
+    std::span<const inference::RetrievedPattern> hits) {
   inference::Selection selection = inference::SelectAdapters(hits, registry_, options_);
   BankChoice choice;
   for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
@@ -223,21 +230,27 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::LoadHits(
   return choice;
 }
 
-void AdapterSource::Load(std::span<const inference::RetrievedPattern> hits) {
-  for (const inference::RetrievedPattern& hit : hits) {
-    if (registry_.Get(hit.adapter, hit.version).ok()) {
-      continue;
-    }
-    const absl::Status status = LoadOne(hit);
-    if (status.ok() || absl::IsNotFound(status)) {  // deleted or replaced since the search
-      continue;
-    }
-    const MutexLock lock(mutex_);
-    if (reported_.size() < limits::kMaxCachedAdapters && reported_.insert(hit.pattern_id).second) {
-      LogWarning("the adapter of pattern {} cannot be used: {} [{}]", hit.pattern_id,
-                 MessageOf(status), ReasonOf(status));
-    }
+void AdapterSource::Load(std::vector<inference::RetrievedPattern>* hits) {
+  int usable = 0;
+  std::erase_if(*hits, [&](const inference::RetrievedPattern& hit) {
+    const bool is_usable = usable < options_.max_adapters && hit.similarity >= options_.threshold &&
+                           (registry_.Get(hit.adapter, hit.version).ok() || LoadOrReport(hit));
+    usable += is_usable ? 1 : 0;
+    return !is_usable;
+  });
+}
+
+bool AdapterSource::LoadOrReport(const inference::RetrievedPattern& hit) {
+  const absl::Status status = LoadOne(hit);
+  if (status.ok() || absl::IsNotFound(status)) {  // deleted or replaced since the search
+    return status.ok();
   }
+  const MutexLock lock(mutex_);
+  if (reported_.size() < limits::kMaxCachedAdapters && reported_.insert(hit.pattern_id).second) {
+    LogWarning("the adapter of pattern {} cannot be used: {} [{}]", hit.pattern_id,
+               MessageOf(status), ReasonOf(status));
+  }
+  return false;
 }
 
 absl::Status AdapterSource::LoadOne(const inference::RetrievedPattern& hit) {
@@ -247,7 +260,7 @@ absl::Status AdapterSource::LoadOne(const inference::RetrievedPattern& hit) {
   ASSIGN_OR_RETURN(std::shared_ptr<const inference::Adapter> adapter,
                    AdapterOfPattern(pattern, payload, model_, frame_));
   if (adapter == nullptr) {
-    return absl::OkStatus();
+    return absl::NotFoundError("the pattern lost its adapter");
   }
   const Loaded loaded{.name = adapter->name,
                       .version = adapter->version,

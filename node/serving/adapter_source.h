@@ -129,13 +129,15 @@ class AdapterSource {
                                                          std::span<const float> query,
                                                          inference::UncertaintyKind kind,
                                                          const PatternFactor& factor) const;
-  // Returns the adapters of the hits that are near enough and usable.
-  absl::StatusOr<BankChoice> LoadHits(std::vector<inference::RetrievedPattern> hits);
+  // Returns the adapters of hits that Load left.
+  absl::StatusOr<BankChoice> Use(std::span<const inference::RetrievedPattern> hits);
   // Adds the choice for the banks [begin, end).
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
-  // Loads the adapters of these hits into the registry, decoding the missing ones from the store.
-  // An adapter that cannot be used is skipped, as if its pattern had none.
-  void Load(std::span<const inference::RetrievedPattern> hits);
+  // Leaves the first hits that are near enough and usable, as many as a request takes, and loads
+  // their adapters into the registry, decoding the missing ones from the store.
+  void Load(std::vector<inference::RetrievedPattern>* hits);
+  // Returns whether the adapter was loaded.
+  bool LoadOrReport(const inference::RetrievedPattern& hit);
   absl::Status LoadOne(const inference::RetrievedPattern& hit);
 
   storage::PatternStore& patterns_;

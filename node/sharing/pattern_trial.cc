@@ -113,6 +113,9 @@ absl::StatusOr<TrialVerdict> PatternTrial::Judge(const learning::LearningService
                                                  const storage::Pattern& pattern) {
   TrialVerdict verdict;
   const absl::StatusOr<serving::RangedPart> part = PartOf(services, pattern);
+  if (ReasonOf(part.status()) == reasons::kFrameMismatch) {
+    return part.status();  // it is of use again once the node has its former frame
+  }
   if (!part.ok()) {
     LogWarning("a peer's pattern {} cannot be used: {}", ToHex(pattern.id),
                MessageOf(part.status()));

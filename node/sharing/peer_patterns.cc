@@ -186,6 +186,9 @@ absl::Status PeerPatterns::StoreDeferred(const federation::GossipCore& core) {
       found[item.origin].insert(*id);
       if (retried.contains(item.origin)) {
         all.Update(Store(item, core));
+        if (!MayRetry(item.origin)) {  // the rest waits on
+          retried.erase(item.origin);
+        }
       }
     }
   }
@@ -278,16 +281,15 @@ absl::Status PeerPatterns::StoreOnce(const federation::SharedPattern& shared,
   if (!existing.ok()) {
     RETURN_IF_ERROR(CheckRatedBadly(origin));
   }
+  // Room is asked for first, because making an adapter of cores takes milliseconds.
+  const bool has_room = existing.ok() && existing->standing == PatternStanding::kTrial;
+  if (frame_ != nullptr && !shared.cores.empty() && !has_room) {
+    RETURN_IF_ERROR(CheckRoom(origin));
+  }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
   ASSIGN_OR_RETURN(storage::Pattern pattern, PatternFromShared(shared, origin, frame_, version));
-  if (pattern.adapter_name.empty()) {
-    pattern.standing = PatternStanding::kNoAdapter;
-  } else {
-    pattern.standing = PatternStanding::kTrial;
-    if (!existing.ok() || existing->standing != PatternStanding::kTrial) {
-      RETURN_IF_ERROR(CheckRoom(origin));
-    }
-  }
+  pattern.standing =
+      pattern.adapter_name.empty() ? PatternStanding::kNoAdapter : PatternStanding::kTrial;
   std::optional<HybridTime> expected;
   if (existing.ok()) {
     pattern.expires_ms = existing->expires_ms;  // which the operator set

@@ -59,6 +59,25 @@ TEST(CoreGridTest, TheLargestValueIsNeverCutOff) {
   EXPECT_EQ(grid.steps, (std::vector<int8_t>{64, -64}));
 }
 
+// Found by review: a decoder took grids whose values ToGrid aborted on.
+TEST(CoreGridTest, TheLargestGridIsOneThatCanBeMadeAgain) {
+  const GridValues largest{.exponent = kMaxGridExponent, .steps = {127, -127, 64}};
+  EXPECT_TRUE(IsCanonical(largest));
+  EXPECT_EQ(ToGrid(FromGrid(largest)), largest);
+  EXPECT_FALSE(IsCanonical({.exponent = kMaxGridExponent + 1, .steps = {64}}));
+}
+
+TEST(CoreGridTest, CoresAreHalvedUntilTheirNormIsAccepted) {
+  CoreSet cores;
+  cores.cores["small"] = {.rank = 1, .values = {0.25F}};
+  EXPECT_FALSE(RoundToGrid(&cores, 16));
+  EXPECT_EQ(cores.cores["small"].values, std::vector<float>{0.25F});
+  cores.cores["large"] = {.rank = 1, .values = {std::ldexp(1.0F, 120)}};
+  EXPECT_TRUE(RoundToGrid(&cores, 16));
+  EXPECT_EQ(cores.cores["large"].values, std::vector<float>{16});
+  EXPECT_EQ(cores.cores["small"].values, std::vector<float>{0}) << "in step with the large one";
+}
+
 TEST(CoreGridTest, OneGridOfEqualValuesIsCanonical) {
   EXPECT_TRUE(IsCanonical({.exponent = -6, .steps = {64}}));
   EXPECT_FALSE(IsCanonical({.exponent = -5, .steps = {32}}));

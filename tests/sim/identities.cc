@@ -14,7 +14,8 @@
 namespace ruvd::test {
 namespace {
 
-// The core of this target, which some patterns have, is of 150 x 150 floats, which are 90 kB.
+// The core of this target, which some patterns have, is of 256 x 256 values of eight bits, which
+// are 66 kB.
 constexpr char kLargeTarget[] = "blk.2.ffn_down.weight";
 constexpr uint32_t kLargeRank = 256;
 

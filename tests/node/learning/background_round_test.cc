@@ -206,6 +206,28 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   EXPECT_LE(patterns_->Get(merged.kept)->examples, 2u) << "as many as its centroid is of";
 }
 
+TEST_F(BackgroundRoundTest, APatternThatTookLessonsWhichMustNotLeaveStays) {
+  MakeFrame();
+  ASSERT_EQ(Learn().id, kId);
+  AddLesson("far", other_);
+  const BackgroundRound apart = Run({"far"});
+  ASSERT_EQ(apart.patterns.size(), 1U);
+  storage::Pattern moved = *patterns_->Get(apart.patterns[0].id);
+  for (size_t i = 0; i < embedding_.size(); ++i) {  // near, yet farther from the next lesson
+    moved.embedding[i] = embedding_[i] + 0.2F * other_[i];
+  }
+  serving::PatternPayload payload = *serving::DecodePatternPayload(moved.payload);
+  ASSERT_TRUE(payload.shareable);
+  payload.shareable = false;
+  moved.payload = serving::EncodePatternPayload(payload);
+  ASSERT_TRUE(patterns_->Put(moved).ok());
+  AddLesson("s", embedding_);
+  const BackgroundRound round = Run({"s"});
+  ASSERT_EQ(round.merged.size(), 1U) << round.status;
+  EXPECT_FALSE(
+      serving::DecodePatternPayload(patterns_->Get(round.merged[0].kept)->payload)->shareable);
+}
+
 // Regression test: after a cancellation the round still read all patterns, twice and with their
 // adapters.
 TEST_F(BackgroundRoundTest, ACancelledRoundEndsWithThePageThatItReads) {

@@ -216,6 +216,21 @@ TEST_F(PatternBaseTest, WhatGainsNothingHereIsTrainedAgainAndStays) {
             inference::AdapterId(*shared->result.adapter));
 }
 
+// Found by review: a frame without all modules ended every background round.
+TEST_F(PatternBaseTest, AFrameOfSomeModulesTeachesThoseAndOneOfEarlyLayersTeachesNone) {
+  frame_ =
+      RandomFrameSet(*model_, LinearTargets(*model_, inference::Modules::kQv, 1), 8, 1).value();
+  ASSERT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kKept);
+  const storage::PatternId id = *trajectories_->Get("r")->learned_in;
+  EXPECT_TRUE(PayloadOf(id).shareable);
+  EXPECT_EQ(PayloadOf(id).cores->cores.size(), 2U);
+  std::erase_if(frame_->modules,
+                [](const auto& module) { return !module.first.starts_with("blk.0."); });
+  ASSERT_EQ(Learn({.responses = {"r"}}).outcome, ClusterOutcome::kKept);
+  EXPECT_FALSE(PayloadOf(id).cores.has_value());
+  EXPECT_TRUE(PayloadOf(id).stays_here);
+}
+
 // A node without peers has nothing of the form in which patterns are shared. Once it has peers,
 // they get what it had learned.
 TEST_F(PatternBaseTest, WhatWasLearnedAloneReachesPeersAfterJoining) {

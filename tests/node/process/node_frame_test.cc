@@ -3,6 +3,7 @@
 
 #include "node/process/node_frame.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
@@ -21,6 +22,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
+#include "inference/model/model.h"
 #include "node/process/limits.h"
 #include "tests/inference/model_file.h"
 #include "tests/node/process/federated_node_fixture.h"
@@ -214,6 +216,18 @@ TEST_F(NodeFrameTest, ThreadsChangeNothing) {
 }
 
 // A node of a cluster whose model has no frame beside it.
+// Found by review: a member's pattern could have cores that no honest node trains, and slow every
+// request near it down.
+TEST(PatternCoreRulesTest, PatternsHaveCoresInTheLastLayersOnly) {
+  const auto model = inference::Model::Load(kSmallModel).value();
+  const FrameSet frame = inference::LoadFrameSet(inference::FramePath(kSmallModel)).value();
+  const federation::UpdateRules rules = PatternCoreRules(frame, model->config());
+  EXPECT_THAT(rules.rank_of_target, SizeIs(14));
+  const int last = model->config().layers - 1;
+  EXPECT_TRUE(rules.rank_of_target.contains(fmt::format("blk.{}.attn_q.weight", last)));
+  EXPECT_FALSE(rules.rank_of_target.contains(fmt::format("blk.{}.attn_q.weight", last - 2)));
+}
+
 class FramelessNodeTest : public FederatedNodeTest {
  protected:
   void SetUp() override {

@@ -40,7 +40,7 @@ inline absl::StatusOr<federation::GossipConfig> MakePeerConfig(const config::Nod
   config.frame_id = package.frame->id;
   config.plan = std::make_shared<const federation::LearnerPlan>(std::move(plan));
   config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
-                          .cores = PatternCoreRules(*package.frame)};
+                          .cores = PatternCoreRules(*package.frame, package.model->config())};
   return config;
 }
 

@@ -100,6 +100,22 @@ TEST_F(AdapterSourceTest, AdaptersInMemoryAreBoundInBytes) {
   visit();  // what was removed is loaded again
 }
 
+// Found by review: patterns of a former frame kept those behind them from serving.
+TEST_F(AdapterSourceTest, PatternsThatCannotServeTakeNoPlaceOfOthers) {
+  for (uint8_t degrees = 0; degrees < 8; ++degrees) {
+    Put(degrees);
+    storage::Pattern pattern = *patterns_->Get(storage::PatternId{degrees});
+    pattern.payload = EncodePatternPayload({.cores = inference::CoreSet{.frame_id = {1}}});
+    ASSERT_TRUE(patterns_->Put(pattern).ok());
+  }
+  Put(20);
+  Put(30);
+  Put(40);
+  EXPECT_THAT(Names(source_->Choose(At(0), {})), ElementsAre("20", "30"));
+  Put(90);
+  EXPECT_THAT(Names(source_->Choose(At(70), {})), UnorderedElementsAre("90", "40"));
+}
+
 TEST_F(AdapterSourceTest, OthersAreTakenByTheKindOfUncertainty) {
   for (const uint8_t degrees : {10, 20, 40, 55}) {
     Put(degrees);

@@ -11,6 +11,9 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/serving/pattern_payload.h"
 #include "node/sharing/shared_items.h"
 #include "tests/inference/counting_transformer.h"
 #include "tests/node/judging_fixture.h"
@@ -135,6 +138,15 @@ TEST_F(PatternTrialTest, AnAdapterOfAnotherModelIsUnusable) {
   ASSERT_TRUE(empty.ok()) << empty.status();
   EXPECT_EQ(empty->standing, PatternStanding::kUnusable);
   EXPECT_TRUE(counting_->sequences.empty());
+}
+
+// Found by review: a change of the node's frame lost the patterns that waited for their trial.
+TEST_F(PatternTrialTest, APatternOfAFormerFrameWaits) {
+  storage::Pattern row = Row(Learned());
+  serving::PatternPayload payload = *serving::DecodePatternPayload(row.payload);
+  payload.cores->frame_id[0] ^= 1;
+  row.payload = serving::EncodePatternPayload(payload);
+  EXPECT_EQ(ReasonOf(TryToJudge(row).status()), reasons::kFrameMismatch);
 }
 
 TEST_F(PatternTrialTest, AStopEndsItBetweenTwoForwards) {
