@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 
 #include "base/clock.h"
 
@@ -32,6 +34,13 @@ class TokenBucket {
     const bool has = Take(now, amount);
     tokens_ += has ? amount : 0;
     return has;
+  }
+
+  // Returns the time after which Take would succeed, if none is taken meanwhile; at least 1 ms.
+  std::chrono::milliseconds Wait(TimePoint now, double amount = 1) {
+    Has(now, amount);
+    return std::chrono::milliseconds(
+        1 + static_cast<int64_t>(1000 * std::max(0.0, amount - tokens_) / rate_));
   }
 
   // Takes tokens even if there are fewer: what lacks is owed, and comes first.

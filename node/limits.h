@@ -43,12 +43,6 @@ inline constexpr size_t kMaxLinkQueueBytes = 4 << 20;
 // Frames of one link that may wait for the federation actor. Above this the stream is not read
 // until a frame was handled, so that one peer cannot fill the mailbox.
 inline constexpr size_t kMaxLinkFramesWaiting = 16;
-// Length of bearer tokens of the client API, and their number. The minimum is 128 bits in
-// hexadecimal, which cannot be guessed; a longer text than the maximum comes from another kind of
-// file. The token file has at most kMaxKeyFileBytes.
-inline constexpr size_t kMinApiTokenChars = 32;
-inline constexpr size_t kMaxApiTokenChars = 256;
-inline constexpr size_t kMaxApiTokens = 64;
 // Nodes that may join at one time, the time that each may take, and the largest file of the
 // authority: all nodes that were ever revoked take 3.2 MB, the hashes of 10,000 tokens 530 KB.
 inline constexpr size_t kMaxJoinsUnderWay = 16;

@@ -31,8 +31,10 @@ inline constexpr char kRestartNeeded[] = "RESTART_NEEDED";
 // A path was sent to a node whose API is reachable from other machines.
 inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 
-// The client API requires a token, and the caller sent no known token.
+// The client API requires a key, and the caller sent no known key.
 inline constexpr char kCallerUnknown[] = "CALLER_UNKNOWN";
+// The holder of a key has used as much of the node as the key's limits allow.
+inline constexpr char kKeyLimit[] = "KEY_LIMIT";
 
 // A peer's pattern claims less quality or fewer lessons than this node accepts.
 inline constexpr char kPatternTooWeak[] = "PATTERN_TOO_WEAK";

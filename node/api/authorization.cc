@@ -11,9 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "base/reasons.h"
 #include "base/status.h"
-#include "node/reasons.h"
+#include "node/api/callers.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd::api {
@@ -54,7 +53,8 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
     RpcRule{"/ruvd.admin.v1.AdminService/SetUserConsent", kManage},
 
-    // This is served on the link port of the authority's node only; the token decides who may join.
+    // This is served on the link port of the authority's node only; the join token decides who may
+    // join.
     RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},
     RpcRule{"/ruvd.admission.v1.AuthorityService/CreateJoinToken", kManage},
     RpcRule{"/ruvd.admission.v1.AuthorityService/RevokeNode", kManage},
@@ -99,15 +99,15 @@ std::string_view ViewOf(grpc::string_ref text) {
   return {text.data(), text.size()};
 }
 
-class TokenProcessor final : public grpc::AuthMetadataProcessor {
+class KeyProcessor final : public grpc::AuthMetadataProcessor {
  public:
-  TokenProcessor(std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused)
-      : tokens_(std::move(tokens)), on_refused_(std::move(on_refused)) {}
+  KeyProcessor(std::shared_ptr<const Callers> callers, HearCall on_refused)
+      : callers_(std::move(callers)), on_refused_(std::move(on_refused)) {}
 
   bool IsBlocking() const override { return false; }
 
-  // Consumes no metadata, because CallerOf reads the token. The AuthContext is that of the whole
-  // connection, whose calls may have different tokens.
+  // Consumes no metadata, because AdmitCall reads the key. The AuthContext is that of the whole
+  // connection, whose calls may have different keys.
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
     const auto path = metadata.find(":path");
@@ -117,7 +117,7 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
     if (header != metadata.end()) {
       authorization = ViewOf(header->second);
     }
-    const absl::Status allowed = Authorize(*tokens_, method, authorization);
+    const absl::Status allowed = callers_->Authorize(method, authorization);
     if (!allowed.ok() && on_refused_) {
       on_refused_(EndpointOf(method), allowed, 0);
     }
@@ -125,7 +125,7 @@ class TokenProcessor final : public grpc::AuthMetadataProcessor {
   }
 
  private:
-  const std::shared_ptr<const transport::ApiTokens> tokens_;
+  const std::shared_ptr<const Callers> callers_;
   const HearCall on_refused_;
 };
 
@@ -141,30 +141,14 @@ bool MayCall(std::string_view method, uint32_t roles) {
          (rule->anybody || (rule->roles & roles) != 0);
 }
 
-absl::Status Authorize(const transport::ApiTokens& tokens, std::string_view method,
-                       std::optional<std::string_view> authorization) {
-  constexpr std::string_view kScheme = "Bearer ";
-  const bool shows_token = authorization && authorization->starts_with(kScheme);
-  const uint32_t roles = shows_token ? tokens.RolesOf(authorization->substr(kScheme.size())) : 0;
-  if (MayCall(method, roles)) {
-    return absl::OkStatus();
-  }
-  if (roles == 0) {
-    return MakeError(absl::StatusCode::kUnauthenticated, reasons::kCallerUnknown,
-                     !authorization ? "this node requires a token from its clients; show it as "
-                                      "'Authorization: Bearer TOKEN', or name your token file with "
-                                      "--token-file where you call ruvd"
-                                    : "this node does not know the token, which may have been "
-                                      "replaced; ask the node's operator for a valid one");
-  }
-  return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
-               "the token's roles do not allow {}; ask the node's operator for a token that does",
-               method);
+bool IsMetered(std::string_view method) {
+  const auto rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
+  return rule != kRules.end() && rule->method == method && rule->roles == kWork;
 }
 
-std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused) {
-  return std::make_shared<TokenProcessor>(std::move(tokens), std::move(on_refused));
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeKeyProcessor(
+    std::shared_ptr<const Callers> callers, HearCall on_refused) {
+  return std::make_shared<KeyProcessor>(std::move(callers), std::move(on_refused));
 }
 
 }  // namespace ruvd::api

@@ -5,16 +5,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "node/api/call_meter.h"
-#include "node/transport/api_tokens.h"
 #include "node/transport/grpc_types.h"
 
 namespace ruvd::api {
+
+class Callers;
 
 // The rule for one method: callers with one of `roles` (bits of privacy/identity/admission.h), or
 // all callers, may call it.
@@ -32,19 +31,15 @@ std::span<const RpcRule> RpcRules();
 // refused.
 bool MayCall(std::string_view method, uint32_t roles);
 
-// Decides whether a caller that shows `authorization` ("Bearer TOKEN"; nullopt: nothing) may call
-// the method. Calls over gRPC and HTTP are decided by this alone. CALLER_UNKNOWN without a known
-// token, in equal time for all unknown ones; ROLE_MISSING if the token's roles do not allow the
-// method.
-absl::Status Authorize(const transport::ApiTokens& tokens, std::string_view method,
-                       std::optional<std::string_view> authorization);
+// Returns whether calls of the method count against the limits of a key: those that use the model
+// or the patterns, or teach. A method without a rule does not.
+bool IsMetered(std::string_view method);
 
 // Makes the processor that checks every call before it reaches a service. A call without
-// "authorization: Bearer" and a known token is UNAUTHENTICATED; a call that the token's roles do
-// not allow is PERMISSION_DENIED. gRPC carries no details of these errors, so client/rpc_error.cc
-// adds their reasons. `on_refused` hears of both; it may be null. Use it
-// only with TLS credentials.
-std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
-    std::shared_ptr<const transport::ApiTokens> tokens, HearCall on_refused = nullptr);
+// "authorization: Bearer" and a known key is UNAUTHENTICATED; a call that the key's roles do not
+// allow is PERMISSION_DENIED. gRPC carries no details of these errors, so client/rpc_error.cc adds
+// their reasons. `on_refused` hears of both; it may be null. Use it only with TLS credentials.
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeKeyProcessor(
+    std::shared_ptr<const Callers> callers, HearCall on_refused = nullptr);
 
 }  // namespace ruvd::api

@@ -9,8 +9,6 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "node/api/services.h"
-#include "node/serving/inference.h"
 #include "node/transport/grpc_types.h"
 
 namespace ruvd::limits {
@@ -23,22 +21,28 @@ inline constexpr Duration kMaxComputeTime = std::chrono::hours(1);
 
 namespace ruvd::api {
 
-// Returns who makes a call, so that callers can be treated alike: the holder of its token where the
-// port asks for tokens; else all that call over the same transport from one address, because a
-// caller could make up any number of tokens and connections. The name is for comparison only and
-// holds no secret.
-std::string CallerOf(const grpc::CallbackServerContext& context, bool has_tokens);
+// Who makes a call, and what is theirs.
+struct Caller {
+  // As in serving::GenerationJob: the holder of a key where the port asks for keys; else all that
+  // call over the same transport from one address, because a caller could make up any number of
+  // keys and connections. It holds no secret.
+  std::string name;
+  // The name of the key whose users, sessions and responses are the caller's. Empty: everything is,
+  // because the key is an admin's or the port asks for none.
+  std::string owner = {};
+};
 
-// Returns the name of the holder of what a header "authorization" says.
-std::string HolderOf(std::string_view authorization);
+// Returns the id under which the node knows a user or a session that a caller names: "OWNER:ID", so
+// that the same id of another key is another user. Callers without an owner name the whole id.
+// Empty stays empty.
+std::string OwnId(const Caller& caller, std::string_view id);
+
+// Returns where a call comes from, as the name of a caller without a key.
+std::string SourceOf(const grpc::CallbackServerContext& context);
 
 // Returns whether a call's result is not wanted any more: its caller left, its deadline passed, or
 // it took limits::kMaxComputeTime from now on. `clock` is borrowed, and the call must not be
 // finished before the last question.
 std::function<bool()> UnwantedOf(const grpc::CallbackServerContext& context, const Clock& clock);
-
-// Returns the job of a call that embeds a text.
-serving::EmbedJob EmbedJobOf(const std::string& text, const grpc::CallbackServerContext& context,
-                             const ServiceDependencies& node);
 
 }  // namespace ruvd::api

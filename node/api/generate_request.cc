@@ -100,7 +100,8 @@ absl::StatusOr<serving::Conversation> ReadConversation(const GenerateRequest& re
 
 }  // namespace
 
-absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& request) {
+absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& request,
+                                                    const Caller& caller) {
   serving::GenerationJob job;
   RETURN_IF_ERROR(CheckRequestBytes(request));
   RETURN_IF_ERROR(CheckOneText(request));
@@ -110,18 +111,16 @@ absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& reque
     return Refused("session_id has {} bytes; use at most {}", request.session_id().size(),
                    limits::kMaxSessionIdBytes);
   }
-  if (request.user_id().size() > limits::kMaxUserIdBytes) {
-    return Refused("user_id has {} bytes; use at most {}", request.user_id().size(),
-                   limits::kMaxUserIdBytes);
-  }
+  ASSIGN_OR_RETURN(job.user_id, ReadUserId(request.user_id(), caller));
   ASSIGN_OR_RETURN(job.parts, ReadParts(request));
   ASSIGN_OR_RETURN(job.conversation, ReadConversation(request));
   job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
                                                                        : request.prompt();
   job.use_adapters = !request.adapters().disabled();
   ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
-  job.session_id = request.session_id();
-  job.user_id = request.user_id();
+  job.session_id = OwnId(caller, request.session_id());
+  job.caller = caller.name;
+  job.owner = caller.owner;
   if (request.has_session_memory()) {
     job.session_memory = request.session_memory();
   }

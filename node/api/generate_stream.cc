@@ -18,6 +18,8 @@
 #include "base/status.h"
 #include "inference/model/model.h"
 #include "node/api/caller.h"
+#include "node/api/callers.h"
+#include "node/api/charged_listener.h"
 #include "node/api/frame_merger.h"
 #include "node/api/generate_request.h"
 #include "node/api/messages.h"
@@ -90,14 +92,15 @@ GenerateStream* GenerateStream::Start(const ServiceDependencies& node,
   std::shared_ptr<GenerateStream> stream(
       new GenerateStream(node.model->tokenizer(), request.stream_frames()));
   stream->self_ = stream;
-  absl::StatusOr<serving::GenerationJob> job = ReadGenerate(request);
+  const auto call = AdmitCall(node.callers, *context);
+  absl::StatusOr<serving::GenerationJob> job =
+      call.ok() ? ReadGenerate(request, (*call)->caller()) : call.status();
   if (!job.ok()) {
     stream->End(ToRpcStatus(job.status()));
     return stream.get();
   }
-  job->caller = CallerOf(*context, node.has_tokens);
   job->deadline = DeadlineOf(*context, *node.clock);
-  job->listener = stream;
+  job->listener = std::make_shared<ChargedListener>(stream, *call);
   if (absl::Status status = node.inference->Generate(*std::move(job)); !status.ok()) {
     stream->End(ToRpcStatus(status));
   }

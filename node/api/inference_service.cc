@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "inference/model/model.h"
 #include "node/api/caller.h"
+#include "node/api/callers.h"
 #include "node/api/generate_stream.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
@@ -31,12 +32,14 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
                                   const inference::v1::EmbedRequest* request,
                                   inference::v1::EmbedResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::Status status = CheckRequestBytes(*request);
+    const auto call = AdmitCall(node_.callers, *context);
+    absl::Status status = call.ok() ? CheckRequestBytes(*request) : call.status();
     if (status.ok()) {
       status = node_.inference->Embed(
-          EmbedJobOf(request->text(), *context, node_),
-          [reactor, response](const absl::StatusOr<serving::EmbedAnswer>& answer) {
+          EmbedJobOf(request->text(), **call, *context, *node_.clock),
+          [reactor, response, call = *call](const absl::StatusOr<serving::EmbedAnswer>& answer) {
             if (answer.ok()) {
+              call->Charge(static_cast<uint64_t>(answer->tokens));
               response->mutable_embedding()->Assign(answer->embedding.begin(),
                                                     answer->embedding.end());
               response->set_tokens(static_cast<uint32_t>(answer->tokens));
@@ -54,7 +57,9 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
                                      const inference::v1::TokenizeRequest* request,
                                      inference::v1::TokenizeResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    if (const absl::Status status = CheckRequestBytes(*request); !status.ok()) {
+    const auto call = AdmitCall(node_.callers, *context);
+    const absl::Status status = call.ok() ? CheckRequestBytes(*request) : call.status();
+    if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
       return reactor;
     }
@@ -72,14 +77,17 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
                                   const inference::v1::ScoreRequest* request,
                                   inference::v1::ScoreResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<serving::ScoreJob> job = ReadScore(*request);
+    const auto call = AdmitCall(node_.callers, *context);
+    absl::StatusOr<serving::ScoreJob> job =
+        call.ok() ? ReadScore(*request, (*call)->caller()) : call.status();
     absl::Status status = job.status();
     if (status.ok()) {
-      job->caller = CallerOf(*context, node_.has_tokens);
       job->unwanted = UnwantedOf(*context, *node_.clock);
       status = node_.inference->Score(
-          *std::move(job), [reactor, response](const absl::StatusOr<serving::ScoreAnswer>& answer) {
+          *std::move(job),
+          [reactor, response, call = *call](const absl::StatusOr<serving::ScoreAnswer>& answer) {
             if (answer.ok()) {
+              call->Charge(static_cast<uint64_t>(answer->tokens));
               response->set_nats_per_token(answer->nats_per_token);
               response->set_tokens(static_cast<uint32_t>(answer->tokens));
               for (const serving::AdapterUse& use : answer->adapters) {

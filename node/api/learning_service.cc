@@ -7,6 +7,7 @@
 #include <atomic>
 #include <utility>
 
+#include "node/api/callers.h"
 #include "node/api/learning_messages.h"
 #include "node/api/messages.h"
 #include "node/api/query_lane.h"
@@ -37,13 +38,16 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
                                      const learning::v1::SubmitFeedbackRequest* request,
                                      learning::v1::SubmitFeedbackResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<learning::Feedback> feedback = ReadFeedback(*request);
+    const auto call = AdmitCall(node_.callers, *context);
+    absl::StatusOr<learning::Feedback> feedback =
+        call.ok() ? ReadFeedback(*request, (*call)->caller()) : call.status();
     absl::Status status = feedback.status();
     if (status.ok()) {
       status = node_.learning->Submit(
           *std::move(feedback),
-          Answer<learning::FeedbackAnswer>(
-              reactor, [response](const auto& answer) { WriteFeedbackAnswer(answer, response); }));
+          Answer<learning::FeedbackAnswer>(reactor, [response, call = *call](const auto& answer) {
+            WriteFeedbackAnswer(answer, response);
+          }));
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));

@@ -181,18 +181,25 @@ absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
   return choices;
 }
 
-absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
+absl::StatusOr<std::string> ReadUserId(const std::string& id, const Caller& caller) {
+  std::string own = OwnId(caller, id);
+  if (own.size() > limits::kMaxUserIdBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "user_id has {} bytes; use at most {}", id.size(),
+                 limits::kMaxUserIdBytes - (own.size() - id.size()));
+  }
+  return own;
+}
+
+absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message,
+                                            const Caller& caller) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
   RETURN_IF_ERROR(
       CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamplesPerRequest));
   serving::ScoreJob job;
   ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
-  if (message.user_id().size() > limits::kMaxUserIdBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "user_id has {} bytes; the limit is {}", message.user_id().size(),
-                 limits::kMaxUserIdBytes);
-  }
-  job.user_id = message.user_id();
+  ASSIGN_OR_RETURN(job.user_id, ReadUserId(message.user_id(), caller));
+  job.caller = caller.name;
   job.use_memory = !message.without_memory();
   job.prompt = message.prompt();
   job.completion = message.completion();
@@ -219,10 +226,10 @@ absl::StatusOr<learning::Feedback> OfTrueOnly(std::string_view signal, bool valu
 
 }  // namespace
 
-absl::StatusOr<learning::Feedback> ReadFeedback(
-    const learning::v1::SubmitFeedbackRequest& message) {
+absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message,
+                                                const Caller& caller) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
-  learning::Feedback feedback;
+  learning::Feedback feedback{.owner = caller.owner};
   feedback.response_id = message.response_id();
   feedback.idempotency_key = message.idempotency_key();
   feedback.metadata.insert(message.metadata().begin(), message.metadata().end());

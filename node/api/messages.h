@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "node/api/caller.h"
 #include "node/learning/learning.h"
 #include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.pb.h"
@@ -31,8 +32,12 @@ absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::D
 // them.
 absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
     const inference::v1::AdapterSelection& message);
-absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
-absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message);
+// Returns the id of the caller's user, as OwnId gives it. INVALID_ARGUMENT if it is too long.
+absl::StatusOr<std::string> ReadUserId(const std::string& id, const Caller& caller);
+absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message,
+                                            const Caller& caller);
+absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message,
+                                                const Caller& caller);
 // Reads a pattern id of 32 hexadecimal characters.
 absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text);
 // Reads a node id of 64 hexadecimal characters.

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "node/api/caller.h"
+#include "node/api/callers.h"
 #include "node/api/messages.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/pattern_messages.h"
@@ -48,8 +49,14 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                           const pattern::v1::UpsertPatternRequest* request,
                                           pattern::v1::UpsertPatternResponse* response) override {
     auto* reactor = context->DefaultReactor();
+    const auto call = AdmitCall(node_.callers, *context);
+    if (!call.ok()) {
+      reactor->Finish(ToRpcStatus(call.status()));
+      return reactor;
+    }
     lane_.Run(
-        context, reactor, [this, request, response] { return upsert_.Run(*request, response); },
+        context, reactor,
+        [this, request, response, call = *call] { return upsert_.Run(*request, response); },
         [this, reactor] { synced_.Finish(reactor); });
     return reactor;
   }
@@ -65,19 +72,22 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
       });
     }
     auto* reactor = context->DefaultReactor();
+    const auto call = AdmitCall(node_.callers, *context);
     absl::StatusOr<storage::PatternSearchOptions> options = ReadPatternSearch(*request);
-    absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
+    absl::Status status = call.status();
+    status.Update(options.ok() ? CheckRequestBytes(*request) : options.status());
     if (status.ok()) {
       status = node_.inference->Embed(
-          EmbedJobOf(request->text(), *context, node_),
-          [this, context, reactor, response,
+          EmbedJobOf(request->text(), **call, *context, *node_.clock),
+          [this, context, reactor, response, call = *call,
            options = *std::move(options)](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));
               return;
             }
+            call->Charge(static_cast<uint64_t>(answer->tokens));
             lane_.Run(context, reactor,
-                      [this, response, options, query = std::move(answer->embedding)] {
+                      [this, call, response, options, query = std::move(answer->embedding)] {
                         return Search(query, options, response);
                       });
           });
@@ -116,6 +126,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
 
   grpc::ServerWriteReactor<pattern::v1::WatchPatternsResponse>* WatchPatterns(
       grpc::CallbackServerContext*, const pattern::v1::WatchPatternsRequest* request) override {
+    // A watch has a limit of its own, which is that of all callers together.
     return node_.pattern_feed->Watch(*request);
   }
 
@@ -123,7 +134,12 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
                                 std::function<absl::Status()> answer) {
     auto* reactor = context->DefaultReactor();
-    lane_.Run(context, reactor, std::move(answer));
+    const auto call = AdmitCall(node_.callers, *context);
+    if (!call.ok()) {
+      reactor->Finish(ToRpcStatus(call.status()));
+      return reactor;
+    }
+    lane_.Run(context, reactor, [call = *call, answer = std::move(answer)] { return answer(); });
     return reactor;
   }
 

@@ -5,12 +5,16 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "base/reasons.h"
+#include "base/retry_delay.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "node/reasons.h"
 #include "storage/reasons.h"
 
 namespace ruvd::api {
@@ -18,7 +22,13 @@ namespace {
 
 // Time after which a client tries again. Queues drain within a few denoising steps, and a pattern
 // does not keep changing for long.
-constexpr int kRetryNanos = 200'000'000;
+constexpr std::chrono::milliseconds kSoon(200);
+
+std::optional<std::chrono::milliseconds> RetryDelay(const absl::Status& status) {
+  const std::string reason = ReasonOf(status);
+  return reason == reasons::kMailboxFull || reason == reasons::kChanged ? kSoon
+                                                                        : RetryDelayOf(status);
+}
 
 }  // namespace
 
@@ -33,10 +43,18 @@ grpc::Status ToRpcStatus(const absl::Status& status) {
   info.set_reason(ReasonOf(status));
   info.set_domain("ruvd");
   details.add_details()->PackFrom(info);
-  if (ReasonOf(status) == reasons::kMailboxFull || ReasonOf(status) == reasons::kChanged) {
+  if (const auto delay = RetryDelay(status)) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_nanos(kRetryNanos);
+    retry.mutable_retry_delay()->set_seconds(delay->count() / 1000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(delay->count() % 1000) * 1'000'000);
     details.add_details()->PackFrom(retry);
+  }
+  if (ReasonOf(status) == reasons::kKeyLimit) {
+    google::rpc::QuotaFailure quota;
+    auto* const violation = quota.add_violations();
+    violation->set_subject("key");
+    violation->set_description(MessageOf(status));
+    details.add_details()->PackFrom(quota);
   }
   return {static_cast<grpc::StatusCode>(status.code()), MessageOf(status),
           details.SerializeAsString()};

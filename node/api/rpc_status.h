@@ -10,7 +10,8 @@ namespace ruvd::api {
 
 // Converts an absl::Status for gRPC: the code and message are the same, and the details hold a
 // google.rpc.Status with ErrorInfo {reason, domain "ruvd"}. MAILBOX_FULL also carries RetryInfo,
-// because a queue is full only for moments, unlike a disk.
+// because a queue is full only for moments, unlike a disk, and
+// KEY_LIMIT carries it with QuotaFailure.
 grpc::Status ToRpcStatus(const absl::Status& status);
 
 // Converts an answer back for clients: code, message and reason.

@@ -53,6 +53,7 @@ class GetStatusResponse;
 
 namespace ruvd::api {
 
+class Callers;
 class PatternFeed;
 
 // The objects that the services call. All are borrowed and must outlive the server.
@@ -69,8 +70,8 @@ struct ServiceDependencies {
   Digest package_id{};  // of the embedding model
   privacy::NodeId self{};
   serving::AdapterCatalog* adapters = nullptr;
-  bool paths_are_local = true;  // all callers are on this machine
-  bool has_tokens = false;      // callers show a token, which was checked
+  bool paths_are_local = true;       // all callers are on this machine
+  const Callers* callers = nullptr;  // null: callers show no key
   storage::WitnessLog* witness = nullptr;
   storage::Database* database = nullptr;
   storage::SessionIndex* sessions = nullptr;

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/caller.h"
+#include "node/api/callers.h"
 #include "node/api/messages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
@@ -171,11 +171,14 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
       });
       return reactor;
     }
+    const auto call = AdmitCall(node_.callers, *context);
+    asked.Update(call.status());
     asked.Update(CheckRequestBytes(*request));
     if (asked.ok()) {
       asked = node_.inference->Embed(
-          EmbedJobOf(request->similar_to(), *context, node_),
-          [this, context, reactor, request, response](absl::StatusOr<serving::EmbedAnswer> answer) {
+          EmbedJobOf(request->similar_to(), **call, *context, *node_.clock),
+          [this, context, reactor, request, response,
+           call = *call](absl::StatusOr<serving::EmbedAnswer> answer) {
             if (!answer.ok()) {
               reactor->Finish(ToRpcStatus(answer.status()));
               return;

@@ -146,7 +146,7 @@ class Uploader {
   void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, const Upload& upload) {
     const MutexLock lock(mutex_);
     absl::Status status = response.ok() ? Count(response->outcome(), &counts_) : response.status();
-    const auto delay = client::RetryDelayOf(status);
+    const auto delay = RetryDelayOf(status);
     if (delay && upload.tries < limits::kBusyTries && error_.ok()) {
       busy_.push_back(upload);
       busy_.back().delay = *delay;
@@ -255,8 +255,10 @@ absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
   request.set_with_adapter(true);
   auto stored =
       client::RetryWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(request); });
-  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
-    return absl::OkStatus();  // the node has no such pattern, or cannot read it
+  // The node has no such pattern, or cannot use its adapter.
+  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status()) ||
+      ReasonOf(stored.status()) == reasons::kFrameMismatch) {
+    return absl::OkStatus();
   }
   RETURN_IF_ERROR(stored.status());
   *pattern->mutable_adapter() = std::move(*stored->mutable_pattern()->mutable_adapter());

@@ -22,9 +22,9 @@ std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const ClientCredent
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = own.roots;
   const auto tls = grpc::SslCredentials(options);
-  return own.token.empty()
+  return own.key.empty()
              ? tls
-             : grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(own.token));
+             : grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(own.key));
 }
 
 // Returns the name by which gRPC finds the server. It reads the path of a unix socket as that of a

@@ -11,7 +11,7 @@
 
 namespace ruvd::client {
 
-// Makes a channel to a node's client API at HOST:PORT: plain, or TLS with a token on every call; or
+// Makes a channel to a node's client API at HOST:PORT: plain, or TLS with a key on every call; or
 // at unix:PATH, where `credentials` must have no TLS and PATH is a path as it is. It connects on
 // the first call. Proxies of the environment are not used, because the node is in the local
 // network.

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/retry_delay.h"
 #include "node/client/limits.h"
-#include "node/client/rpc_error.h"
 
 namespace ruvd::client {
 

@@ -9,11 +9,11 @@
 
 namespace ruvd::client {
 
-// The TLS settings and the token of a client.
+// The TLS settings and the key of a client.
 struct ClientCredentials {
   bool tls = false;
   std::string roots;  // PEM of the trusted root certificates; empty: the roots of the system
-  std::string token;  // sent with every call, over TLS only; empty: no token
+  std::string key;    // sent with every call, over TLS only; empty: no key
   // The error of the named files, which every call returns. Verbs that make no calls ignore it.
   absl::Status problem;
 };

@@ -4,9 +4,12 @@
 #include "node/client/rpc_error.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
 
-#include "absl/strings/cord.h"
 #include "base/reasons.h"
+#include "base/retry_delay.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -16,8 +19,6 @@
 
 namespace ruvd::client {
 namespace {
-
-constexpr char kRetryUrl[] = "ruvd.retry_ms";
 
 struct Details {
   std::string reason;  // "" if there is no ErrorInfo or the details are damaged
@@ -76,11 +77,9 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
   const Details read = Read(details);
   if (!read.reason.empty()) {
     absl::Status status = MakeError(status_code, read.reason, message);
-    if (read.retry_ms) {
-      const std::string retry_ms = std::to_string(*read.retry_ms);
-      status.SetPayload(kRetryUrl, absl::Cord(absl::string_view(retry_ms)));
-    }
-    return status;
+    return read.retry_ms
+               ? WithRetryDelay(std::move(status), std::chrono::milliseconds(*read.retry_ms))
+               : status;
   }
   if (status_code == absl::StatusCode::kUnavailable) {
     return Unreachable(message, server);
@@ -105,12 +104,6 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
         absl::StatusCodeToString(status_code), server);
   }
   return Error(status_code, "", "{} (from {})", message, server);
-}
-
-std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status) {
-  const auto millis = status.GetPayload(kRetryUrl);
-  return millis ? std::optional(std::chrono::milliseconds(std::stoll(std::string(*millis))))
-                : std::nullopt;
 }
 
 }  // namespace ruvd::client

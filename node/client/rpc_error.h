@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,12 +12,10 @@ namespace ruvd::client {
 
 // Turns the outcome of a call into a status with the reason that the node sent. `code` is the gRPC
 // code (equal to absl's); `details` holds the bytes of the grpc-status-details-bin trailer, which
-// may be invalid. UNAVAILABLE without a reason means that no node listens at `server`.
+// may be invalid. UNAVAILABLE without a reason means that no node listens at `server`. If the node
+// named a time to try again (google.rpc.RetryInfo), RetryDelayOf returns it, at most
+// limits::kMaxRetryDelay.
 absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
                           std::string_view server);
-
-// Returns the delay before the next try if the node was busy and named one (google.rpc.RetryInfo),
-// at most limits::kMaxRetryDelay. nullopt means that another try does not help.
-std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
 }  // namespace ruvd::client

@@ -118,19 +118,19 @@ absl::Status Missing(std::string_view key, std::string_view remedy) {
                key);
 }
 
-// Checks one address of the API: outside this machine, the API needs TLS and tokens.
+// Checks one address of the API: outside this machine, the API needs TLS and keys.
 absl::Status CheckApiAddress(const NodeConfig& config, std::string_view key,
                              const std::string& listen) {
   const auto& api = config.api;
   const std::optional<HostPort> address = ParseHostPort(listen);
-  if (api.allow_remote || !api.token_file.empty() || listen.empty() ||
+  if (api.allow_remote || !api.key_file.empty() || listen.empty() ||
       (address && IsLoopback(address->host))) {
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                "{} = {} is not a loopback address: any client that reaches it could change "
                "consent, erase users and read patterns without a password; listen on 127.0.0.1, "
-               "set api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true "
+               "set api.tls_cert, api.tls_key and api.key_file, or set api.allow_remote = true "
                "if a firewall or a tunnel protects it",
                key, listen);
 }
@@ -141,10 +141,11 @@ absl::Status CheckApi(const NodeConfig& config) {
     return Missing(api.tls_cert.empty() ? "api.tls_cert" : "api.tls_key",
                    "TLS needs a certificate and its key");
   }
-  if (!api.token_file.empty() && api.tls_cert.empty()) {
-    return Missing("api.tls_cert",
-                   "tokens are never accepted in the clear; name a certificate and its key, or "
-                   "leave api.token_file out");
+  if (!api.key_file.empty() && api.tls_cert.empty()) {
+    return Missing(
+        "api.tls_cert",
+        "keys of clients are never accepted in the clear; name a certificate and its key, or "
+        "leave api.key_file out");
   }
   RETURN_IF_ERROR(CheckApiAddress(config, "api.listen", api.listen));
   return CheckApiAddress(config, "api.http_listen", api.http_listen);

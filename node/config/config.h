@@ -48,7 +48,7 @@ struct NodeConfig {
     std::string tls_key;
     // The file has a line ROLE[,ROLE] TOKEN for each client. If the path is empty, any client that
     // reaches the port may do everything.
-    std::string token_file;
+    std::string key_file;
     // Allows an address other than loopback without TLS and tokens: any client that reaches it may
     // change consent, erase users and read patterns.
     bool allow_remote = false;
@@ -176,8 +176,8 @@ struct NodeConfig {
     std::string deep_guard = "replay_kl";
     // Number of timestep banks, each with a residual beside the adapter for all t; 0: no banks
     int deep_banks = 0;
-    // Number of timestep banks of the global adapter and of patterns' cores; 1: one bank for all t.
-    // All nodes of a cluster need equal values.
+    // Number of timestep banks of the global adapter; 1: one bank for all t. All nodes of a cluster
+    // need equal values.
     int banks = 1;
     // How the contributions of a round become a step of the global adapter; all nodes of a cluster
     // need equal values. The rule that combines them: default (filtered_mean from five

@@ -83,12 +83,12 @@ const std::array kKeys = {
               "PEM file (mode 0600) of the certificate's key; both files are read again when they "
               "change.",
               RUVD_FIELD(std::string, api.tls_key)},
-    ConfigKey{"api", "token_file",
-              "File (mode 0600) with one line `ROLE[,ROLE] TOKEN` per client; roles are observer, "
-              "contributor and admin. If empty, clients need no token.",
-              RUVD_FIELD(std::string, api.token_file)},
+    ConfigKey{"api", "key_file",
+              "File (mode 0600) with the keys of clients, which `ruvd key create` makes and SIGHUP "
+              "reads again. If empty, clients need no key.",
+              RUVD_FIELD(std::string, api.key_file)},
     ConfigKey{"api", "allow_remote",
-              "Allow a non-loopback `listen` or `http_listen` without TLS and tokens: any client "
+              "Allow a non-loopback `listen` or `http_listen` without TLS and keys: any client "
               "that reaches it may do everything.",
               RUVD_FIELD(bool, api.allow_remote)},
 
@@ -316,8 +316,8 @@ const std::array kKeys = {
               RUVD_FIELD(int, experimental.deep_banks), 0, limits::kMaxTimestepBanks},
     ConfigKey{
         "experimental", "banks",
-        "Timestep banks of the global adapter and of patterns' cores; 1 means one bank for all "
-        "t. All nodes need the same value.",
+        "Timestep banks of the global adapter; 1 means one bank for all t. All nodes need the same "
+        "value.",
         RUVD_FIELD(int, experimental.banks), 1, limits::kMaxTimestepBanks},
     ConfigKey{"experimental", "aggregation",
               "Rule that combines the contributions of a round. It sees each node's contribution; "

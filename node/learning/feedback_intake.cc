@@ -100,7 +100,8 @@ std::string_view SignalName(const Feedback& feedback) {
 absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
                                              const Feedback& feedback, bool teach) {
   RETURN_IF_ERROR(
-      services.trajectories->SetFeedback(feedback.response_id, {.rating = feedback.rating,
+      services.trajectories->SetFeedback(feedback.response_id, {.owner = feedback.owner,
+                                                                .rating = feedback.rating,
                                                                 .edited_text = feedback.edited_text,
                                                                 .accepted = feedback.accepted,
                                                                 .copied = feedback.copied,
@@ -137,6 +138,7 @@ std::string IdempotencyKeyOf(const Feedback& feedback) {
     key += fmt::format("{}:", text.size());  // the length keeps different lists of texts apart
     key += text;
   };
+  add(feedback.owner);
   add(feedback.idempotency_key);
   add(feedback.response_id);
   add(SignalName(feedback));

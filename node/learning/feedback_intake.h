@@ -51,9 +51,9 @@ struct StoredFeedback {
 absl::StatusOr<StoredFeedback> StoreFeedback(const FeedbackServices& services,
                                              const Feedback& feedback, bool teach);
 
-// Returns the key that the answer to a feedback is stored under: a hash of its idempotency key and
-// its content, so that a key reused for another response or signal names another feedback. Empty if
-// the feedback has no key.
+// Returns the key that the answer to a feedback is stored under: a hash of its owner, its
+// idempotency key and its content, so that a key reused for another response or signal names
+// another feedback. Empty if the feedback has no key.
 std::string IdempotencyKeyOf(const Feedback& feedback);
 
 // Returns the earlier answer to a feedback with this IdempotencyKeyOf, also from before a restart;

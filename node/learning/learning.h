@@ -21,6 +21,7 @@ namespace ruvd::learning {
 
 // What a user says about a completion or does with it. Exactly one of the signals is set.
 struct Feedback {
+  std::string owner = {};  // the response must be this key's, as in storage::Trajectory; "": any
   std::string response_id;
   std::optional<float> rating;
   std::optional<std::string> edited_text;

@@ -22,6 +22,7 @@ using StartNode =
 // folder.
 void AddServeVerbs(VerbTable& verbs, const StartNode& start_node);  // version, serve
 void AddIdentityVerbs(VerbTable& verbs);                            // init, cert issue
+void AddKeyVerbs(VerbTable& verbs);                                 // key create, ls, revoke
 void AddConfigVerbs(VerbTable& verbs);                              // config show, config check
 void AddDemoVerb(VerbTable& verbs);                                 // demo
 void AddTourVerb(VerbTable& verbs);                                 // tour

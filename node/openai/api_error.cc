@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "base/reasons.h"
+#include "base/retry_delay.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "node/openai/limits.h"
@@ -32,6 +33,7 @@ constexpr char kServer[] = "server_error";
 // A queue drains within a few steps; a disk or a drain takes longer.
 constexpr int kSoonMs = 200;
 constexpr int kLaterMs = 5'000;
+constexpr int64_t kMostRetryMs = 3'600'000;
 
 // What a reason means over HTTP.
 struct Meaning {
@@ -52,6 +54,7 @@ constexpr Meaning kMeanings[] = {
     {reasons::kHostNotAllowed, 403, kPermission},
     {reasons::kCallerUnknown, 401, kAuthentication, "invalid_api_key"},
     {reasons::kRoleMissing, 403, kPermission, "insufficient_permissions"},
+    {reasons::kKeyLimit, 429, kRateLimit, "rate_limit_exceeded"},
     {reasons::kMailboxFull, 429, kRateLimit, "rate_limit_exceeded", kSoonMs},
     {reasons::kChanged, 409, kServer, nullptr, kSoonMs},
     {reasons::kNodeDraining, 503, kServer, nullptr, kLaterMs},
@@ -125,6 +128,9 @@ ApiError ErrorOf(const absl::Status& status) {
                  .retry_ms = meaning.retry_ms};
   if (error.code.empty()) {
     error.code = "internal";
+  }
+  if (const auto delay = RetryDelayOf(status)) {
+    error.retry_ms = static_cast<int>(std::min<int64_t>(delay->count(), kMostRetryMs));
   }
   return error;
 }

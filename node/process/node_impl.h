@@ -25,6 +25,7 @@
 #include "node/admission/link_tls.h"
 #include "node/admission/revocation_file.h"
 #include "node/api/admission_service.h"
+#include "node/api/callers.h"
 #include "node/api/http/http_api.h"
 #include "node/api/link.h"
 #include "node/api/link_counts.h"
@@ -70,7 +71,7 @@
 #include "node/sharing/pattern_trial.h"
 #include "node/sharing/peer_counters.h"
 #include "node/sharing/trust_records.h"
-#include "node/transport/api_tokens.h"
+#include "node/transport/api_keys.h"
 #include "node/transport/grpc_types.h"
 #include "storage/changes/change_store.h"
 #include "storage/changes/feedback_answer_store.h"
@@ -173,7 +174,8 @@ class NodeImpl final : public Node {
   void WarnIfIssuerEnds();
   void CheckCertificateOnce();
   void ScheduleCertificateCheck();
-  // Returns plain credentials, or TLS with tokens, according to the configuration.
+  absl::Status LoadKeys();
+  // Returns plain credentials, or TLS with keys, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(admin::v1::GetStatusResponse* status) const;
   std::vector<PartHealth> Parts() const;
@@ -278,9 +280,10 @@ class NodeImpl final : public Node {
   admission::RevocationFile revocations_{config_.node.data_dir};
   std::unique_ptr<admission::LinkTls> link_tls_;  // null: links are plain
   std::unique_ptr<admission::AdmissionController>
-      office_;                          // null: another node holds the authority's key
-  std::optional<int64_t> issuer_days_;  // that its key is good for, when it last looked
-  std::shared_ptr<transport::ApiTokens> api_tokens_;  // null: clients need no token
+      office_;                                    // null: another node holds the authority's key
+  std::optional<int64_t> issuer_days_;            // that its key is good for, when it last looked
+  std::shared_ptr<transport::ApiKeys> api_keys_;  // null: clients need no key
+  std::shared_ptr<const api::Callers> callers_;
   std::atomic<bool> looking_at_certificate_{false};
   Mutex certificate_mutex_;  // held while the authority is asked
   std::unique_ptr<admission::CertificateRenewer> certificate_

@@ -70,7 +70,7 @@ absl::Status NodeImpl::OpenHttp(const api::ServiceDependencies& dependencies) {
   const std::optional<HostPort> address = ParseHostPort(listen);
   http_api_ = std::make_unique<api::HttpApi>(
       api::HttpApiOptions{.node = dependencies,
-                          .tokens = api_tokens_,
+                          .callers = callers_,
                           .is_loopback = address && IsLoopback(address->host),
                           .requests = &io_pool_,
                           .health = [this] { return HttpHealth(); }});

@@ -244,21 +244,28 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
   RETURN_IF_ERROR(
       transport::CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
   auto credentials = transport::ServerCredentials(api.tls_cert, api.tls_key);
-  if (!api.token_file.empty()) {
-    api_tokens_ = std::make_shared<transport::ApiTokens>(api.token_file);
-    RETURN_IF_ERROR(api_tokens_->Reload());
-    credentials->SetAuthMetadataProcessor(api::MakeTokenProcessor(api_tokens_, HearCalls()));
+  if (callers_->asks_for_keys()) {
+    credentials->SetAuthMetadataProcessor(api::MakeKeyProcessor(callers_, HearCalls()));
   }
   return credentials;
 }
 
+absl::Status NodeImpl::LoadKeys() {
+  if (!config_.api.key_file.empty()) {
+    api_keys_ = std::make_shared<transport::ApiKeys>(config_.api.key_file);
+    RETURN_IF_ERROR(api_keys_->Reload());
+  }
+  callers_ = std::make_shared<const api::Callers>(api_keys_, clock_);
+  return absl::OkStatus();
+}
+
 absl::Status NodeImpl::ReloadCredentials() {
-  // Tokens are reloaded first, and both steps always run: a full disk must not keep a removed token
+  // Keys are reloaded first, and both steps always run: a full disk must not keep a revoked key
   // valid.
-  const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+  const absl::Status keys = api_keys_ == nullptr ? absl::OkStatus() : api_keys_->Reload();
   pattern_pool_.Post([this] { CheckCertificate(); });
   const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
-  return tokens.ok() ? rotated : tokens;
+  return keys.ok() ? rotated : keys;
 }
 
 std::vector<float> NodeImpl::EmbedResponse(const std::string& response_id) {
@@ -314,7 +321,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.adapters = catalog_.get();
   const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
   dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
-  dependencies.has_tokens = !config_.api.tls_cert.empty() && !config_.api.token_file.empty();
+  RETURN_IF_ERROR(LoadKeys());
+  dependencies.callers = callers_.get();
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -352,7 +360,7 @@ absl::Status NodeImpl::StartServers() {
                              .credentials = std::move(credentials),
                              .connections = limits::ClientConnectionsWithin(descriptors_),
                              .on_call = HearCalls()};
-  if (api_tokens_ != nullptr) {  // a call that needs no token proves nothing
+  if (callers_->asks_for_keys()) {  // a call that needs no key proves nothing
     options.call_proves = [](std::string_view method) { return !api::MayCall(method, 0); };
   }
   ASSIGN_OR_RETURN(api_port_, api::OpenServer(std::move(options)));

@@ -15,6 +15,7 @@ void AddAllVerbs(cli::VerbTable& verbs, const cli::StartNode& start_node) {
   cli::AddServeVerbs(verbs, start_node);
   cli::AddIdentityVerbs(verbs);
   cli::AddAdmissionVerbs(verbs);
+  cli::AddKeyVerbs(verbs);
   cli::AddTourVerb(verbs);
   cli::AddRunVerb(verbs);
   cli::AddRateVerb(verbs);

@@ -101,6 +101,7 @@ struct GenerationJob {
   Conversation conversation = {};
   inference::SamplingOptions options;
   std::string caller = {};  // whose turn it is; requests of one caller share its turns
+  std::string owner = {};   // as in storage::Trajectory
   bool draws_seed = false;  // the node draws the seed, and the one in `options` is ignored
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured

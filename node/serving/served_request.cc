@@ -313,6 +313,7 @@ storage::Trajectory ServedRequest::MakeTrajectory() const {
   trajectory.response_id = response_id_;
   trajectory.session_id = job_.session_id;
   trajectory.user_id = job_.user_id;
+  trajectory.owner = job_.owner;
   trajectory.prompt = chat_.tokens.empty() ? job_.prompt : chat_.text;
   trajectory.prompt_tokens = chat_.tokens;
   trajectory.completion = generation_->text();

@@ -18,7 +18,7 @@
 #include "node/client/local_server.h"
 #include "node/socket_file.h"
 #include "node/terminal/exit_code.h"
-#include "node/transport/api_tokens.h"
+#include "node/transport/api_keys.h"
 
 namespace ruvd::cli {
 namespace {
@@ -103,12 +103,12 @@ class CredentialFlags {
  public:
   void AddTo(CLI::App& root, const CommandContext& context) {
     roots_ = context.Variable("RUVD_TLS_CA");
-    token_file_ = context.Variable("RUVD_TOKEN_FILE");
+    key_file_ = context.Variable("RUVD_KEY_FILE");
     root.add_option("--tls-ca", roots_,
                     "Use TLS; PEM file of trusted certificates, or `system` (or set RUVD_TLS_CA)");
     root.add_option(
-        "--token-file", token_file_,
-        "File with the client's token, which is sent over TLS only (or set RUVD_TOKEN_FILE)");
+        "--key-file", key_file_,
+        "File with the client's key, which is sent over TLS only (or set RUVD_KEY_FILE)");
   }
   client::ClientCredentials Load() const {
     absl::StatusOr<client::ClientCredentials> credentials = ReadFiles();
@@ -119,31 +119,31 @@ class CredentialFlags {
  private:
   absl::StatusOr<client::ClientCredentials> ReadFiles() const {
     client::ClientCredentials credentials;
-    // A token is never sent over a plain connection.
-    credentials.tls = !roots_.empty() || !token_file_.empty();
+    // A key is never sent over a plain connection.
+    credentials.tls = !roots_.empty() || !key_file_.empty();
     if (!roots_.empty() && roots_ != "system") {
       ASSIGN_OR_RETURN(credentials.roots, ReadFile(roots_, limits::kMaxConfigBytes));
     }
-    if (!token_file_.empty()) {
-      ASSIGN_OR_RETURN(credentials.token, transport::ReadClientToken(token_file_));
+    if (!key_file_.empty()) {
+      ASSIGN_OR_RETURN(credentials.key, transport::ReadClientKey(key_file_));
     }
     return credentials;
   }
 
   std::string roots_;  // "system" means the root certificates of the system
-  std::string token_file_;
+  std::string key_file_;
 };
 
 // The data folder of the documents.
 constexpr char kDataFolder[] = "/var/lib/ruvd";
 
-// Sets the node to talk to; `named` is what the user says, or empty. TLS and tokens are for ports.
+// Sets the node to talk to; `named` is what the user says, or empty. TLS and keys are for ports.
 void ChooseServer(const std::string& named, CommandContext* context) {
   client::ClientCredentials& credentials = context->credentials;
   if (named.starts_with(client::kUnixServer) && credentials.tls) {
     credentials.problem = UsageError(fmt::format(
-        "{} takes neither TLS nor a token, because the node knows the user who calls; leave out "
-        "--tls-ca and --token-file (RUVD_TLS_CA, RUVD_TOKEN_FILE), or name HOST:PORT",
+        "{} takes neither TLS nor a key, because the node knows the user who calls; leave out "
+        "--tls-ca and --key-file (RUVD_TLS_CA, RUVD_KEY_FILE), or name HOST:PORT",
         named));
   }
   const std::array<std::string, 2> folders = {context->Variable("RUVD_NODE__DATA_DIR"),

@@ -77,6 +77,7 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
   row.set_response_id(trajectory.response_id);
   row.set_session_id(trajectory.session_id);
   row.set_user_id(trajectory.user_id);
+  row.set_owner(trajectory.owner);
   row.set_prompt(trajectory.prompt);
   row.mutable_prompt_tokens()->Add(trajectory.prompt_tokens.begin(),
                                    trajectory.prompt_tokens.end());
@@ -127,6 +128,7 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   Trajectory trajectory{.response_id = row.response_id(),
                         .session_id = row.session_id(),
                         .user_id = row.user_id(),
+                        .owner = row.owner(),
                         .prompt = row.prompt(),
                         .prompt_tokens = {row.prompt_tokens().begin(), row.prompt_tokens().end()},
                         .completion = row.completion(),

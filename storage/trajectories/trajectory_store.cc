@@ -229,6 +229,10 @@ absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) co
       return row.status();
     }
   }
+  return Unknown(response_id);
+}
+
+absl::Status TrajectoryStore::Unknown(std::string_view response_id) const {
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
                "response {} is not known; send feedback for one of the last {} responses, or for "
                "one that has feedback already",
@@ -239,6 +243,9 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
                                           const TrajectoryFeedback& feedback) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Trajectory trajectory, Get(response_id));
+  if (!feedback.owner.empty() && feedback.owner != trajectory.owner) {
+    return Unknown(response_id);
+  }
   if (feedback.rating || feedback.accepted) {  // both express an opinion: the newest one counts
     trajectory.rating = feedback.rating;
     trajectory.accepted = feedback.accepted;

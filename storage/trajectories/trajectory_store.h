@@ -55,6 +55,8 @@ struct Trajectory {
   std::string session_id;
   // the user whose key seals it; empty: the key of all trajectories without a user
   std::string user_id;
+  // name of the client's key whose response it is; empty: that of an operator
+  std::string owner = {};
   std::string prompt;
   // The tokens of a conversation, whose control tokens `prompt` only spells out. Empty: tokenise
   // `prompt`.
@@ -84,6 +86,7 @@ struct Trajectory {
 // A user's opinion of a completion. Members that are set replace those of the trajectory. A rating
 // also replaces an earlier `accepted`, and the other way round.
 struct TrajectoryFeedback {
+  std::string owner = {};       // whose response it must be; empty: anyone's
   std::optional<float> rating;  // 0 to 1
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
@@ -125,9 +128,9 @@ class TrajectoryStore {
   absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
 
   // Adds feedback to a trajectory, which then counts as not learned, whatever was learned before.
-  // Another one with feedback may make room for it, never this one. Returns UNKNOWN_RESPONSE;
-  // INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED, for example for too much
-  // metadata.
+  // For another owner than its own it is unknown. Another one with feedback may make room for it,
+  // never this one. Returns UNKNOWN_RESPONSE; INVALID_ARGUMENT for a rating outside 0 to 1;
+  // LIMIT_EXCEEDED, for example for too much metadata.
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
@@ -155,6 +158,7 @@ class TrajectoryStore {
   size_t feedback_capacity() const { return options_.feedback_capacity; }
 
  private:
+  absl::Status Unknown(std::string_view response_id) const;  // UNKNOWN_RESPONSE
   TrajectoryStore(Database& database, const TrajectoryStoreOptions& options)
       : database_(database), options_(options) {}
 

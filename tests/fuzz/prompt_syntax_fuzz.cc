@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckMessage(text);
   GenerateRequest request;
   if (request.ParseFromArray(data, static_cast<int>(size))) {
-    const auto job = ruvd::api::ReadGenerate(request);
+    const auto job = ruvd::api::ReadGenerate(request, {});
     RUVD_CHECK(!job.ok() || job->parts.empty() || job->conversation.messages.empty());
   }
   return 0;

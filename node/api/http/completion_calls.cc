@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "inference/model/model.h"
 #include "inference/tokenizer/chat_template.h"
 #include "node/api/caller.h"
+#include "node/api/charged_listener.h"
 #include "node/api/generate_request.h"
 #include "node/api/http/generate_exchange.h"
 #include "node/api/http/http_call.h"
@@ -77,7 +79,8 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
   RETURN_IF_ERROR(request.status());
   RETURN_IF_ERROR(CheckAdapters(request->generate.adapters(), call.node));
   ChooseFormat(call.node, &*request);
-  ASSIGN_OR_RETURN(serving::GenerationJob job, ReadGenerate(request->generate));
+  ASSIGN_OR_RETURN(serving::GenerationJob job,
+                   ReadGenerate(request->generate, call.admitted->caller()));
   const ServiceDependencies& node = call.node;
   openai::AnswerStamp stamp{
       .is_chat = request->is_chat,
@@ -85,10 +88,11 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
       .created = node.clock->WallMillis() / 1000,
       .model = NameOf(request->generate.adapters(), node.model->config().name),
       .metadata = std::move(request->metadata)};
-  job.caller = call.caller;
   job.deadline = node.clock->Now() + limits::kMaxComputeTime;
-  job.listener = MakeGenerateExchange(*request, std::move(stamp), node.model->tokenizer(),
-                                      *node.clock, call.exchange);
+  job.listener = std::make_shared<ChargedListener>(
+      MakeGenerateExchange(*request, std::move(stamp), node.model->tokenizer(), *node.clock,
+                           call.exchange),
+      call.admitted);
   return node.inference->Generate(std::move(job));
 }
 

@@ -27,6 +27,7 @@ struct Batch {
   const ServiceDependencies& node;
   openai::EmbeddingsRequest request;
   std::shared_ptr<http::Exchange> exchange;
+  std::shared_ptr<const AdmittedCall> admitted;
 };
 
 // `failed` is the number of the text that could not be embedded.
@@ -49,6 +50,7 @@ void Answer(const Batch& batch, serving::EmbedListAnswer answer) {
     vectors.push_back(std::move(text.embedding));
     tokens += static_cast<uint64_t>(text.tokens);
   }
+  batch.admitted->Charge(tokens);
   batch.exchange->Respond({.body = openai::EmbeddingsAnswer(
                                batch.request, batch.node.model->config().name, vectors, tokens)});
 }
@@ -65,12 +67,14 @@ void ServeEmbeddings(const HttpCall& call) {
   const Clock& clock = *call.node.clock;
   serving::EmbedListJob job{
       .texts = request->texts,
-      .caller = call.caller,
+      .caller = call.admitted->caller().name,
       .unwanted = [exchange = call.exchange, &clock, end = clock.Now() + limits::kMaxComputeTime] {
         return exchange->is_gone() || clock.Now() >= end;
       }};
-  auto batch = std::make_shared<const Batch>(
-      Batch{.node = call.node, .request = *std::move(request), .exchange = call.exchange});
+  auto batch = std::make_shared<const Batch>(Batch{.node = call.node,
+                                                   .request = *std::move(request),
+                                                   .exchange = call.exchange,
+                                                   .admitted = call.admitted});
   // The JSON of many vectors is written where requests are read, so that the model does not wait.
   const absl::Status admitted = call.node.inference->EmbedList(
       std::move(job), [batch, &requests = call.requests](serving::EmbedListAnswer answer) {

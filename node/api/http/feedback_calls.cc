@@ -20,10 +20,11 @@ namespace {
 absl::Status Begin(const HttpCall& call) {
   ASSIGN_OR_RETURN(const learning::v1::SubmitFeedbackRequest request,
                    openai::ReadFeedbackRequest(call.body));
-  ASSIGN_OR_RETURN(learning::Feedback feedback, ReadFeedback(request));
+  ASSIGN_OR_RETURN(learning::Feedback feedback, ReadFeedback(request, call.admitted->caller()));
   return call.node.learning->Submit(
-      std::move(feedback), [exchange = call.exchange, id = request.response_id()](
-                               const absl::StatusOr<learning::FeedbackAnswer>& answer) {
+      std::move(feedback),
+      [exchange = call.exchange, id = request.response_id(),
+       admitted = call.admitted](const absl::StatusOr<learning::FeedbackAnswer>& answer) {
         if (!answer.ok()) {
           exchange->Respond(openai::ErrorAnswer(openai::ErrorOf(answer.status())));
           return;

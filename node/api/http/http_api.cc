@@ -190,34 +190,42 @@ http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
   if (!id.ok()) {
     return http::Refused{route->path, AnswerOf(id.status())};
   }
+  auto call = AdmitCall(*route, head);
+  if (!call.ok()) {
+    return http::Refused{route->path, AnswerOf(call.status())};
+  }
   return http::Admitted{.name = route->path,
                         .most_body_bytes = route->most_body_bytes,
                         .proves = true,
-                        .handle = [this, route, id = *std::move(id), caller = CallerOf(head)](
+                        .handle = [this, route, id = *std::move(id), call = *std::move(call)](
                                       std::string body, std::shared_ptr<http::Exchange> exchange) {
-                          options_.requests->Post([this, route, id, caller, body = std::move(body),
+                          options_.requests->Post([this, route, id, call, body = std::move(body),
                                                    exchange = std::move(exchange)]() mutable {
                             route->serve({.node = options_.node,
                                           .requests = *options_.requests,
                                           .id = id,
-                                          .caller = caller,
+                                          .admitted = call,
                                           .body = std::move(body),
                                           .exchange = std::move(exchange)});
                           });
                         }};
 }
 
-std::string HttpApi::CallerOf(const http::RequestHead& head) const {
-  return options_.tokens == nullptr ? head.source : HolderOf(AuthorizationOf(head).value_or(""));
+absl::StatusOr<std::shared_ptr<const AdmittedCall>> HttpApi::AdmitCall(
+    const HttpRoute& route, const http::RequestHead& head) const {
+  if (!IsMetered(route.rpc)) {
+    return std::make_shared<const AdmittedCall>(Caller{.name = head.source});
+  }
+  return options_.callers->Admit(AuthorizationOf(head), head.source);
 }
 
 absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {
   const bool names_host = head.takes_chunks || !head.host.empty();  // HTTP/1.0 need not name one
-  if (options_.tokens == nullptr && options_.is_loopback && names_host &&
+  if (!options_.callers->asks_for_keys() && options_.is_loopback && names_host &&
       !NamesLoopback(head.host)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kHostNotAllowed,
                  "the request is for the host {}, and without keys this node serves its own "
-                 "machine only; use 127.0.0.1 or localhost, or set api.token_file",
+                 "machine only; use 127.0.0.1 or localhost, or set api.key_file",
                  Shown(head.host));
   }
   const bool is_method =
@@ -226,9 +234,7 @@ absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& hea
     return Error(absl::StatusCode::kUnimplemented, reasons::kMethodNotAllowed,
                  "{} takes {} only; send that", route.path, route.method);
   }
-  if (options_.tokens != nullptr) {
-    RETURN_IF_ERROR(Authorize(*options_.tokens, route.rpc, AuthorizationOf(head)));
-  }
+  RETURN_IF_ERROR(options_.callers->Authorize(route.rpc, AuthorizationOf(head)));
   // A web page can send other types to any server, but this one only where that allows it.
   if (route.method == "POST" && !IsJson(head.content_type)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kMediaTypeUnsupported,
@@ -242,8 +248,7 @@ http::Verdict HttpApi::Probe(const HttpRoute& route, const http::RequestHead& he
   if (route.path == kLive) {
     return http::Refused{route.path, ProbeAnswer(HttpHealth(), /*may_read=*/true)};
   }
-  const bool may_read =
-      options_.tokens == nullptr || Authorize(*options_.tokens, kLook, AuthorizationOf(head)).ok();
+  const bool may_read = options_.callers->Authorize(kLook, AuthorizationOf(head)).ok();
   // A look at the parts may wait for one that writes to a disk, which the I/O must not.
   return http::Admitted{
       .name = route.path,

@@ -11,17 +11,18 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "node/api/callers.h"
 #include "node/api/http/http_call.h"
 #include "node/api/services.h"
 #include "node/http/request_head.h"
 #include "node/http/server.h"
-#include "node/transport/api_tokens.h"
 
 namespace ruvd::api {
 
 struct HttpApiOptions {
   ServiceDependencies node;
-  std::shared_ptr<const transport::ApiTokens> tokens;  // null: callers need no key
+  std::shared_ptr<const Callers> callers;
   // Whether only programs of this machine can reach the port. Without keys, a request whose Host is
   // a name of elsewhere is then refused: it comes from a web page that such a name led here.
   bool is_loopback = true;
@@ -52,8 +53,9 @@ class HttpApi {
   static http::Answer Refuse(int status, std::string_view message);
 
  private:
-  // Returns who makes the request, as in serving::GenerationJob.
-  std::string CallerOf(const http::RequestHead& head) const;
+  // Admits a call of the route as Callers::Admit does, without limits where it is not metered.
+  absl::StatusOr<std::shared_ptr<const AdmittedCall>> AdmitCall(
+      const HttpRoute& route, const http::RequestHead& head) const;
   absl::Status Check(const HttpRoute& route, const http::RequestHead& head) const;
   http::Verdict Probe(const HttpRoute& route, const http::RequestHead& head) const;
 

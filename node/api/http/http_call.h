@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/executor.h"
+#include "node/api/callers.h"
 #include "node/api/services.h"
 #include "node/http/exchange.h"
 
@@ -29,7 +30,7 @@ struct HttpCall {
   const ServiceDependencies& node;  // outlives the call
   Executor& requests;               // where handlers run; outlives the call
   std::string id;                   // what the path names; empty: nothing
-  std::string caller;               // as in serving::GenerationJob
+  std::shared_ptr<const AdmittedCall> admitted;
   std::string body;
   std::shared_ptr<http::Exchange> exchange;
 

@@ -21,14 +21,15 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/caller.h"
-#include "node/limits.h"
-#include "node/transport/api_tokens.h"
+#include "node/api/callers.h"
+#include "node/transport/api_keys.h"
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
+#include "tests/node/key_line.h"
 #include "tests/paths.h"
 
 namespace ruvd::api {
@@ -38,6 +39,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 // Returns "/package.Service/Method" of every method in the proto folder, and of reflection, whose
 // proto is gRPC's own.
@@ -71,6 +73,9 @@ TEST(AuthorizationTest, EveryMethodOfTheProtosHasARuleAndNoOtherOne) {
   for (const RpcRule& rule : RpcRules()) {
     ruled.emplace_back(rule.method);
     EXPECT_EQ(rule.roles & ~privacy::roles::kAll, 0u) << rule.method;
+    EXPECT_EQ(IsMetered(rule.method), rule.roles != 0 &&
+                                          (rule.roles & privacy::roles::kObserver) == 0 &&
+                                          rule.roles != privacy::roles::kAdmin);
     EXPECT_TRUE(rule.anybody || rule.roles != 0) << rule.method << " is nobody's";
   }
   std::set<std::string> methods = MethodsOfTheProtos();
@@ -114,15 +119,17 @@ class Agreeable final : public grpc::CallbackGenericService {
     struct Reactor final : grpc::ServerGenericBidiReactor {
       void OnDone() override { delete this; }
     };
-    callers.insert(CallerOf(*context, /*has_tokens=*/true));
+    const auto call = AdmitCall(node_callers.get(), *context);
+    callers.insert(call.ok() ? (*call)->caller().name : "");
     auto* reactor = new Reactor;
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
+  std::shared_ptr<const Callers> node_callers;
   std::set<std::string> callers;
 };
 
-class TokenServerTest : public ::testing::Test {
+class KeyServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::path(::testing::TempDir()) /
@@ -133,12 +140,13 @@ class TokenServerTest : public ::testing::Test {
     certificate_ = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
     Write("cert.pem", certificate_.certificate);
     Write("key.pem", certificate_.private_key);
-    WriteTokens();
-    tokens_ = std::make_shared<transport::ApiTokens>(folder_ / "tokens");
-    ASSERT_TRUE(tokens_->Reload().ok());
+    WriteKeys();
+    keys_ = std::make_shared<transport::ApiKeys>(folder_ / "keys");
+    ASSERT_TRUE(keys_->Reload().ok());
+    service_.node_callers = std::make_shared<const Callers>(keys_, SystemClock());
     const auto credentials =
         transport::ServerCredentials(folder_ / "cert.pem", folder_ / "key.pem");
-    credentials->SetAuthMetadataProcessor(MakeTokenProcessor(tokens_));
+    credentials->SetAuthMetadataProcessor(MakeKeyProcessor(service_.node_callers));
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", credentials, &port);
@@ -158,15 +166,15 @@ class TokenServerTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) {
     ASSERT_TRUE(WriteFileAtomically(folder_ / name, text, 0600).ok());
   }
-  void WriteTokens(const std::string& extra = "") {
+  void WriteKeys(const std::string& extra = "") {
     std::string text = "# of the test\n";
     for (const char* role : {"observer", "contributor", "admin"}) {
-      text += std::string(role) + " " + TokenOf(role) + "\n";
+      text += test::KeyLine(role, transport::ParseRoles(role).value(), KeyOf(role));
     }
-    Write("tokens", text + extra);
+    Write("keys", text + extra);
   }
-  static std::string TokenOf(const std::string& role) {
-    return role + std::string(limits::kMinApiTokenChars, '-');
+  static std::string KeyOf(const std::string& role) {
+    return role + std::string(limits::kMinApiKeyChars, '-');
   }
   // Calls with `header` as the caller's authorization, unless it is empty.
   grpc::Status Call(const std::string& method, const std::string& header) {
@@ -191,81 +199,54 @@ class TokenServerTest : public ::testing::Test {
 
   fs::path folder_;
   transport::TlsCertificate certificate_;
-  std::shared_ptr<transport::ApiTokens> tokens_;
+  std::shared_ptr<transport::ApiKeys> keys_;
   Agreeable service_;
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-TEST_F(TokenServerTest, EveryMethodForEveryRole) {
+TEST_F(KeyServerTest, EveryMethodForEveryRole) {
   for (const std::string& method : MethodsOfTheProtos()) {
     for (const char* role : {"observer", "contributor", "admin"}) {
-      EXPECT_EQ(Passed(Call(method, "Bearer " + TokenOf(role))), Expected(method, role))
+      EXPECT_EQ(Passed(Call(method, "Bearer " + KeyOf(role))), Expected(method, role))
           << method << " as " << role;
     }
     EXPECT_EQ(Passed(Call(method, "")), Expected(method, "nobody")) << method;
   }
-  // The holders of the three tokens, and of none for what needs none
-  EXPECT_EQ(service_.callers.size(), 4U);
-  for (const std::string& caller : service_.callers) {
-    EXPECT_EQ(caller.find("---"), std::string::npos) << "a name holds no token";
-  }
+  // The holders of the three keys, and of none for what needs none
+  EXPECT_THAT(service_.callers,
+              UnorderedElementsAre("", "key:observer", "key:contributor", "key:admin"));
 }
 
-TEST_F(TokenServerTest, WhoHasNoKnownTokenIsToldHowToGetOne) {
+TEST_F(KeyServerTest, WhoHasNoKnownKeyIsToldHowToGetOne) {
   const std::string method = "/ruvd.admin.v1.AdminService/GetStatus";
   const grpc::Status none = Call(method, "");
   EXPECT_EQ(none.error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_THAT(none.error_message(), HasSubstr("--token-file"));
+  EXPECT_THAT(none.error_message(), HasSubstr("--key-file"));
   EXPECT_THAT(none.error_message(), HasSubstr("Authorization: Bearer")) << "for callers of HTTP";
-  const std::string token = TokenOf("admin");
-  for (const std::string& header :
-       {"Bearer x" + token, "Bearer " + token.substr(1), "bearer " + token, token, "Basic " + token,
-        std::string("Bearer ")}) {
+  const std::string key = KeyOf("admin");
+  for (const std::string& header : {"Bearer x" + key, "Bearer " + key.substr(1), "bearer " + key,
+                                    key, "Basic " + key, std::string("Bearer ")}) {
     const grpc::Status unknown = Call(method, header);
     EXPECT_EQ(unknown.error_code(), grpc::StatusCode::UNAUTHENTICATED) << header;
-    EXPECT_THAT(unknown.error_message(), Not(HasSubstr(token)));
+    EXPECT_THAT(unknown.error_message(), Not(HasSubstr(key)));
   }
   const grpc::Status weak =
-      Call("/ruvd.admin.v1.AdminService/EraseUser", "Bearer " + TokenOf("observer"));
+      Call("/ruvd.admin.v1.AdminService/EraseUser", "Bearer " + KeyOf("observer"));
   EXPECT_EQ(weak.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(weak.error_message(), HasSubstr("EraseUser"));
 }
 
-TEST_F(TokenServerTest, TokensAreReadAgainAndADamagedFileChangesNothing) {
+TEST_F(KeyServerTest, KeysAreReadAgainAndADamagedFileChangesNothing) {
   const std::string method = "/ruvd.admin.v1.AdminService/SetConsent";
-  const std::string header = "Bearer " + std::string(40, 'n');
-  EXPECT_FALSE(Passed(Call(method, header)));
-  WriteTokens("observer,admin " + std::string(40, 'n') + "\n");
-  ASSERT_TRUE(tokens_->Reload().ok());
-  EXPECT_TRUE(Passed(Call(method, header)));
-  Write("tokens", "admin short\n");
-  EXPECT_EQ(ReasonOf(tokens_->Reload()), reasons::kConfigInvalid);
-  EXPECT_TRUE(Passed(Call(method, header)));
-}
-
-TEST_F(TokenServerTest, AFileThatIsNoListOfTokensIsRefusedWithoutItsSecrets) {
-  const std::string token(40, 's');
-  for (const std::string& text :
-       {"root " + token, token, "admin," + token, "admin " + token + "\nadmin " + token,
-        "admin " + token + " x", std::string("# nothing\n\n"), std::string(),
-        "admin " + std::string(limits::kMaxApiTokenChars + 1, 's')}) {
-    Write("tokens", text);
-    const absl::Status refused = tokens_->Reload();
-    EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid) << text;
-    EXPECT_THAT(MessageOf(refused), Not(HasSubstr("ssss")));
-  }
-  fs::permissions(folder_ / "tokens", fs::perms::group_read, fs::perm_options::add);
-  EXPECT_EQ(ReasonOf(tokens_->Reload()), reasons::kKeyFileMode);
-}
-
-TEST_F(TokenServerTest, AClientReadsItsTokenFromALineOfTheNodesFile) {
-  EXPECT_EQ(transport::ReadClientToken(folder_ / "tokens").value(), TokenOf("observer"));
-  Write("mine", "\n" + TokenOf("admin") + "\n");
-  EXPECT_EQ(transport::ReadClientToken(folder_ / "mine").value(), TokenOf("admin"));
-  Write("mine", "# none\n");
-  EXPECT_EQ(ReasonOf(transport::ReadClientToken(folder_ / "mine").status()),
-            reasons::kConfigInvalid);
+  const std::string key(40, 'n');
+  EXPECT_FALSE(Passed(Call(method, "Bearer " + key)));
+  WriteKeys(test::KeyLine("new", privacy::roles::kObserver | privacy::roles::kAdmin, key));
+  ASSERT_TRUE(keys_->Reload().ok());
+  EXPECT_TRUE(Passed(Call(method, "Bearer " + key)));
+  Write("keys", "admin short\n");
+  EXPECT_EQ(ReasonOf(keys_->Reload()), reasons::kConfigInvalid);
+  EXPECT_TRUE(Passed(Call(method, "Bearer " + key)));
 }
 
 }  // namespace

@@ -15,14 +15,15 @@
 #include <string>
 
 #include "base/clock.h"
+#include "node/api/callers.h"
 
 namespace ruvd::api {
 namespace {
 
-TEST(CallerTest, TokensTellCallersApart) {
-  EXPECT_EQ(HolderOf("Bearer one"), HolderOf("Bearer one"));
-  EXPECT_NE(HolderOf("Bearer one"), HolderOf("Bearer two"));
-  EXPECT_EQ(HolderOf("Bearer one").find("one"), std::string::npos) << "a name holds no token";
+TEST(CallerTest, TheIdsOfAKeyAreItsOwn) {
+  EXPECT_EQ(OwnId({.name = "key:web", .owner = "web"}, "ann"), "web:ann");
+  EXPECT_EQ(OwnId({.name = "key:web", .owner = "web"}, ""), "") << "no user";
+  EXPECT_EQ(OwnId({.name = "key:boss"}, "web:ann"), "web:ann") << "an admin names the whole id";
 }
 
 // Shows each call to a test and answers it.
@@ -75,19 +76,20 @@ class CallerOfCallTest : public ::testing::Test {
   int port_ = 0;
 };
 
-// Found by review: a program that made up tokens or opened connections was a new caller each time.
-TEST_F(CallerOfCallTest, WithoutTokensNoConnectionAndNoHeaderMakesANewCaller) {
-  std::set<std::string> without_tokens;
-  std::set<std::string> with_tokens;
+// Found by review: a program that made up keys or opened connections was a new caller each time.
+TEST_F(CallerOfCallTest, WithoutKeysNoConnectionAndNoHeaderMakesANewCaller) {
+  const Callers callers(nullptr, SystemClock());
+  std::set<std::string> names;
   service_.on_call = [&](const grpc::CallbackServerContext& context) {
-    without_tokens.insert(CallerOf(context, /*has_tokens=*/false));
-    with_tokens.insert(CallerOf(context, /*has_tokens=*/true));
+    const auto call = AdmitCall(&callers, context);
+    ASSERT_TRUE(call.ok()) << call.status();
+    EXPECT_EQ((*call)->caller().owner, "");
+    names.insert((*call)->caller().name);
   };
   Call("");
   Call("Bearer one");
   Call("Bearer two");
-  EXPECT_EQ(without_tokens.size(), 1U);
-  EXPECT_EQ(with_tokens.size(), 3U);
+  EXPECT_EQ(names.size(), 1U);
 }
 
 TEST_F(CallerOfCallTest, ACallIsUnwantedAfterTheLongestTimeThatItMayCompute) {

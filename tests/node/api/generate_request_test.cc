@@ -30,7 +30,7 @@ void Say(const std::string& role, const std::string& content, GenerateRequest* r
 std::string Refusal(const std::function<void(GenerateRequest*)>& fill) {
   GenerateRequest request;
   fill(&request);
-  const absl::Status status = ReadGenerate(request).status();
+  const absl::Status status = ReadGenerate(request, {}).status();
   EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument) << status;
   return MessageOf(status);
 }
@@ -39,13 +39,13 @@ TEST(ReadGenerateTest, AConversationArrives) {
   GenerateRequest request;
   Say("system", "Be brief.", &request);
   Say("user", "Hi", &request);
-  const serving::GenerationJob job = ReadGenerate(request).value();
+  const serving::GenerationJob job = ReadGenerate(request, {}).value();
   ASSERT_EQ(job.conversation.messages.size(), 2U);
   EXPECT_EQ(job.conversation.messages[0].role, "system");
   EXPECT_EQ(job.conversation.messages[1].content, "Hi");
   EXPECT_EQ(job.conversation.format, std::nullopt);
   request.set_chat_format("llama-3");
-  EXPECT_EQ(ReadGenerate(request).value().conversation.format, inference::ChatFormat::kLlama3);
+  EXPECT_EQ(ReadGenerate(request, {}).value().conversation.format, inference::ChatFormat::kLlama3);
 }
 
 TEST(ReadGenerateTest, TextComesInOneWay) {
@@ -90,7 +90,7 @@ TEST(ReadGenerateTest, ASuffixMakesOneGap) {
   GenerateRequest request;
   request.set_prompt("a");
   request.set_suffix("b");
-  const serving::GenerationJob job = ReadGenerate(request).value();
+  const serving::GenerationJob job = ReadGenerate(request, {}).value();
   ASSERT_EQ(job.parts.size(), 3U);
   EXPECT_EQ(job.parts[1].gap, inference::SamplingOptions().max_tokens);
   EXPECT_EQ(job.prompt, "a");

@@ -122,9 +122,9 @@ TEST(ReadSamplingTest, AnOptionOutOfRangeIsNamed) {
 TEST(ReadFeedbackTest, OneSignalIsRequired) {
   learning::v1::SubmitFeedbackRequest message;
   message.set_response_id("r1");
-  EXPECT_EQ(ReasonOf(ReadFeedback(message).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(ReadFeedback(message, {}).status()), reasons::kInvalidArgument);
   message.set_rating(0.25F);
-  auto feedback = ReadFeedback(message);
+  auto feedback = ReadFeedback(message, {});
   ASSERT_TRUE(feedback.ok());
   EXPECT_FLOAT_EQ(*feedback->rating, 0.25F);
   EXPECT_FALSE(feedback->edited_text.has_value());
@@ -134,14 +134,14 @@ TEST(ReadFeedbackTest, RatingsOutsideZeroToOneAreRefused) {
   for (const float rating : {-0.1F, 1.1F, std::numeric_limits<float>::quiet_NaN()}) {
     learning::v1::SubmitFeedbackRequest message;
     message.set_rating(rating);
-    EXPECT_FALSE(ReadFeedback(message).ok()) << rating;
+    EXPECT_FALSE(ReadFeedback(message, {}).ok()) << rating;
   }
 }
 
 TEST(ReadFeedbackTest, AnEmptyEditIsRefused) {
   learning::v1::SubmitFeedbackRequest message;
   message.set_edited_text("");
-  EXPECT_NE(MessageOf(ReadFeedback(message).status()).find("edited_text"), std::string::npos);
+  EXPECT_NE(MessageOf(ReadFeedback(message, {}).status()).find("edited_text"), std::string::npos);
 }
 
 TEST(ReadPatternIdTest, OnlyThirtyTwoHexadecimalDigits) {
@@ -155,13 +155,13 @@ TEST(ReadPatternIdTest, OnlyThirtyTwoHexadecimalDigits) {
 TEST(ReadScoreTest, SamplesAreLimited) {
   inference::v1::ScoreRequest message;
   message.set_samples(limits::kMaxScoreSamplesPerRequest + 1);
-  EXPECT_FALSE(ReadScore(message).ok());
+  EXPECT_FALSE(ReadScore(message, {}).ok());
   message.set_samples(0);
-  auto job = ReadScore(message);
+  auto job = ReadScore(message, {});
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->mode, std::nullopt) << "the model's best";
   message.set_mode(inference::v1::DECODING_MODE_DIFFUSION);
-  EXPECT_EQ(ReadScore(message)->mode, inference::DecodingMode::kDiffusion);
+  EXPECT_EQ(ReadScore(message, {})->mode, inference::DecodingMode::kDiffusion);
 }
 
 }  // namespace

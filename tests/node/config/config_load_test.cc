@@ -222,7 +222,7 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
     config.api.listen = near;
     EXPECT_TRUE(CheckConfig(config).ok()) << near;
   }
-  config.api.token_file = "tokens";
+  config.api.key_file = "keys";
   EXPECT_THAT(MessageOf(CheckConfig(config)),
               AllOf(HasSubstr("api.tls_cert"), HasSubstr("in the clear")));
   config.api.tls_cert = "cert.pem";
@@ -231,8 +231,8 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
   EXPECT_TRUE(CheckConfig(config).ok());
   config.api.listen = "0.0.0.0:7420";
   EXPECT_TRUE(CheckConfig(config).ok()) << "callers say who they are, and nobody hears it";
-  config.api.token_file.clear();
-  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("api.token_file"));
+  config.api.key_file.clear();
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("api.key_file"));
   config.api = {};
   config.federation.enabled = true;
   EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("federation.authority"));

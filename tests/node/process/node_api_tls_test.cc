@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests a running node whose client API requires TLS and a token.
+// Tests a running node whose client API requires TLS and a key.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,10 @@
 #include "node/program/program.h"
 #include "node/reasons.h"
 #include "node/transport/tls.h"
+#include "privacy/identity/admission.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -33,7 +35,9 @@ class NodeApiTlsTest : public NodeTest {
     certificate_ = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
     config_.api.tls_cert = Write("cert.pem", certificate_.certificate);
     config_.api.tls_key = Write("key.pem", certificate_.private_key);
-    config_.api.token_file = Write("tokens", "observer " + kObserver + "\nadmin " + kAdmin + "\n");
+    config_.api.key_file =
+        Write("keys", test::KeyLine("looker", privacy::roles::kObserver, kObserver) +
+                          test::KeyLine("boss", privacy::roles::kAdmin, kAdmin));
     auto node = Node::Start(config_);
     ASSERT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
@@ -43,9 +47,9 @@ class NodeApiTlsTest : public NodeTest {
     EXPECT_TRUE(WriteFileAtomically(path, text, 0600).ok());
     return path;
   }
-  client::NodeClient Client(const std::string& token) const {
+  client::NodeClient Client(const std::string& key) const {
     return client::NodeClient(node_->api_address(),
-                              {.tls = true, .roots = certificate_.certificate, .token = token});
+                              {.tls = true, .roots = certificate_.certificate, .key = key});
   }
   // Runs `ruvd` with these arguments and returns what it wrote.
   std::string Run(std::vector<std::string> arguments, int expected) {
@@ -61,7 +65,7 @@ class NodeApiTlsTest : public NodeTest {
   transport::TlsCertificate certificate_;
 };
 
-TEST_F(NodeApiTlsTest, ATokenOpensWhatItsRoleAllows) {
+TEST_F(NodeApiTlsTest, AKeyOpensWhatItsRoleAllows) {
   client::NodeClient observer = Client(kObserver);
   const auto status = observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
@@ -86,7 +90,7 @@ TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
   const transport::TlsCertificate other =
       transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
   client::NodeClient misled(node_->api_address(),
-                            {.tls = true, .roots = other.certificate, .token = kAdmin});
+                            {.tls = true, .roots = other.certificate, .key = kAdmin});
   const absl::Status refused =
       misled.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kNodeUnreachable);
@@ -97,26 +101,26 @@ TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
       HasSubstr("--tls-ca"));
 }
 
-TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndTokenFromFiles) {
-  const std::string token = Write("mine", kObserver + "\n");
+TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndKeyFromFiles) {
+  const std::string key = Write("mine", kObserver + "\n");
   const std::string roots = config_.api.tls_cert;
-  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--token-file", token}, 0), HasSubstr("serving"));
+  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--key-file", key}, 0), HasSubstr("serving"));
   EXPECT_THAT(Run({"status", "--tls-ca", roots}, 4), HasSubstr("[CALLER_UNKNOWN]"));
-  EXPECT_THAT(Run({"learn", "pause", "--tls-ca", roots, "--token-file", token}, 4),
+  EXPECT_THAT(Run({"learn", "pause", "--tls-ca", roots, "--key-file", key}, 4),
               HasSubstr("[ROLE_MISSING]"));
-  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--token-file", folder_ / "none"}, 1),
+  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--key-file", folder_ / "none"}, 1),
               HasSubstr("[FILE_NOT_FOUND]"));
 }
 
-TEST_F(NodeApiTlsTest, ATokenThatWasTakenBackIsOverWithoutARestart) {
+TEST_F(NodeApiTlsTest, ARevokedKeyIsOverWithoutARestart) {
   client::NodeClient observer = Client(kObserver);
   ASSERT_TRUE(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
-  Write("tokens", "admin " + kAdmin + "\n");
+  Write("keys", test::KeyLine("boss", privacy::roles::kAdmin, kAdmin));
   ASSERT_TRUE(node_->ReloadCredentials().ok());
   EXPECT_EQ(
       ReasonOf(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
       reasons::kCallerUnknown);
-  Write("tokens", "nonsense\n");
+  Write("keys", "nonsense\n");
   EXPECT_EQ(ReasonOf(node_->ReloadCredentials()), reasons::kConfigInvalid);
   client::NodeClient admin = Client(kAdmin);
   EXPECT_TRUE(admin.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());

@@ -23,9 +23,11 @@
 #include "node/reasons.h"
 #include "node/socket_file.h"
 #include "node/transport/tls.h"
+#include "privacy/identity/admission.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -127,7 +129,7 @@ TEST_F(NodeSocketTest, ADataFolderMayHaveAnyName) {
   config_.node.data_dir = folder;
 }
 
-TEST_F(NodeSocketTest, ItNeedsNoTokenAndThePortStillDoes) {
+TEST_F(NodeSocketTest, ItNeedsNoKeyAndThePortStillDoes) {
   const auto write = [this](const std::string& name, const std::string& text) {
     const std::string path = folder_ / name;
     EXPECT_TRUE(WriteFileAtomically(path, text, 0600).ok());
@@ -137,12 +139,13 @@ TEST_F(NodeSocketTest, ItNeedsNoTokenAndThePortStillDoes) {
       transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
   config_.api.tls_cert = write("cert.pem", certificate.certificate);
   config_.api.tls_key = write("key.pem", certificate.private_key);
-  config_.api.token_file = write("tokens", "admin " + std::string(40, 'a') + "\n");
+  config_.api.key_file =
+      write("keys", test::KeyLine("boss", privacy::roles::kAdmin, std::string(40, 'a')));
   Start();
   client::NodeClient local(Server());
   EXPECT_TRUE(local.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
   client::NodeClient remote(node_->api_address(),
-                            {.tls = true, .roots = certificate.certificate, .token = ""});
+                            {.tls = true, .roots = certificate.certificate, .key = ""});
   EXPECT_EQ(
       ReasonOf(remote.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
       reasons::kCallerUnknown);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/reasons.h"
+#include "base/retry_delay.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -157,8 +158,8 @@ TEST(CliRpcErrorTest, TheReasonOfTheNodeIsKept) {
 TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
   const auto delay = [](const absl::Status& status) {
     const grpc::Status rpc = api::ToRpcStatus(status);
-    return client::RetryDelayOf(client::StatusOfCall(
-        static_cast<int>(rpc.error_code()), rpc.error_message(), rpc.error_details(), "s"));
+    return RetryDelayOf(client::StatusOfCall(static_cast<int>(rpc.error_code()),
+                                             rpc.error_message(), rpc.error_details(), "s"));
   };
   EXPECT_EQ(delay(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "full")),
             std::chrono::milliseconds(200));
@@ -171,7 +172,7 @@ TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
   retry.mutable_retry_delay()->set_seconds(1LL << 62);
   retry.mutable_retry_delay()->set_nanos(-5);
   rich.add_details()->PackFrom(retry);
-  EXPECT_EQ(client::RetryDelayOf(client::StatusOfCall(8, "full", rich.SerializeAsString(), "s")),
+  EXPECT_EQ(RetryDelayOf(client::StatusOfCall(8, "full", rich.SerializeAsString(), "s")),
             limits::kMaxRetryDelay);
 }
 

@@ -13,10 +13,14 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "node/api/callers.h"
 #include "node/api/http/http_api.h"
-#include "node/transport/api_tokens.h"
+#include "node/transport/api_keys.h"
+#include "privacy/identity/admission.h"
 #include "tests/node/holding_executor.h"
+#include "tests/node/key_line.h"
 
 namespace ruvd::api {
 namespace {
@@ -43,7 +47,10 @@ class KeptAnswer final : public http::Exchange {
 class HttpAdmissionTest : public ::testing::Test {
  protected:
   HttpApiOptions Options() {
-    return {.node = {}, .requests = &requests_, .health = [this] {
+    return {.node = {},
+            .callers = std::make_shared<const Callers>(nullptr, clock_),
+            .requests = &requests_,
+            .health = [this] {
               ++looks_;
               return HttpHealth{.parts = {{"inference", looks_ > 1 ? "it waits" : ""}}};
             }};
@@ -57,6 +64,7 @@ class HttpAdmissionTest : public ::testing::Test {
     return refused == nullptr ? 0 : refused->answer.status;
   }
 
+  ManualClock clock_;
   HoldingExecutor requests_;
   int looks_ = 0;
 };
@@ -99,13 +107,15 @@ TEST_F(HttpAdmissionTest, APercentSignWithoutItsDigitsIsRefused) {
 }
 
 TEST_F(HttpAdmissionTest, TheSchemeOfAKeyMayBeWrittenInAnyCase) {
-  const std::string file = std::filesystem::path(::testing::TempDir()) / "http_admission_tokens";
+  const std::string file = std::filesystem::path(::testing::TempDir()) / "http_admission_keys";
   const std::string key(40, 'k');
-  ASSERT_TRUE(WriteFileAtomically(file, "observer " + key + "\n", 0600).ok());
-  auto tokens = std::make_shared<transport::ApiTokens>(file);
-  ASSERT_TRUE(tokens->Reload().ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(file, test::KeyLine("looker", privacy::roles::kObserver, key), 0600)
+          .ok());
+  auto keys = std::make_shared<transport::ApiKeys>(file);
+  ASSERT_TRUE(keys->Reload().ok());
   HttpApiOptions options = Options();
-  options.tokens = tokens;
+  options.callers = std::make_shared<const Callers>(keys, clock_);
   const HttpApi api(std::move(options));
   RequestHead head = Get("/v1/models");
   for (const char* const scheme : {"Bearer ", "bearer ", "BEARER "}) {

@@ -19,6 +19,7 @@
 #include "node/transport/listeners.h"
 #include "node/transport/tls.h"
 #include "tests/node/http_caller.h"
+#include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -422,8 +423,11 @@ class HttpKeysTest : public HttpApiTest {
     const auto pair = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
     config_.api.tls_cert = Write("cert.pem", pair.certificate);
     config_.api.tls_key = Write("key.pem", pair.private_key);
-    config_.api.token_file =
-        Write("tokens", "observer " + kObserver + "\ncontributor " + kContributor + "\n");
+    config_.api.key_file = Write(
+        "keys",
+        test::KeyLine("looker", privacy::roles::kObserver, kObserver) +
+            test::KeyLine("app", privacy::roles::kContributor, kContributor) +
+            test::KeyLine("rare", privacy::roles::kContributor, kRare, {.requests_per_minute = 1}));
     Start();
   }
   std::string Write(const std::string& name, const std::string& text) {
@@ -441,7 +445,20 @@ class HttpKeysTest : public HttpApiTest {
 
   const std::string kObserver = std::string(40, 'o');
   const std::string kContributor = std::string(40, 'c');
+  const std::string kRare = std::string(40, 'r');
 };
+
+TEST_F(HttpKeysTest, AKeyThatUsedWhatItMayIsToldWhenToComeAgain) {
+  EXPECT_EQ(ChatWith("Bearer " + kRare).status, 200);
+  const HttpAnswer refused = ChatWith("Bearer " + kRare);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(ErrorOf(refused)["code"], "rate_limit_exceeded");
+  EXPECT_THAT(std::string(ErrorOf(refused)["message"]), HasSubstr("1 requests a minute"));
+  const int seconds = std::stoi(refused.fields.at("retry-after"));
+  EXPECT_GT(seconds, 30);
+  EXPECT_LE(seconds, 60);
+  EXPECT_EQ(ChatWith("Bearer " + kContributor).status, 200);
+}
 
 TEST_F(HttpKeysTest, AKeyOpensWhatItsRoleAllows) {
   EXPECT_EQ(ChatWith("Bearer " + kContributor).status, 200);
@@ -461,12 +478,12 @@ TEST_F(HttpKeysTest, AKeyOpensWhatItsRoleAllows) {
   EXPECT_EQ(caller.Read().status, 200) << "probes need no key";
 }
 
-TEST_F(HttpKeysTest, AKeyThatWasTakenBackIsOverOnOpenConnections) {
+TEST_F(HttpKeysTest, ARevokedKeyIsOverOnOpenConnections) {
   HttpCaller caller(node_->http_address(), /*tls=*/true);
   const std::string key = "Authorization: Bearer " + kContributor + "\r\n";
   caller.Get("/v1/models", key);
   EXPECT_EQ(caller.Read().status, 200);
-  Write("tokens", "observer " + kObserver + "\n");
+  Write("keys", test::KeyLine("looker", privacy::roles::kObserver, kObserver));
   ASSERT_TRUE(node_->ReloadCredentials().ok());
   caller.Get("/v1/models", key);
   EXPECT_EQ(caller.Read().status, 401);
