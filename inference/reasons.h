@@ -10,4 +10,8 @@ namespace ruvd::reasons {
 // An adapter that is pinned in memory cannot be removed.
 inline constexpr char kAdapterPinned[] = "ADAPTER_PINNED";
 
+// A completion is held to a schema, an expression or a grammar, and the model has no token for what
+// must follow.
+inline constexpr char kConstraintUnmet[] = "CONSTRAINT_UNMET";
+
 }  // namespace ruvd::reasons

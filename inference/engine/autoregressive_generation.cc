@@ -34,6 +34,7 @@ class AutoregressiveGeneration final : public Base {
     const int next = static_cast<int>(tokens_.size());
     AdjustLogits({.tokens = tokens_, .causal = true}, std::span(&next, 1), prefix_->last_hidden,
                  logits);
+    Constrain(logits);
     proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
   }
 
@@ -41,9 +42,11 @@ class AutoregressiveGeneration final : public Base {
     if (prefix_->last_hidden.empty()) {
       return std::nullopt;
     }
+    RETURN_IF_ERROR(CheckConstraint());
     RETURN_IF_ERROR(CheckSound(proposal_));
     in_step_ = false;
     tokens_.push_back(proposal_.token);
+    FollowConstraint(proposal_.token);
     RecordCommit(proposal_, prefix_->last_hidden);
     const PositionUncertainty uncertainty = Assess(proposal_);
     const int end = static_cast<int>(tokens_.size());

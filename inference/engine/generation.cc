@@ -47,6 +47,22 @@ absl::Status CheckMode(const Plan& plan, bool infill) {
   return absl::OkStatus();
 }
 
+absl::Status CheckConstraint(const Plan& plan, bool infill) {
+  if (plan.options.constraint == nullptr) {
+    return absl::OkStatus();
+  }
+  if (infill) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a text with gaps cannot be held to a schema, expression, grammar or list of "
+                 "choices; leave one of them out");
+  }
+  return plan.end_tokens.empty()
+             ? Unsupported(
+                   "the model has no token that ends a text, so it cannot be held to a "
+                   "schema, expression, grammar or list of choices")
+             : absl::OkStatus();
+}
+
 absl::Status CheckCanvas(const Plan& plan) {
   const auto given = static_cast<int64_t>(std::count_if(
       plan.canvas.begin(), plan.canvas.end(), [](TokenId token) { return token != kNoToken; }));
@@ -175,6 +191,7 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
   }
   plan.canvas = std::move(canvas);
   RETURN_IF_ERROR(CheckMode(plan, infill));
+  RETURN_IF_ERROR(CheckConstraint(plan, infill));
   RETURN_IF_ERROR(CheckCanvas(plan));
   FindBorders(&plan);
   return plan;

@@ -4,6 +4,7 @@
 #include "inference/engine/generation_base.h"
 
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "base/reasons.h"
@@ -43,7 +44,11 @@ Base::Base(const Model& model, Plan plan, AdapterPolicy adapters)
       proposer_(ProposerOf(plan_)),
       policy_(std::move(adapters)),
       text_(model.tokenizer(), plan_.end_tokens, plan_.options.stop),
-      text_position_(plan_.first_open) {}
+      text_position_(plan_.first_open) {
+  if (plan_.options.constraint != nullptr) {
+    constrained_ = std::make_unique<ConstrainedText>(plan_.options.constraint, plan_.end_tokens);
+  }
+}
 
 FinishReason Base::finish_reason() const {
   switch (text_.end()) {
@@ -88,6 +93,18 @@ absl::Status Base::CheckSound(const Proposal& proposal) const {
                "the logits of position {} are not finite, so no token can be chosen; try again "
                "without adapters; if that fails, too, verify the model file",
                proposal.position);
+}
+
+void Base::Constrain(std::span<float> logits) {
+  if (constrained_ != nullptr) {
+    unmet_ = constrained_->Mask(logits);
+  }
+}
+
+void Base::FollowConstraint(TokenId token) {
+  if (constrained_ != nullptr) {
+    constrained_->Add(token);
+  }
 }
 
 void Base::SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) {

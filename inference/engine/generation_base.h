@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "inference/constrain/constrained_text.h"
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
 #include "inference/engine/plan.h"
@@ -58,6 +60,12 @@ class Base : public Generation {
   // positions.
   void AdjustLogits(const MemoryWindow& window, std::span<const int> positions,
                     std::span<const float> hidden, std::span<float> logits);
+  // Holds a row of logits, that of the first position without a token, to the constraint. The round
+  // then returns the error of CheckConstraint if nothing may follow.
+  void Constrain(std::span<float> logits);
+  absl::Status CheckConstraint() const { return unmet_; }
+  // Says which token the first position got.
+  void FollowConstraint(TokenId token);
   // Adds a commit to trail() if recording is on.
   void RecordCommit(const Proposal& proposal, std::span<const float> hidden);
   bool watched() const { return watcher_ != nullptr; }
@@ -78,8 +86,10 @@ class Base : public Generation {
 
  private:
   AdapterPolicy policy_;
-  std::shared_ptr<const InstantMemory> memory_;  // null: no memory
-  std::unique_ptr<MemoryReader> reader_;         // null: no memory of lessons
+  std::shared_ptr<const InstantMemory> memory_;   // null: no memory
+  std::unique_ptr<MemoryReader> reader_;          // null: no memory of lessons
+  std::unique_ptr<ConstrainedText> constrained_;  // null: the text is free
+  absl::Status unmet_;                            // that of the constraint in this round
   bool record_ = false;
   CommitTrail trail_;
   StepWatcher watcher_;  // null: no watcher

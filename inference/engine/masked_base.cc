@@ -152,6 +152,7 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
   for (size_t r = 0; r < rows; ++r) {
     const std::span<float> row = logits.subspan(r * vocabulary, vocabulary);
     const int position = evaluate_[proposals_.size()];
+    Constrain(row);  // the only one of the step, where there is a constraint
     const bool must_go_on = position < plan_.given_end;
     proposals_.push_back(proposer_.Propose(
         position, row, must_go_on ? std::span(plan_.end_tokens) : std::span<TokenId>()));
@@ -167,6 +168,7 @@ ForwardRoundResult MaskedBase::EndRound() {
   if (filling_) {
     return std::nullopt;
   }
+  RETURN_IF_ERROR(CheckConstraint());
   for (const Proposal& proposal : proposals_) {
     RETURN_IF_ERROR(CheckSound(proposal));
   }
@@ -228,6 +230,7 @@ void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
       continue;
     }
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
+    FollowConstraint(proposal.token);
     RecordCommit(proposal, HiddenOf(index));
     // The position was masked again by a step without a result, and is now committed again.
     std::erase(remasked_, proposal.position - plan_.first_open);

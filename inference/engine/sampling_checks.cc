@@ -133,6 +133,9 @@ std::array<Given, 8> PositionOptions(const SamplingOptions& options, SamplerKind
 // The study in bench/RESULTS.md found these best: with one token per step, blocks are written from
 // left to right; with several per step, the most certain tokens come first.
 SamplerKind UsualSampler(const SamplingOptions& options, DecodingMode mode) {
+  if (options.constraint != nullptr) {
+    return SamplerKind::kPosition;
+  }
   if (options.confidence_threshold > 0) {
     return SamplerKind::kThreshold;
   }
@@ -141,9 +144,32 @@ SamplerKind UsualSampler(const SamplingOptions& options, DecodingMode mode) {
                                                     : SamplerKind::kLowConfidence;
 }
 
+// A constrained text is written from left to right, because what a token may be depends on all
+// bytes before it.
+absl::Status CheckConstrained(const SamplingOptions& options) {
+  const SamplerKind sampler = options.sampler.value_or(SamplerKind::kPosition);
+  for (const Given& given :
+       {Given{"ignore_end_of_text", options.ignore_end_of_text, false},
+        Given{"no_repeat_ngram", options.no_repeat_ngram > 0, false},
+        Given{"steps", options.steps > 0, false},
+        Given{"confidence_threshold", options.confidence_threshold > 0, false},
+        Given{"approximate_cache_steps", options.approximate_cache_steps > 0, false},
+        Given{"sampler", sampler != SamplerKind::kPosition, false}}) {
+    if (given.set) {
+      return Contradiction(given.name,
+                           "contradicts a schema, expression, grammar or list of choices, whose "
+                           "completion is written from left to right, one token a step");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mode) {
+  if (options.constraint != nullptr) {
+    RETURN_IF_ERROR(CheckConstrained(options));
+  }
   const bool autoregressive = mode == DecodingMode::kAutoregressive;
   const SamplerKind kind = RuleOf(options, mode).kind;
   for (const Given& given : PositionOptions(options, kind)) {

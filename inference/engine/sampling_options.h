@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "inference/sampler/sampler_kind.h"
 
 namespace ruvd::inference {
+
+struct TextConstraint;
 
 enum class DecodingMode : uint8_t { kDiffusion, kBlock, kAutoregressive };
 
@@ -26,6 +29,9 @@ struct SamplingOptions {
   bool ignore_end_of_text = false;
   std::vector<std::string> stop;
   uint64_t seed = 0;
+  // What the completion is held to. It is then written from left to right, one token a step, in
+  // every mode, and ends only as a text of the grammar, or at max_tokens. Null: it is free.
+  std::shared_ptr<const TextConstraint> constraint = nullptr;
 
   // How tokens are chosen
   float temperature = 0;

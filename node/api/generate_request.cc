@@ -11,6 +11,7 @@
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
+#include "node/api/constraint_request.h"
 #include "node/api/messages.h"
 #include "node/limits.h"
 
@@ -37,6 +38,18 @@ absl::Status CheckOneText(const GenerateRequest& request) {
     return Refused("chat_format is given without messages; send messages or leave it out");
   }
   return absl::OkStatus();
+}
+
+// The node's own measures against repetition would keep a grammar from what it repeats, such as the
+// quotation marks of JSON. A request may still ask for a penalty.
+void LiftDefaultPenalties(const inference::v1::SamplingOptions& asked,
+                          inference::SamplingOptions* options) {
+  if (!asked.has_repetition_penalty()) {
+    options->repetition_penalty = 1;
+  }
+  if (!asked.has_no_repeat_ngram()) {
+    options->no_repeat_ngram = 0;
+  }
 }
 
 std::vector<serving::TextPart> SuffixParts(const GenerateRequest& request) {
@@ -116,6 +129,15 @@ absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& reque
   ASSIGN_OR_RETURN(job.conversation, ReadConversation(request));
   job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
                                                                        : request.prompt();
+  ASSIGN_OR_RETURN(job.grammar, ReadConstraint(request));
+  if (job.grammar != nullptr) {
+    LiftDefaultPenalties(request.sampling(), &job.options);
+  }
+  if (job.grammar != nullptr && !job.parts.empty()) {
+    return Refused(
+        "a text with gaps cannot be held to a schema, expression, grammar or list of choices; "
+        "leave one of them out");
+  }
   job.use_adapters = !request.adapters().disabled();
   ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
   job.session_id = OwnId(caller, request.session_id());

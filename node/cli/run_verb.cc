@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "node/api_limits.h"
 #include "node/cli/adapter_flags.h"
+#include "node/cli/constraint_flags.h"
 #include "node/cli/decoding_mode.h"
 #include "node/cli/denoise_view.h"
 #include "node/cli/last_response.h"
@@ -39,6 +40,7 @@ struct RunFlags {
   std::string chat_template;
   bool chat = false;
   bool infill = false;
+  ConstraintFlags constraint;
   AdapterFlags adapters;
   bool quiet = false;
   uint32_t timeout_seconds = 300;
@@ -79,6 +81,7 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   }
   request.set_user_id(flags.user);
   RETURN_IF_ERROR(ReadAdapterFlags(flags.adapters, request.mutable_adapters()));
+  RETURN_IF_ERROR(ReadConstraintFlags(flags.constraint, &request));
   *request.mutable_sampling() = flags.sampling;
   request.mutable_sampling()->set_mode(DecodingModeByName(flags.mode));
   request.mutable_sampling()->mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
@@ -261,6 +264,7 @@ void AddRunVerb(VerbTable& verbs) {
               "Text to continue, or message to answer; - reads standard input")
       .Required();
   AddChatFlags(verb, *flags, AddSamplingFlags(verb, *flags));
+  AddConstraintFlags(verb, flags->constraint);
   AddAdapterFlags(verb, flags->adapters);
   verb.Option("--session", flags->session,
               "Session id, which groups the requests of one conversation");

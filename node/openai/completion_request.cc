@@ -154,8 +154,53 @@ void ReadStream(FieldReader& request, CompletionRequest* out) {
   out->generate.set_stream_frames(out->shows_frames);
 }
 
+// Returns the text of the schema with its names in the order of the request, in which they are
+// written. The request was read before, so it is well formed.
+std::string SchemaOf(std::string_view body) {
+  const auto request = nlohmann::ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
+  return request.at("response_format").at("json_schema").at("schema").dump();
+}
+
+void ReadJsonSchema(FieldReader& format, std::string_view body, GenerateRequest* out) {
+  const json* const object = format.Any("json_schema");
+  if (object == nullptr) {
+    format.Refuse("json_schema", "is missing; send an object with a name and a schema");
+    return;
+  }
+  FieldReader fields(*object, format.PathOf("json_schema"));
+  fields.Text("name");         // names the schema for people
+  fields.Text("description");  // likewise
+  fields.Flag("strict");       // the schema always holds
+  const json* const schema = fields.Any("schema");
+  if (schema == nullptr || !schema->is_object()) {
+    fields.Refuse("schema", "is no object; send a JSON schema");
+  } else {
+    out->set_json_schema(SchemaOf(body));
+  }
+  format.Note(fields.Finish());
+}
+
+void ReadResponseFormat(FieldReader& request, std::string_view body, GenerateRequest* out) {
+  const json* const object = request.Any("response_format");
+  if (object == nullptr) {
+    return;
+  }
+  FieldReader format(*object, "response_format");
+  const std::string type = format.Text("type").value_or("");
+  if (type == "json_object") {
+    out->set_json_object(true);
+  } else if (type == "json_schema") {
+    ReadJsonSchema(format, body, out);
+  } else if (format.ok() && type != "text") {
+    format.RefuseUnsupported("type", fmt::format("is '{}'; send text, json_object or json_schema",
+                                                 SanitizeForDisplay(type)));
+  }
+  request.Note(format.Finish());
+}
+
 // Reads what both kinds of requests have.
-void ReadShared(FieldReader& fields, std::string_view served, CompletionRequest* out) {
+void ReadShared(FieldReader& fields, std::string_view body, std::string_view served,
+                CompletionRequest* out) {
   if (absl::Status named = ReadModelName(fields.Text("model").value_or(""), served,
                                          out->generate.mutable_adapters());
       !named.ok()) {
@@ -166,6 +211,7 @@ void ReadShared(FieldReader& fields, std::string_view served, CompletionRequest*
   ReadDiffusion(fields, out);
   ReadStream(fields, out);
   ReadMetadata(fields, out);
+  ReadResponseFormat(fields, body, &out->generate);
   if (auto user = fields.Text("user")) {
     out->generate.set_user_id(*std::move(user));
   }
@@ -282,9 +328,8 @@ absl::StatusOr<CompletionRequest> ReadChatRequest(std::string_view body, std::st
   FieldReader fields(request);
   ReadMessages(fields, &out.generate);
   out.generate.set_chat_format(fields.Text("chat_format").value_or(""));
-  ReadShared(fields, model, &out);
+  ReadShared(fields, body, model, &out);
   fields.Only("logprobs", false);
-  fields.Only("response_format", json::object({{"type", "text"}}));
   RETURN_IF_ERROR(fields.Finish());
   return out;
 }
@@ -294,7 +339,7 @@ absl::StatusOr<CompletionRequest> ReadTextRequest(std::string_view body, std::st
   CompletionRequest out;
   FieldReader fields(request);
   ReadPrompt(fields, &out.generate);
-  ReadShared(fields, model, &out);
+  ReadShared(fields, body, model, &out);
   fields.Only("echo", false);
   fields.Only("best_of", 1);
   RETURN_IF_ERROR(fields.Finish());

@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/bank.h"
+#include "inference/constrain/token_trie.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/train/losses.h"
 #include "node/actors/federation_actor.h"
@@ -99,6 +100,7 @@ void NodeImpl::StartInference() {
       .model_name = model_->config().name,
       .prefixes = prefixes_,
       .sampler = inference::SamplerByName(config_.inference.sampler),
+      .token_trie = inference::TokenTrie::Build(model_->tokenizer()),
       .max_tokens_limit = config_.inference.max_tokens_limit,
       .recorder = recorder_.get(),
       .memory_of =

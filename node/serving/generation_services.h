@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "inference/constrain/token_trie.h"
 #include "inference/memory/memory_reader.h"
 #include "inference/prefix/prefix_tree.h"
 #include "inference/retrieval/whitening.h"
@@ -36,6 +37,8 @@ struct GenerationServices {
   std::shared_ptr<inference::PrefixTree> prefixes;  // null: completions share no prefixes
   // The sampler of completions in the masked modes that ask for none; nullopt: the engine's choice.
   std::optional<inference::SamplerKind> sampler = std::nullopt;
+  // The texts of the model's tokens, for completions that are held to a grammar.
+  std::shared_ptr<const inference::TokenTrie> token_trie;
   int max_tokens_limit = 0;  // new tokens per completion; 0: as many as fit the context
   RequestRecorder* recorder = &DroppingRecorder();
   // Returns what reads the lessons that a user may see, masked or from left to right; null if the

@@ -17,6 +17,10 @@
 #include "inference/tokenizer/chat_template.h"
 #include "inference/train/score.h"
 
+namespace ruvd::inference {
+class Grammar;
+}  // namespace ruvd::inference
+
 namespace ruvd::serving {
 
 // An adapter that served a request, as reported to the caller.
@@ -99,7 +103,9 @@ struct GenerationJob {
   std::vector<TextPart> parts = {};
   // If not empty, replaces prompt and parts.
   Conversation conversation = {};
-  inference::SamplingOptions options;
+  inference::SamplingOptions options;  // without a constraint
+  // What the completion is held to; null: it is free.
+  std::shared_ptr<const inference::Grammar> grammar = nullptr;
   std::string caller = {};  // whose turn it is; requests of one caller share its turns
   std::string owner = {};   // as in storage::Trajectory
   bool draws_seed = false;  // the node draws the seed, and the one in `options` is ignored

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/constrain/constrained_text.h"
 #include "inference/retrieval/prompt_embedding.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
@@ -123,6 +124,10 @@ void ServedRequest::SetAdapters(ChosenAdapters next) {
 absl::StatusOr<inference::SamplingOptions> ServedRequest::Options(
     const inference::Model& model) const {
   inference::SamplingOptions options = job_.options;
+  if (job_.grammar != nullptr) {
+    options.constraint = std::make_shared<inference::TextConstraint>(
+        inference::TextConstraint{.grammar = job_.grammar, .tokens = services_.token_trie});
+  }
   const int open = TokensToGenerate(job_);
   if (services_.max_tokens_limit > 0 && open > services_.max_tokens_limit) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -133,7 +138,7 @@ absl::StatusOr<inference::SamplingOptions> ServedRequest::Options(
   const inference::DecodingMode mode =
       options.mode.value_or(inference::DefaultDecodingMode(model.config(), !job_.parts.empty()));
   if (mode != inference::DecodingMode::kAutoregressive && !options.sampler.has_value() &&
-      options.confidence_threshold == 0) {
+      options.confidence_threshold == 0 && options.constraint == nullptr) {
     options.sampler = services_.sampler;
   }
   return options;

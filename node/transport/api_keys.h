@@ -18,8 +18,8 @@
 
 namespace ruvd::limits {
 
-// Length of a client's key. The minimum is 128 bits in hexadecimal, which cannot be guessed; a
-// longer text than the maximum comes from another kind of file.
+// A client's key has this length. The minimum is 128 bits in hexadecimal, which cannot be guessed;
+// a longer text than the maximum comes from another kind of file.
 inline constexpr size_t kMinApiKeyChars = 32;
 inline constexpr size_t kMaxApiKeyChars = 256;
 // Length of a key's name. It stands before the ids of the holder's users and sessions.
@@ -87,7 +87,7 @@ class ApiKeys {
 std::string MakeKeySecret();
 
 // Returns the secret in a client's file: the first line that is neither empty nor a comment.
-// CONFIG_INVALID if there is none. Returns the errors of ReadSecretFile too.
+// CONFIG_INVALID if there is no such line. Returns the errors of ReadSecretFile too.
 absl::StatusOr<std::string> ReadClientKey(const std::string& path);
 
 }  // namespace ruvd::transport

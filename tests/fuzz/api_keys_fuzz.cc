@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fuzzes the parser of the client API's key file. What it accepts keeps its meaning when it is
-// written again.
+// This target feeds the parser of the client API's key file. What it accepts keeps its meaning when
+// it is written again.
 
 #include <cstddef>
 #include <cstdint>

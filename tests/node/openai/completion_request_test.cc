@@ -29,6 +29,26 @@ std::string Chat(const std::string& more) {
   return R"({"model":"m","messages":[{"role":"user","content":"Hi"}])" + more + "}";
 }
 
+TEST(CompletionRequestTest, ASchemaKeepsTheOrderOfItsNames) {
+  const auto request = ReadChatRequest(
+      Chat(R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,
+           "schema":{"type":"object","properties":{"z":{"type":"null"},"a":{"type":"null"}}}}})"),
+      "m");
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->generate.json_schema(),
+            R"({"type":"object","properties":{"z":{"type":"null"},"a":{"type":"null"}}})");
+  const auto object = ReadChatRequest(Chat(R"(,"response_format":{"type":"json_object"})"), "m");
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_TRUE(object->generate.json_object());
+  for (const char* bad : {R"({"type":"json_schema"})", R"({"type":"json_schema","json_schema":1})",
+                          R"({"type":"json_schema","json_schema":{"name":"n"}})",
+                          R"({"type":"json_schema","json_schema":{"schema":"x"}})", R"({})", "1"}) {
+    const auto refused =
+        ReadChatRequest(Chat(std::string(R"(,"response_format":)") + bad), "m").status();
+    EXPECT_THAT(ParamOf(refused), ::testing::StartsWith("response_format")) << bad;
+  }
+}
+
 TEST(CompletionRequestTest, ReadsEveryFieldOfAChat) {
   const auto request = ReadChatRequest(
       R"({"model":"m","messages":[{"role":"developer","content":"Be short."},
@@ -94,7 +114,8 @@ TEST(CompletionRequestTest, RefusesWhatItDoesNotSupportByName) {
            {R"(,"tools":[])", "tools"},
            {R"(,"n":2)", "n"},
            {R"(,"logprobs":true)", "logprobs"},
-           {R"(,"response_format":{"type":"json_object"})", "response_format"},
+           {R"(,"response_format":{"type":"xml"})", "response_format.type"},
+           {R"(,"response_format":{"type":"json_object","depth":1})", "response_format.depth"},
            {R"(,"diffusion":{"speed":1})", "diffusion.speed"},
            {R"(,"stream":true,"stream_options":{"x":1})", "stream_options.x"}}) {
     const absl::Status refused = ReadChatRequest(Chat(more), "m").status();

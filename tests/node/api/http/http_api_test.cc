@@ -19,7 +19,6 @@
 #include "node/transport/listeners.h"
 #include "node/transport/tls.h"
 #include "tests/node/http_caller.h"
-#include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -403,6 +402,39 @@ TEST_F(HttpApiTest, ADrainFinishesStreamsAndRefusesWhatComes) {
   drain.join();
 }
 
+TEST_F(HttpApiTest, AChatIsHeldToASchema) {
+  Start();
+  const json schema = {{"type", "object"},
+                       {"properties",
+                        {{"name", {{"type", "string"}, {"maxLength", 8}}},
+                         {"age", {{"type", "integer"}, {"minimum", 0}}}}},
+                       {"required", {"name", "age"}},
+                       {"additionalProperties", false}};
+  const json format = {{"type", "json_schema"},
+                       {"json_schema", {{"name", "person"}, {"schema", schema}}}};
+  for (const int seed : {1, 2, 3}) {
+    const HttpAnswer answer = Post(
+        kChat,
+        Chat("Who came?", 80, {{"response_format", format}, {"temperature", 1}, {"seed", seed}})
+            .dump());
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    const json choice = json::parse(answer.body)["choices"][0];
+    EXPECT_EQ(choice["finish_reason"], "stop") << choice;
+    const json person = json::parse(std::string(choice["message"]["content"]));
+    EXPECT_TRUE(person["name"].is_string() && person["age"].is_number_unsigned()) << person;
+    EXPECT_EQ(person.size(), 2U);
+  }
+  const HttpAnswer refused = Post(
+      kChat, Chat("x", 8,
+                  {{"response_format",
+                    {{"type", "json_schema"},
+                     {"json_schema",
+                      {{"name", "n"}, {"schema", {{"type", "array"}, {"uniqueItems", true}}}}}}}})
+                 .dump());
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("uniqueItems"));
+}
+
 TEST_F(HttpApiTest, ATakenPortIsAnErrorUnlessItIsTheDefault) {
   const auto taken = transport::ListenOnTcp("127.0.0.1:0");
   ASSERT_TRUE(taken.ok());
@@ -414,85 +446,6 @@ TEST_F(HttpApiTest, ATakenPortIsAnErrorUnlessItIsTheDefault) {
   config_.api.http_listen = std::string(config::kHttpListen);
   Start();
   EXPECT_EQ(node_->http_address(), "");
-}
-
-class HttpKeysTest : public HttpApiTest {
- protected:
-  void SetUp() override {
-    HttpApiTest::SetUp();
-    const auto pair = transport::MakeSelfSignedCertificate("IP:127.0.0.1").value();
-    config_.api.tls_cert = Write("cert.pem", pair.certificate);
-    config_.api.tls_key = Write("key.pem", pair.private_key);
-    config_.api.key_file = Write(
-        "keys",
-        test::KeyLine("looker", privacy::roles::kObserver, kObserver) +
-            test::KeyLine("app", privacy::roles::kContributor, kContributor) +
-            test::KeyLine("rare", privacy::roles::kContributor, kRare, {.requests_per_minute = 1}));
-    Start();
-  }
-  std::string Write(const std::string& name, const std::string& text) {
-    EXPECT_TRUE(WriteFileAtomically(folder_ / name, text, 0600).ok());
-    return folder_ / name;
-  }
-  // Returns the answer to a chat with this field Authorization.
-  HttpAnswer ChatWith(const std::string& authorization) const {
-    HttpCaller caller(node_->http_address(), /*tls=*/true);
-    caller.Post(kChat, Chat("x", 4).dump(),
-                authorization.empty() ? "" : "Authorization: " + authorization + "\r\n");
-    return caller.Read();
-  }
-  static json ErrorOf(const HttpAnswer& answer) { return json::parse(answer.body)["error"]; }
-
-  const std::string kObserver = std::string(40, 'o');
-  const std::string kContributor = std::string(40, 'c');
-  const std::string kRare = std::string(40, 'r');
-};
-
-TEST_F(HttpKeysTest, AKeyThatUsedWhatItMayIsToldWhenToComeAgain) {
-  EXPECT_EQ(ChatWith("Bearer " + kRare).status, 200);
-  const HttpAnswer refused = ChatWith("Bearer " + kRare);
-  EXPECT_EQ(refused.status, 429);
-  EXPECT_EQ(ErrorOf(refused)["code"], "rate_limit_exceeded");
-  EXPECT_THAT(std::string(ErrorOf(refused)["message"]), HasSubstr("1 requests a minute"));
-  const int seconds = std::stoi(refused.fields.at("retry-after"));
-  EXPECT_GT(seconds, 30);
-  EXPECT_LE(seconds, 60);
-  EXPECT_EQ(ChatWith("Bearer " + kContributor).status, 200);
-}
-
-TEST_F(HttpKeysTest, AKeyOpensWhatItsRoleAllows) {
-  EXPECT_EQ(ChatWith("Bearer " + kContributor).status, 200);
-  const HttpAnswer none = ChatWith("");
-  EXPECT_EQ(none.status, 401);
-  EXPECT_EQ(none.fields.at("www-authenticate"), "Bearer");
-  EXPECT_EQ(ErrorOf(none)["code"], "invalid_api_key");
-  EXPECT_EQ(ChatWith("Bearer " + std::string(40, 'x')).status, 401);
-  EXPECT_EQ(ChatWith("Basic " + kContributor).status, 401);
-  const HttpAnswer small = ChatWith("Bearer " + kObserver);
-  EXPECT_EQ(small.status, 403);
-  EXPECT_EQ(ErrorOf(small)["code"], "insufficient_permissions");
-  HttpCaller caller(node_->http_address(), /*tls=*/true);
-  caller.Get("/v1/models", "Authorization: Bearer " + kObserver + "\r\n");
-  EXPECT_EQ(caller.Read().status, 200);
-  caller.Get("/readyz");
-  EXPECT_EQ(caller.Read().status, 200) << "probes need no key";
-}
-
-TEST_F(HttpKeysTest, ARevokedKeyIsOverOnOpenConnections) {
-  HttpCaller caller(node_->http_address(), /*tls=*/true);
-  const std::string key = "Authorization: Bearer " + kContributor + "\r\n";
-  caller.Get("/v1/models", key);
-  EXPECT_EQ(caller.Read().status, 200);
-  Write("keys", test::KeyLine("looker", privacy::roles::kObserver, kObserver));
-  ASSERT_TRUE(node_->ReloadCredentials().ok());
-  caller.Get("/v1/models", key);
-  EXPECT_EQ(caller.Read().status, 401);
-}
-
-TEST_F(HttpKeysTest, PlainBytesGetNoAnswer) {
-  HttpCaller plain(node_->http_address());
-  plain.Get("/v1/models");
-  EXPECT_EQ(plain.Read().status, 0);
 }
 
 }  // namespace
