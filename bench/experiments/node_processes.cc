@@ -88,18 +88,19 @@ std::string CertificateOf(const NodeProcess& node) {
   return InFolder(node.data_dir, "api.cert.pem");
 }
 
-std::string ClientTokenOf(const NodeProcess& node) {
-  return InFolder(node.data_dir, "client-token");
+std::string ClientKeyOf(const NodeProcess& node) {
+  return InFolder(node.data_dir, "client-key");
 }
 
-// Makes the token of the experiment's client, which teaches, scores and administers.
-absl::Status WriteTokens(const NodeProcess& node) {
+// Makes the key of the experiment's client, which teaches, scores and administers.
+absl::Status WriteKeys(const NodeProcess& node) {
   std::array<uint8_t, 32> random{};
   privacy::SecureRandomBytes(random);
-  const std::string token = ToHex(random);
-  RETURN_IF_ERROR(WriteFileAtomically(ClientTokenOf(node), token + "\n", 0600));
-  return WriteFileAtomically(InFolder(node.data_dir, "tokens"),
-                             fmt::format("contributor,admin {}\n", token), 0600);
+  const std::string key = ToHex(random);
+  RETURN_IF_ERROR(WriteFileAtomically(ClientKeyOf(node), key + "\n", 0600));
+  return WriteFileAtomically(
+      InFolder(node.data_dir, "keys"),
+      fmt::format("experiment contributor,admin sha256:{}\n", ToHex(Sha256(key))), 0600);
 }
 
 double EpsilonIn(const report::v1::LedgerFileReport& report, privacy::PrivacyUnit unit) {
@@ -155,7 +156,7 @@ absl::Status NodeProcesses::AddNode(const std::string& name) {
                .flags = {"--name", "IP:127.0.0.1", "--out", InFolder(node.data_dir, "api")},
                .log_file = node.log_file})
           .status());
-  RETURN_IF_ERROR(WriteTokens(node));
+  RETURN_IF_ERROR(WriteKeys(node));
   RETURN_IF_ERROR(Serve(node));
   nodes_.push_back(std::move(node));
   return absl::OkStatus();
@@ -176,7 +177,7 @@ absl::Status NodeProcesses::Join(const NodeProcess& node) const {
                        {.program = options_.program,
                         .verb = {"token", "create"},
                         .flags = {"--server", office.client->server(), "--tls-ca",
-                                  CertificateOf(office), "--token-file", ClientTokenOf(office)},
+                                  CertificateOf(office), "--key-file", ClientKeyOf(office)},
                         .log_file = node.log_file}));
   return RunVerb({.program = options_.program,
                   .verb = {"join"},
@@ -195,7 +196,7 @@ absl::Status NodeProcesses::Serve(NodeProcess& node) const {
                            {"api.listen", kLoopback},
                            {"api.tls_cert", CertificateOf(node)},
                            {"api.tls_key", InFolder(node.data_dir, "api.key.pem")},
-                           {"api.token_file", InFolder(node.data_dir, "tokens")},
+                           {"api.key_file", InFolder(node.data_dir, "keys")},
                            {"federation.listen", kLoopback},
                            {"storage.reserve_bytes", kReserveBytes}};
   settings.insert(settings.end(), options_.settings.begin(), options_.settings.end());
@@ -214,8 +215,8 @@ absl::Status NodeProcesses::Serve(NodeProcess& node) const {
   node.id = ReadyField(*line, "id");
   client::ClientCredentials credentials{.tls = true};
   ASSIGN_OR_RETURN(credentials.roots, ReadFile(CertificateOf(node), kMaxSmallFile));
-  ASSIGN_OR_RETURN(credentials.token, ReadFile(ClientTokenOf(node), kMaxSmallFile));
-  credentials.token.pop_back();  // the end of the line
+  ASSIGN_OR_RETURN(credentials.key, ReadFile(ClientKeyOf(node), kMaxSmallFile));
+  credentials.key.pop_back();  // the end of the line
   node.client = std::make_unique<client::NodeClient>(ReadyField(*line, "api"), credentials);
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ struct LedgerCheck {
 
 // A cluster of processes on loopback, made with the verbs that an operator uses: `init
 // --authority`, `cert tls`, `token create`, `join` and `serve`. Links and client API use TLS, and
-// clients have tokens. The processes end with this object, by their process ids. Not thread-safe,
+// clients have keys. The processes end with this object, by their process ids. Not thread-safe,
 // but the clients are.
 class NodeProcesses {
  public:

@@ -4,6 +4,7 @@
 #include "inference/constrain/automaton.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -12,6 +13,15 @@
 namespace ruvd::inference {
 
 using Edge = Grammar::Edge;
+
+namespace {
+
+// What it costs to find a reading in the set of those that were seen, in edges that are followed
+constexpr uint64_t kWorkOfReading = 8;
+// A frame, and its number in the map
+constexpr size_t kBytesOfFrame = 80;
+
+}  // namespace
 
 Automaton::Automaton(std::shared_ptr<const Grammar> grammar) : grammar_(std::move(grammar)) {
   frames_.emplace_back();
@@ -24,31 +34,46 @@ uint32_t Automaton::Push(Grammar::State to, uint32_t below) {
       frame_numbers_.emplace(std::pair(to, below), static_cast<uint32_t>(frames_.size()));
   if (is_new) {
     frames_.push_back({.to = to, .below = below, .depth = frames_[below].depth + 1});
+    bytes_ += kBytesOfFrame;
   }
   return found->second;
 }
 
-Automaton::State Automaton::Close(std::vector<Reading> open) {
+Automaton::State Automaton::Close(const Readings& moved) {
+  struct Open {
+    Reading reading;
+    size_t edge = 0;  // the next one
+  };
+  std::vector<Open> open;
   Readings closed;
   bool can_end = false;
   std::unordered_set<uint64_t> seen;
   const auto add = [&](const Reading& found) {
-    const uint64_t number = (uint64_t{found.at} << 32) | found.stack;
-    if (seen.insert(number).second) {
-      open.push_back(found);
+    work_ += kWorkOfReading;
+    if (seen.insert((uint64_t{found.at} << 32) | found.stack).second) {
+      open.push_back({.reading = found});
+      if (grammar_->Reads(found.at)) {
+        closed.push_back(found);
+      }
     }
   };
-  // The last one found goes on first, so that what is kept within the limits reads bytes.
-  for (size_t i = 0;
-       !open.empty() && closed.size() < limits::kMaxReadings && i < limits::kMaxReadingsSeen; ++i) {
-    const Reading at = open.back();
-    open.pop_back();
-    bool reads = false;
-    for (const Edge& edge : grammar_->EdgesOf(at.at)) {
+  const uint64_t most_work = work_ + limits::kMaxMoveWork;
+  // Each reading is followed to its end before the next one, so that some are whole if the rest is
+  // left out.
+  for (const Reading& first : moved) {
+    add(first);
+    while (!open.empty() && work_ <= most_work) {
+      Open& top = open.back();
+      const std::span<const Edge> edges = grammar_->EdgesOf(top.reading.at);
+      if (top.edge == edges.size()) {
+        open.pop_back();
+        continue;
+      }
       ++work_;
+      const Edge& edge = edges[top.edge++];
+      const Reading at = top.reading;
       switch (edge.kind) {
         case Edge::Kind::kBytes:
-          reads = true;
           break;
         case Edge::Kind::kEmpty:
           add({.at = edge.to, .stack = at.stack});
@@ -58,6 +83,8 @@ Automaton::State Automaton::Close(std::vector<Reading> open) {
             add({.at = edge.callee, .stack = at.stack});
           } else if (frames_[at.stack].depth <= limits::kMaxOpenRules) {
             add({.at = edge.callee, .stack = Push(edge.to, at.stack)});
+          } else {
+            is_cut_ = true;
           }
           break;
         case Edge::Kind::kReturn:
@@ -69,10 +96,8 @@ Automaton::State Automaton::Close(std::vector<Reading> open) {
           break;
       }
     }
-    if (reads) {
-      closed.push_back(at);
-    }
   }
+  is_cut_ = is_cut_ || work_ > most_work;
   return Intern(std::move(closed), can_end);
 }
 
@@ -95,16 +120,24 @@ Automaton::State Automaton::Next(State state, uint8_t byte) {
   if (states_[state].next[byte] != kUnknown) {
     return states_[state].next[byte];
   }
-  std::vector<Reading> moved;
+  Readings moved;
+  const uint64_t most_work = work_ + limits::kMaxMoveWork;
   for (const Reading& reading : states_[state].readings) {
     for (const Edge& edge : grammar_->EdgesOf(reading.at)) {
+      if (edge.kind != Edge::Kind::kBytes) {
+        break;  // those that read come first
+      }
       ++work_;
-      if (edge.kind == Edge::Kind::kBytes && edge.low <= byte && byte <= edge.high) {
+      if (edge.low <= byte && byte <= edge.high) {
         moved.push_back({.at = edge.to, .stack = reading.stack});
       }
     }
+    if (work_ > most_work) {
+      is_cut_ = true;
+      break;
+    }
   }
-  const State next = moved.empty() ? kDead : Close(std::move(moved));
+  const State next = moved.empty() ? kDead : Close(moved);
   states_[state].next[byte] = next;
   return next;
 }

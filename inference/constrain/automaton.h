@@ -28,7 +28,7 @@ class Automaton {
   explicit Automaton(std::shared_ptr<const Grammar> grammar);
 
   State start() const { return start_; }
-  // Returns the state after one more byte. Readings beyond limits::kMaxReadings, and those with
+  // Returns the state after one more byte. Readings beyond limits::kMaxMoveWork, and those with
   // more than limits::kMaxOpenRules rules open, are left out, so some texts of a grammar may end in
   // kDead.
   State Next(State state, uint8_t byte);
@@ -37,7 +37,10 @@ class Automaton {
   // Returns whether some byte may follow.
   bool CanGoOn(State state);
 
-  // The number of edges that were followed so far; a move that is remembered follows none.
+  // Returns whether any reading was left out so far.
+  bool is_cut() const { return is_cut_; }
+  // A measure of the work so far: edges that were followed, and some more for each reading that was
+  // found. A move that is remembered takes none.
   uint64_t work() const { return work_; }
   // The memory of all states, in bytes. Above limits::kMaxRememberedBytes, call Forget between two
   // bytes of the text.
@@ -69,7 +72,7 @@ class Automaton {
 
   uint32_t Push(Grammar::State to, uint32_t below);
   // Returns the state of these readings and of all that they become without reading a byte.
-  State Close(std::vector<Reading> open);
+  State Close(const Readings& moved);
   State Intern(Readings readings, bool can_end);
 
   const std::shared_ptr<const Grammar> grammar_;
@@ -79,6 +82,7 @@ class Automaton {
   std::map<std::pair<Readings, bool>, State> numbers_;
   State start_ = kDead;
   uint64_t work_ = 0;
+  bool is_cut_ = false;
   size_t bytes_ = 0;
 };
 

@@ -20,6 +20,15 @@ namespace {
 
 constexpr size_t kBits = 64;
 
+absl::Status TooManyReadings() {
+  return Error(
+      absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+      "the schema, expression or grammar can be read in too many ways at once, or its "
+      "rules are nested more than {} deep in what was written; use fewer alternatives that "
+      "begin alike, and bound what is nested",
+      limits::kMaxOpenRules);
+}
+
 }  // namespace
 
 ConstrainedText::ConstrainedText(std::shared_ptr<const TextConstraint> constraint,
@@ -42,12 +51,11 @@ absl::StatusOr<const ConstrainedText::Bits*> ConstrainedText::Allowed() {
   const TokenTrie& tokens = *constraint_->tokens;
   Bits bits((tokens.vocabulary() + kBits - 1) / kBits);
   std::array<Automaton::State, TokenTrie::kMaxDepth + 1> path{state_};
-  const uint64_t most_work = automaton_.work() + limits::kMaxMaskWork;
+  const uint64_t most_work =
+      std::min(automaton_.work() + limits::kMaxMaskWork, limits::kMaxConstraintWork);
   for (size_t i = 0; i < tokens.nodes().size();) {
     if (automaton_.work() > most_work || automaton_.bytes() > limits::kMaxMaskBytes) {
-      return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "the schema, expression or grammar can be read in too many ways at once; use "
-                   "fewer alternatives that begin alike");
+      return TooManyReadings();
     }
     const TokenTrie::Node& node = tokens.nodes()[i];
     const Automaton::State next = automaton_.Next(path[node.depth - size_t{1}], node.byte);
@@ -87,6 +95,9 @@ absl::Status ConstrainedText::Mask(std::span<float> logits) {
   }
   for (const auto& [token, logit] : ends) {
     logits[token] = can_end ? logit : kForbidden;
+  }
+  if (!any && automaton_.is_cut()) {
+    return TooManyReadings();
   }
   return any ? absl::OkStatus()
              : Error(absl::StatusCode::kFailedPrecondition, reasons::kConstraintUnmet,

@@ -38,6 +38,8 @@ class ConstrainedText {
   absl::Status Mask(std::span<float> logits);
   // Adds the token that was chosen under Mask.
   void Add(TokenId token);
+  // Returns the work so far (Automaton::work).
+  uint64_t work() const { return automaton_.work(); }
 
  private:
   using Bits = std::vector<uint64_t>;  // one for each token

@@ -31,13 +31,19 @@ class GrammarBuilder::Compiler {
   // Compiles an expression as the whole text and returns its first state.
   absl::StatusOr<State> Compile(Expression start) {
     const State first = BeginRule(start);
-    while (!work_.empty() && edge_count_ <= limits::kMaxGrammarEdges &&
-           edges_.size() <= limits::kMaxGrammarStates) {
+    // Work that adds neither states nor edges is bound, too, such as choices that read nothing.
+    constexpr size_t kMostWork = 4 * limits::kMaxGrammarEdges;
+    size_t done = 0;
+    const auto is_within = [&] {
+      return edge_count_ <= limits::kMaxGrammarEdges &&
+             edges_.size() <= limits::kMaxGrammarStates && done + work_.size() <= kMostWork;
+    };
+    for (; !work_.empty() && is_within(); ++done) {
       const Work next = work_.back();
       work_.pop_back();
       Emit(next);
     }
-    if (edges_.size() > limits::kMaxGrammarStates || edge_count_ > limits::kMaxGrammarEdges) {
+    if (!is_within()) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "what the completion is held to needs more than {} states or {} edges; make it "
                    "shorter, or use smaller numbers of repetitions",
@@ -227,7 +233,9 @@ absl::StatusOr<std::shared_ptr<const Grammar>> GrammarBuilder::Build(Expression 
   MarkLastCalls(&edges);
   std::shared_ptr<Grammar> grammar(new Grammar());
   grammar->start_ = first;
-  for (const std::vector<Edge>& of_state : edges) {
+  for (std::vector<Edge>& of_state : edges) {
+    std::ranges::stable_partition(of_state,
+                                  [](const Edge& edge) { return edge.kind == Edge::Kind::kBytes; });
     grammar->edges_.insert(grammar->edges_.end(), of_state.begin(), of_state.end());
     grammar->first_.push_back(static_cast<uint32_t>(grammar->edges_.size()));
   }

@@ -42,8 +42,15 @@ class Grammar {
 
   State start() const { return start_; }
   size_t states() const { return first_.size() - 1; }
+  // Returns the edges of a state, those that read a byte first.
   std::span<const Edge> EdgesOf(State state) const {
     return std::span(edges_).subspan(first_[state], first_[state + 1] - first_[state]);
+  }
+
+  // Returns whether a byte can be read in a state.
+  bool Reads(State state) const {
+    const std::span<const Edge> edges = EdgesOf(state);
+    return !edges.empty() && edges.front().kind == Edge::Kind::kBytes;
   }
 
  private:

@@ -184,16 +184,30 @@ absl::Status RefuseLeftRecursion(const GrammarEdges& edges) {
 }
 
 void MarkLastCalls(GrammarEdges* edges) {
-  const auto only_returns = [edges](State state) {
-    // A chain of empty edges ends, because what leads nowhere was removed.
-    while ((*edges)[state].size() == 1 && (*edges)[state].front().kind == Edge::Kind::kEmpty) {
-      state = (*edges)[state].front().to;
+  // The states from which only the end of the rule follows
+  std::vector<bool> only_returns(edges->size());
+  std::vector<std::vector<State>> sources(edges->size());  // of lone empty edges
+  std::vector<State> found;
+  for (State state = 0; state < edges->size(); ++state) {
+    if ((*edges)[state].size() != 1) {
+      continue;
     }
-    return (*edges)[state].size() == 1 && (*edges)[state].front().kind == Edge::Kind::kReturn;
-  };
+    const Edge& edge = (*edges)[state].front();
+    if (edge.kind == Edge::Kind::kReturn) {
+      found.push_back(state);
+    } else if (edge.kind == Edge::Kind::kEmpty) {
+      sources[edge.to].push_back(state);
+    }
+  }
+  while (!found.empty()) {
+    const State state = found.back();
+    found.pop_back();
+    only_returns[state] = true;
+    found.insert(found.end(), sources[state].begin(), sources[state].end());
+  }
   for (std::vector<Edge>& of_state : *edges) {
     for (Edge& edge : of_state) {
-      edge.is_last = edge.kind == Edge::Kind::kCall && only_returns(edge.to);
+      edge.is_last = edge.kind == Edge::Kind::kCall && only_returns[edge.to];
     }
   }
 }

@@ -90,6 +90,7 @@ class SchemaCompiler {
                                  std::vector<JsonTokens::Member>* members);
 
   const Json& root_;
+  size_t option_work_ = 0;  // of all oneOf
   GrammarBuilder builder_;
   JsonTokens tokens_;
   std::vector<Definition> definitions_;
@@ -195,7 +196,7 @@ ExpressionOr SchemaCompiler::OptionsOf(const Json& options, const std::string& k
                        ", which this node does not support; merge them into one");
   }
   if (keyword == "oneOf") {
-    RETURN_IF_ERROR(CheckOptionsDiffer(root_, options, place.pointer));
+    RETURN_IF_ERROR(CheckOptionsDiffer(root_, options, place.pointer, &option_work_));
   }
   std::vector<Expression> compiled;
   for (size_t i = 0; i < options.size(); ++i) {

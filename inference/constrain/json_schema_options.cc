@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "inference/constrain/json_schema_node.h"
+#include "inference/constrain/limits.h"
 
 namespace ruvd::inference {
 namespace {
@@ -50,7 +51,8 @@ const Json* Followed(const Json& root, const Json* schema) {
 }
 
 // Integers are numbers, so both are kNumberType here.
-Outline OutlineOf(const Json& root, const Json& start) {
+Outline OutlineOf(const Json& root, const Json& start, size_t* work) {
+  ++*work;
   const Json& schema = *Followed(root, &start);
   Outline outline;
   const auto as_numbers = [](JsonTypes types) -> JsonTypes {
@@ -62,6 +64,7 @@ Outline OutlineOf(const Json& root, const Json& start) {
   if (const auto values = ValuesOf(schema, ""); values.ok() && values->has_value()) {
     outline.types = 0;
     outline.values.emplace();
+    *work += (*values)->size();
     for (const Json& value : **values) {
       outline.types |= as_numbers(TypeOfValue(value));
       outline.values->insert(nlohmann::json(value));
@@ -73,7 +76,8 @@ Outline OutlineOf(const Json& root, const Json& start) {
   return outline;
 }
 
-bool Differ(const Outline& a, const Outline& b) {
+bool Differ(const Outline& a, const Outline& b, size_t* work) {
+  *work += a.values.has_value() ? a.values->size() : 1;
   if ((a.types & b.types) == 0) {
     return true;
   }
@@ -89,8 +93,8 @@ struct Option {
   std::map<std::string, Outline> required;
 };
 
-Option OptionOf(const Json& root, const Json& start) {
-  Option option = {.outline = OutlineOf(root, start), .required = {}};
+Option OptionOf(const Json& root, const Json& start, size_t* work) {
+  Option option = {.outline = OutlineOf(root, start, work), .required = {}};
   const Json& schema = *Followed(root, &start);
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) {
@@ -103,37 +107,47 @@ Option OptionOf(const Json& root, const Json& start) {
   }
   option.is_object = *types == kObjectType;
   for (const std::string& name : *names) {
+    *work += properties->size();  // they are searched one by one
+    if (*work > limits::kMaxOptionWork) {
+      return option;
+    }
     if (const auto property = properties->find(name); property != properties->end()) {
-      option.required.emplace(name, OutlineOf(root, *property));
+      option.required.emplace(name, OutlineOf(root, *property, work));
     }
   }
   return option;
 }
 
-bool Differ(const Option& a, const Option& b) {
-  if (Differ(a.outline, b.outline)) {
+bool Differ(const Option& a, const Option& b, size_t* work) {
+  if (Differ(a.outline, b.outline, work)) {
     return true;
   }
   return a.is_object && b.is_object && std::ranges::any_of(a.required, [&](const auto& member) {
            const auto other = b.required.find(member.first);
-           return other != b.required.end() && Differ(member.second, other->second);
+           return other != b.required.end() && Differ(member.second, other->second, work);
          });
 }
 
 }  // namespace
 
-absl::Status CheckOptionsDiffer(const Json& root, const Json& options, const std::string& pointer) {
+absl::Status CheckOptionsDiffer(const Json& root, const Json& options, const std::string& pointer,
+                                size_t* work) {
   std::vector<Option> known;
   for (const Json& option : options) {
-    known.push_back(OptionOf(root, option));
-    for (size_t i = 0; i + 1 < known.size(); ++i) {
-      if (!Differ(known[i], known.back())) {
+    known.push_back(OptionOf(root, option, work));
+    for (size_t i = 0; i + 1 < known.size() && *work <= limits::kMaxOptionWork; ++i) {
+      if (!Differ(known[i], known.back(), work)) {
         return SchemaError(
             pointer, "uses oneOf",
             fmt::format(", but the options {} and {} (from 0) may allow the same value; use anyOf, "
                         "or require a property with a different const in each option",
                         i, known.size() - 1));
       }
+    }
+    if (*work > limits::kMaxOptionWork) {
+      return SchemaError(pointer, "uses oneOf",
+                         ", but it takes too long to show that its options differ; use anyOf, or "
+                         "fewer and smaller options");
     }
   }
   return absl::OkStatus();

@@ -19,8 +19,10 @@ inline constexpr size_t kMaxOptions = 128;
 // that it means what anyOf means. Two options are known to differ if they have no type in common,
 // if `const` or `enum` gives them values that differ, or if both are objects and require a member
 // for which one of these holds. INVALID_ARGUMENT names two options that are not known to differ.
+// `work` counts the values that were compared; above limits::kMaxOptionWork the schema is refused.
 // Thread-safe.
 absl::Status CheckOptionsDiffer(const nlohmann::ordered_json& root,
-                                const nlohmann::ordered_json& options, const std::string& pointer);
+                                const nlohmann::ordered_json& options, const std::string& pointer,
+                                size_t* work);
 
 }  // namespace ruvd::inference

@@ -19,19 +19,21 @@ inline constexpr size_t kMaxChoices = 1000;
 inline constexpr int kMaxConstraintDepth = 64;
 // The largest bound of a repetition, such as {0,1000} or maxLength.
 inline constexpr int kMaxRepetitions = 10'000;
-// Ways of reading the same text that are followed at a time, those between two bytes included, and
-// how deep rules may be open, such as arrays in arrays.
-inline constexpr size_t kMaxReadings = 4096;
-inline constexpr size_t kMaxReadingsSeen = 4 * kMaxReadings;
+// How deep rules may be open, such as arrays in arrays.
 inline constexpr size_t kMaxOpenRules = 256;
 // The states of a completion's automaton whose moves are remembered (some 1 KiB each), and masks
 // over the vocabulary. Above it all are forgotten and made again.
 inline constexpr size_t kMaxRememberedBytes = 8 << 20;
 inline constexpr size_t kMaxRememberedMasks = 512;
-// Edges that are followed for one mask, some tenths of a second, and memory. Only a grammar made to
-// be slow needs more, and its completion fails.
-inline constexpr uint64_t kMaxMaskWork = 50'000'000;
+// The work of an automaton (Automaton::work) for one byte, for one mask and for a whole completion;
+// 10 million are a tenth of a second or two, and a mask of JSON takes some thousands. The memory of
+// one mask is bound, too. Only a grammar made to be slow needs more, and its completion fails.
+inline constexpr uint64_t kMaxMoveWork = 1'000'000;
+inline constexpr uint64_t kMaxMaskWork = 10'000'000;
+inline constexpr uint64_t kMaxConstraintWork = 100'000'000;
 inline constexpr size_t kMaxMaskBytes = 64 << 20;
+// The work of comparing the options of all oneOf of a schema with each other, in values
+inline constexpr size_t kMaxOptionWork = 200'000;
 // White space that JSON may have between two tokens. A model that may write more spends the tokens
 // of its completion on it.
 inline constexpr int kMaxJsonSpace = 1;

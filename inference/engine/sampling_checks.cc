@@ -151,14 +151,15 @@ absl::Status CheckConstrained(const SamplingOptions& options) {
   for (const Given& given :
        {Given{"ignore_end_of_text", options.ignore_end_of_text, false},
         Given{"no_repeat_ngram", options.no_repeat_ngram > 0, false},
-        Given{"steps", options.steps > 0, false},
+        Given{"stop", !options.stop.empty(), false}, Given{"steps", options.steps > 0, false},
         Given{"confidence_threshold", options.confidence_threshold > 0, false},
         Given{"approximate_cache_steps", options.approximate_cache_steps > 0, false},
         Given{"sampler", sampler != SamplerKind::kPosition, false}}) {
     if (given.set) {
       return Contradiction(given.name,
                            "contradicts a schema, expression, grammar or list of choices, whose "
-                           "completion is written from left to right, one token a step");
+                           "completion is written from left to right, one token a step, to its own "
+                           "end");
     }
   }
   return absl::OkStatus();

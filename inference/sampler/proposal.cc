@@ -113,7 +113,7 @@ std::vector<TokenLogprob> Proposer::ReadLikeliest(std::span<const float> logits,
                                                   const RowSummary& summary) const {
   std::vector<TokenLogprob> likeliest;
   if (options_.logprobs > 0) {
-    constexpr float kAny = -std::numeric_limits<float>::infinity();
+    constexpr float kAny = kForbidden / 2;  // what may not be written is not likely
     for (const TokenLogit& entry : TopTokens(logits, static_cast<size_t>(options_.logprobs), kAny,
                                              options_.choice.excluded)) {
       likeliest.push_back({entry.token, summary.LogProbability(entry.logit)});

@@ -18,6 +18,13 @@
 namespace ruvd::api {
 namespace {
 
+// Charges the tokens of a text that was read. Where a call failed or was left, they are estimated
+// from its bytes, because they may have been computed.
+void ChargeText(const AdmittedCall& call, int tokens, size_t bytes) {
+  constexpr size_t kBytesOfToken = 4;
+  call.Charge(tokens > 0 ? static_cast<uint64_t>(tokens) : bytes / kBytesOfToken + 1);
+}
+
 class InferenceServiceImpl final : public inference::v1::InferenceService::CallbackService {
  public:
   explicit InferenceServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
@@ -35,17 +42,19 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     const auto call = AdmitCall(node_.callers, *context);
     absl::Status status = call.ok() ? CheckRequestBytes(*request) : call.status();
     if (status.ok()) {
-      status = node_.inference->Embed(
-          EmbedJobOf(request->text(), **call, *context, *node_.clock),
-          [reactor, response, call = *call](const absl::StatusOr<serving::EmbedAnswer>& answer) {
-            if (answer.ok()) {
-              call->Charge(static_cast<uint64_t>(answer->tokens));
-              response->mutable_embedding()->Assign(answer->embedding.begin(),
-                                                    answer->embedding.end());
-              response->set_tokens(static_cast<uint32_t>(answer->tokens));
-            }
-            reactor->Finish(ToRpcStatus(answer.status()));
-          });
+      status =
+          node_.inference->Embed(EmbedJobOf(request->text(), **call, *context, *node_.clock),
+                                 [reactor, response, call = *call, bytes = request->text().size()](
+                                     const absl::StatusOr<serving::EmbedAnswer>& answer) mutable {
+                                   ChargeText(*call, answer.ok() ? answer->tokens : 0, bytes);
+                                   call.reset();  // before the caller hears of the end
+                                   if (answer.ok()) {
+                                     response->mutable_embedding()->Assign(
+                                         answer->embedding.begin(), answer->embedding.end());
+                                     response->set_tokens(static_cast<uint32_t>(answer->tokens));
+                                   }
+                                   reactor->Finish(ToRpcStatus(answer.status()));
+                                 });
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
@@ -84,10 +93,12 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
     if (status.ok()) {
       job->unwanted = UnwantedOf(*context, *node_.clock);
       status = node_.inference->Score(
-          *std::move(job),
-          [reactor, response, call = *call](const absl::StatusOr<serving::ScoreAnswer>& answer) {
+          *std::move(job), [reactor, response, call = *call,
+                            bytes = request->prompt().size() + request->completion().size()](
+                               const absl::StatusOr<serving::ScoreAnswer>& answer) mutable {
+            ChargeText(*call, answer.ok() ? answer->tokens : 0, bytes);
+            call.reset();  // before the caller hears of the end
             if (answer.ok()) {
-              call->Charge(static_cast<uint64_t>(answer->tokens));
               response->set_nats_per_token(answer->nats_per_token);
               response->set_tokens(static_cast<uint32_t>(answer->tokens));
               for (const serving::AdapterUse& use : answer->adapters) {

@@ -109,7 +109,8 @@ class PatternFeed::Hub {
 // One call, with at most one write in flight. It lives until gRPC is done with it.
 class PatternFeed::Stream final : public Reactor, public std::enable_shared_from_this<Stream> {
  public:
-  explicit Stream(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {}
+  Stream(std::shared_ptr<Hub> hub, absl::StatusOr<std::shared_ptr<const void>> held)
+      : hub_(std::move(hub)), held_(std::move(held)) {}
 
   void Begin(const WatchPatternsRequest& request);
   // Tells the stream that there may be more to read. Never blocks.
@@ -141,6 +142,7 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<Hub> hub_;
+  const absl::StatusOr<std::shared_ptr<const void>> held_;
   std::shared_ptr<Stream> self_;  // released by OnDone
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> woken_{false};  // a Pump is posted
@@ -195,7 +197,8 @@ void PatternFeed::Hub::Close() {
 
 void PatternFeed::Stream::Begin(const WatchPatternsRequest& request) {
   self_ = shared_from_this();
-  const absl::StatusOr<uint64_t> first = FirstPosition(request);
+  const absl::StatusOr<uint64_t> first =
+      held_.ok() ? FirstPosition(request) : absl::StatusOr<uint64_t>(held_.status());
   if (!first.ok()) {
     End(first.status());
     return;
@@ -353,8 +356,9 @@ PatternFeed::~PatternFeed() {
   hub_->options().patterns->SetChangeListener(nullptr);
 }
 
-PatternFeed::Reactor* PatternFeed::Watch(const WatchPatternsRequest& request) {
-  const auto stream = std::make_shared<Stream>(hub_);
+PatternFeed::Reactor* PatternFeed::Watch(const WatchPatternsRequest& request,
+                                         absl::StatusOr<std::shared_ptr<const void>> held) {
+  const auto stream = std::make_shared<Stream>(hub_, std::move(held));
   stream->Begin(request);
   return stream.get();
 }

@@ -37,8 +37,10 @@ class PatternFeed {
   PatternFeed& operator=(const PatternFeed&) = delete;
 
   using Reactor = grpc::ServerWriteReactor<pattern::v1::WatchPatternsResponse>;
-  // Begins a stream; it belongs to gRPC and ends by itself.
-  Reactor* Watch(const pattern::v1::WatchPatternsRequest& request);
+  // Begins a stream; it belongs to gRPC and ends by itself. It holds `held` until then; an error
+  // ends it at once.
+  Reactor* Watch(const pattern::v1::WatchPatternsRequest& request,
+                 absl::StatusOr<std::shared_ptr<const void>> held = nullptr);
 
   // Ends every stream with UNAVAILABLE (NODE_DRAINING) and refuses new ones. Idempotent.
   void Close();

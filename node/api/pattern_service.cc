@@ -125,9 +125,11 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   }
 
   grpc::ServerWriteReactor<pattern::v1::WatchPatternsResponse>* WatchPatterns(
-      grpc::CallbackServerContext*, const pattern::v1::WatchPatternsRequest* request) override {
-    // A watch has a limit of its own, which is that of all callers together.
-    return node_.pattern_feed->Watch(*request);
+      grpc::CallbackServerContext* context,
+      const pattern::v1::WatchPatternsRequest* request) override {
+    auto call = AdmitCall(node_.callers, *context);
+    return call.ok() ? node_.pattern_feed->Watch(*request, *std::move(call))
+                     : node_.pattern_feed->Watch(*request, call.status());
   }
 
  private:

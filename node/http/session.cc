@@ -248,7 +248,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     const HeldOutbox outbox(MakeOutbox(head, head.keep_alive && !shared_.draining));
     makes_answer_ = true;
     room_.cancel();  // a reader that waits for room looks at that
-    admitted.handle(reader.TakeBody(), outbox.exchange());
+    // What the handler holds is released when it is done, and not when its answer was read.
+    std::exchange(admitted.handle, nullptr)(reader.TakeBody(), outbox.exchange());
     const bool was_written = co_await WriteAnswer(outbox, admitted.name, since);
     makes_answer_ = false;
     const bool goes_on = was_written && head.keep_alive && !shared_.draining;

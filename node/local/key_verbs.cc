@@ -74,6 +74,16 @@ absl::StatusOr<KeyFile> ReadOrBegin(const std::string& path) {
   return ReadKeys(path);
 }
 
+// Writes a key file, unless it changed since it was read.
+absl::Status WriteKeys(const std::string& path, const KeyFile& read, std::string_view text) {
+  ASSIGN_OR_RETURN(const KeyFile now, ReadOrBegin(path));
+  if (now.text != read.text) {
+    return Error(absl::StatusCode::kAborted, reasons::kInvalidArgument,
+                 "{} was changed by another program meanwhile; run the command again", path);
+  }
+  return WriteFileAtomically(path, text, kOwnerOnly);
+}
+
 std::string Number(uint32_t limit) {
   return limit == 0 ? "-" : fmt::format("{}", limit);
 }
@@ -102,7 +112,7 @@ void ShowCreated(CommandContext& context, const ApiKey& key, std::string_view se
 
 absl::Status Create(CommandContext& context, const CreateFlags& flags) {
   RETURN_IF_ERROR(transport::CheckKeyName(flags.name));
-  ASSIGN_OR_RETURN(KeyFile file, ReadOrBegin(flags.file));
+  ASSIGN_OR_RETURN(const KeyFile file, ReadOrBegin(flags.file));
   if (file.Has(flags.name)) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
                  "{} has a key named {} already; choose another name, or revoke that one first",
@@ -112,13 +122,14 @@ absl::Status Create(CommandContext& context, const CreateFlags& flags) {
   ApiKey key{.name = flags.name, .limits = flags.limits, .hash = Sha256(secret)};
   ASSIGN_OR_RETURN(key.roles,
                    transport::ParseRoles(fmt::format("{}", fmt::join(flags.roles, ","))));
-  if (!file.text.empty() && !file.text.ends_with('\n')) {
-    file.text += '\n';
+  std::string text = file.text;
+  if (!text.empty() && !text.ends_with('\n')) {
+    text += '\n';
   }
-  file.text += transport::FormatKeyLine(key) + "\n";
+  text += transport::FormatKeyLine(key) + "\n";
   // A file that the node would refuse is not written.
-  RETURN_IF_ERROR(transport::ParseKeyFile(file.text, flags.file).status());
-  RETURN_IF_ERROR(WriteFileAtomically(flags.file, file.text, kOwnerOnly));
+  RETURN_IF_ERROR(transport::ParseKeyFile(text, flags.file).status());
+  RETURN_IF_ERROR(WriteKeys(flags.file, file, text));
   ShowCreated(context, key, secret);
   OPENSSL_cleanse(secret.data(), secret.size());
   return absl::OkStatus();
@@ -172,7 +183,7 @@ absl::Status Revoke(CommandContext& context, const KeyFlags& flags) {
                  "one first",
                  flags.name, flags.file);
   }
-  RETURN_IF_ERROR(WriteFileAtomically(flags.file, Without(file.text, flags.name), kOwnerOnly));
+  RETURN_IF_ERROR(WriteKeys(flags.file, file, Without(file.text, flags.name)));
   if (context.json) {
     report::v1::KeyReport report;
     report.set_name(flags.name);

@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
+#include "base/utf8.h"
 #include "node/openai/api_error.h"
 
 namespace ruvd::openai {
@@ -61,6 +64,79 @@ json Stamped(const AnswerStamp& stamp, const Started& started, const char* objec
           {"model", stamp.model}};
 }
 
+// Returns a log-probability as OpenAI's clients know it: -9999 stands for "never".
+double Logprob(float value) {
+  return std::max(-9999.0, static_cast<double>(value));
+}
+
+// Returns the bytes of a token's text; null if the token is a part of a character.
+json BytesOf(std::string_view text) {
+  if (text.find(kReplacementUtf8) != std::string_view::npos) {
+    return nullptr;
+  }
+  json bytes = json::array();
+  for (const char byte : text) {
+    bytes.push_back(static_cast<uint8_t>(byte));
+  }
+  return bytes;
+}
+
+// Returns the tokens of the text, without the one that ended it.
+std::span<const inference::v1::Commit* const> TextTokens(const Finished& finished) {
+  const std::span<const inference::v1::Commit* const> tokens(
+      finished.tokens().data(), static_cast<size_t>(finished.tokens_size()));
+  const bool has_end = finished.reason() == inference::v1::FINISH_REASON_END_OF_TEXT;
+  return tokens.first(tokens.size() - (has_end && !tokens.empty() ? 1 : 0));
+}
+
+json ChatLogprobs(const Finished& finished) {
+  json content = json::array();
+  for (const inference::v1::Commit* const token : TextTokens(finished)) {
+    json likeliest = json::array();
+    for (const inference::v1::TokenLogprob& other : token->likeliest()) {
+      likeliest.push_back({{"token", other.text()},
+                           {"logprob", Logprob(other.logprob())},
+                           {"bytes", BytesOf(other.text())}});
+    }
+    content.push_back({{"token", token->text()},
+                       {"logprob", Logprob(token->logprob())},
+                       {"bytes", BytesOf(token->text())},
+                       {"top_logprobs", std::move(likeliest)}});
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+json TextLogprobs(const Finished& finished) {
+  json texts = json::array();
+  json logprobs = json::array();
+  json likeliest = json::array();
+  json offsets = json::array();
+  int64_t offset = 0;  // in characters
+  for (const inference::v1::Commit* const token : TextTokens(finished)) {
+    texts.push_back(token->text());
+    logprobs.push_back(Logprob(token->logprob()));
+    json others = json::object();
+    for (const inference::v1::TokenLogprob& other : token->likeliest()) {
+      others[other.text()] = Logprob(other.logprob());
+    }
+    likeliest.push_back(std::move(others));
+    offsets.push_back(offset);
+    offset += std::ranges::count_if(
+        token->text(), [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(likeliest)},
+          {"text_offset", std::move(offsets)}};
+}
+
+json Logprobs(const AnswerStamp& stamp, const Finished& finished) {
+  if (!stamp.has_logprobs) {
+    return nullptr;
+  }
+  return stamp.is_chat ? ChatLogprobs(finished) : TextLogprobs(finished);
+}
+
 void AddMetadata(const AnswerStamp& stamp, json* answer) {
   for (const auto& [name, value] : stamp.metadata) {
     (*answer)["metadata"][name] = value;
@@ -102,8 +178,9 @@ std::string ResponseIdOf(std::string_view answer_id) {
 std::string WholeAnswer(const AnswerStamp& stamp, const Started& started, const Finished& finished,
                         std::string_view text) {
   json answer = Stamped(stamp, started, stamp.is_chat ? "chat.completion" : "text_completion");
-  json choice = {
-      {"index", 0}, {"logprobs", nullptr}, {"finish_reason", ReasonName(finished.reason())}};
+  json choice = {{"index", 0},
+                 {"logprobs", Logprobs(stamp, finished)},
+                 {"finish_reason", ReasonName(finished.reason())}};
   if (stamp.is_chat) {
     choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
   } else {
@@ -146,6 +223,7 @@ std::string StreamFrame(const AnswerStamp& stamp, const Started& started,
 
 std::string StreamEnd(const AnswerStamp& stamp, const Started& started, const Finished& finished) {
   json last = Chunk(stamp, started, EmptyDelta(stamp), ReasonName(finished.reason()));
+  last["choices"][0]["logprobs"] = Logprobs(stamp, finished);
   last["ruvd"] = Own(started, finished);
   AddMetadata(stamp, &last);
   std::string events = Event(last);

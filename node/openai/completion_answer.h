@@ -18,6 +18,7 @@ namespace ruvd::openai {
 struct AnswerStamp {
   bool is_chat = false;
   bool includes_usage = false;  // of a stream
+  bool has_logprobs = false;    // the answer, or the last event of a stream, says them
   int64_t created = 0;          // seconds since the Unix epoch
   std::string model;            // the name by which the model was asked for
   std::vector<std::pair<std::string, std::string>> metadata;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inference/constrain/limits.h"
 #include "inference/tokenizer/limits.h"
 #include "node/limits.h"
 #include "node/openai/api_error.h"
@@ -155,10 +157,18 @@ void ReadStream(FieldReader& request, CompletionRequest* out) {
 }
 
 // Returns the text of the schema with its names in the order of the request, in which they are
-// written. The request was read before, so it is well formed.
+// written. The request was read before, so it is well formed, and its schema is small. Everything
+// else is passed over, because objects that keep an order are slow where they are large.
 std::string SchemaOf(std::string_view body) {
-  const auto request = nlohmann::ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
-  return request.at("response_format").at("json_schema").at("schema").dump();
+  constexpr std::array<std::string_view, 3> kPath = {"response_format", "json_schema", "schema"};
+  const auto on_path = [&](int depth, nlohmann::ordered_json::parse_event_t event,
+                           const nlohmann::ordered_json& parsed) {
+    const auto level = static_cast<size_t>(depth - 1);
+    return event != nlohmann::ordered_json::parse_event_t::key || level >= kPath.size() ||
+           parsed == kPath[level];
+  };
+  const auto request = nlohmann::ordered_json::parse(body, on_path, /*allow_exceptions=*/false);
+  return request.at(kPath[0]).at(kPath[1]).at(kPath[2]).dump();
 }
 
 void ReadJsonSchema(FieldReader& format, std::string_view body, GenerateRequest* out) {
@@ -174,6 +184,9 @@ void ReadJsonSchema(FieldReader& format, std::string_view body, GenerateRequest*
   const json* const schema = fields.Any("schema");
   if (schema == nullptr || !schema->is_object()) {
     fields.Refuse("schema", "is no object; send a JSON schema");
+  } else if (const size_t bytes = schema->dump().size(); bytes > limits::kMaxConstraintBytes) {
+    fields.Refuse("schema",
+                  fmt::format("has {} bytes; send at most {}", bytes, limits::kMaxConstraintBytes));
   } else {
     out->set_json_schema(SchemaOf(body));
   }
@@ -273,6 +286,17 @@ void ReadMessages(FieldReader& fields, GenerateRequest* out) {
   }
 }
 
+void ReadChatLogprobs(FieldReader& fields, CompletionRequest* out) {
+  out->has_logprobs = fields.Flag("logprobs").value_or(false);
+  const auto count = fields.Whole("top_logprobs", 0, limits::kMaxJsonCount);
+  if (count && !out->has_logprobs) {
+    fields.Refuse("top_logprobs", "is given without \"logprobs\": true; send that, too");
+  }
+  if (out->has_logprobs) {
+    out->generate.mutable_sampling()->set_logprobs(static_cast<uint32_t>(count.value_or(0)));
+  }
+}
+
 void ReadPrompt(FieldReader& fields, GenerateRequest* out) {
   const auto prompts = fields.Texts("prompt");
   if (prompts && prompts->size() != 1) {
@@ -329,7 +353,7 @@ absl::StatusOr<CompletionRequest> ReadChatRequest(std::string_view body, std::st
   ReadMessages(fields, &out.generate);
   out.generate.set_chat_format(fields.Text("chat_format").value_or(""));
   ReadShared(fields, body, model, &out);
-  fields.Only("logprobs", false);
+  ReadChatLogprobs(fields, &out);
   RETURN_IF_ERROR(fields.Finish());
   return out;
 }
@@ -340,6 +364,10 @@ absl::StatusOr<CompletionRequest> ReadTextRequest(std::string_view body, std::st
   FieldReader fields(request);
   ReadPrompt(fields, &out.generate);
   ReadShared(fields, body, model, &out);
+  if (const auto count = fields.Whole("logprobs", 0, limits::kMaxJsonCount)) {
+    out.has_logprobs = true;
+    out.generate.mutable_sampling()->set_logprobs(static_cast<uint32_t>(*count));
+  }
   fields.Only("echo", false);
   fields.Only("best_of", 1);
   RETURN_IF_ERROR(fields.Finish());

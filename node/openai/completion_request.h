@@ -19,6 +19,7 @@ struct CompletionRequest {
   inference::v1::GenerateRequest generate;
   bool is_chat = false;
   bool streams = false;
+  bool has_logprobs = false;    // the answer says them
   bool includes_usage = false;  // a stream ends with the counts of tokens
   bool shows_frames = false;    // a stream shows the denoising steps
   std::vector<std::pair<std::string, std::string>> metadata;  // goes back with the answer

@@ -18,7 +18,9 @@
 #include "base/status.h"
 #include "inference/constrain/choices.h"
 #include "inference/constrain/constrained_text.h"
+#include "inference/constrain/gbnf.h"
 #include "inference/constrain/json_schema.h"
+#include "inference/constrain/limits.h"
 #include "inference/constrain/regex.h"
 #include "inference/engine/generation.h"
 #include "inference/reasons.h"
@@ -140,6 +142,7 @@ TEST(ConstrainedGenerationTest, WhatContradictsItIsRefused) {
   refused([](SamplingOptions& options) { options.confidence_threshold = 0.5F; }, "confidence");
   refused([](SamplingOptions& options) { options.ignore_end_of_text = true; }, "ignore_end");
   refused([](SamplingOptions& options) { options.no_repeat_ngram = 2; }, "no_repeat_ngram");
+  refused([](SamplingOptions& options) { options.stop = {"}"}; }, "stop");
   refused([](SamplingOptions& options) { options.approximate_cache_steps = 4; }, "approximate");
   SamplingOptions options{.constraint = ConstraintOf(*model, NumberObject())};
   const std::vector<TokenId> canvas = {65, kNoToken, kNoToken, 66};
@@ -186,21 +189,75 @@ TEST_F(MaskTest, ItAllowsTheTokensThatGoOnAndNoOther) {
   EXPECT_EQ(std::count(logits.begin(), logits.end(), 1.0F), 2) << "or go on with an s";
 }
 
-// Found by review: a schema of many like alternatives kept the thread of all completions busy.
+// Found by review: what is made to be slow kept the thread of all completions busy.
 TEST_F(MaskTest, AGrammarThatIsMadeToBeSlowEndsItsOwnCompletionOnly) {
   std::string schema = R"({"anyOf":[{"type":"null"})";
   for (int i = 0; i < 100; ++i) {
     schema += R"(,{"type":"array","items":{"$ref":"#"}})";
   }
-  const auto grammar = GrammarOfJsonSchema(schema + "]}").value();
+  std::string empty = "s ::= \"\"*";
+  for (int i = 0; i < 10'000; ++i) {
+    empty += "|\"\"*";
+  }
+  int ended = 0;
+  for (const auto& grammar :
+       {GrammarOfJsonSchema(schema + "]}").value(), GrammarOfRegex("(.{0,700}){3}[[]x").value(),
+        GrammarOfGbnf(empty + "\nroot ::= \"[\"* s{4000} \"a\"").value()}) {
+    ConstrainedText text(ConstraintOf(*model_, grammar), {end_});
+    Automaton automaton(grammar);
+    EXPECT_LE(automaton.work(), 2 * limits::kMaxMoveWork);
+    absl::Status status;
+    for (int i = 0; i < 50 && status.ok(); ++i) {
+      std::vector<float> logits(tokenizer_.size(), 1);
+      status = text.Mask(logits);
+      text.Add(tokenizer_.EncodeContinuation("[").front());
+    }
+    EXPECT_TRUE(status.ok() || ReasonOf(status) == reasons::kLimitExceeded) << status;
+    EXPECT_LE(text.work(), limits::kMaxConstraintWork + limits::kMaxMaskWork);
+    ended += status.ok() ? 0 : 1;
+  }
+  EXPECT_GE(ended, 1) << "one of them is too slow";
+}
+
+TEST_F(MaskTest, ATextThatIsNestedTooDeepIsToldSo) {
+  const auto grammar = GrammarOfGbnf("root ::= \"(\" root \")\" | \"x\"").value();
   ConstrainedText text(ConstraintOf(*model_, grammar), {end_});
   absl::Status status;
-  for (int i = 0; i < 8 && status.ok(); ++i) {
+  for (size_t i = 0; i < 2 * limits::kMaxOpenRules && status.ok(); ++i) {
     std::vector<float> logits(tokenizer_.size(), 1);
     status = text.Mask(logits);
-    text.Add(tokenizer_.EncodeContinuation("[").front());
+    text.Add(tokenizer_.EncodeContinuation("(").front());
   }
-  EXPECT_TRUE(status.ok() || ReasonOf(status) == reasons::kLimitExceeded) << status;
+  EXPECT_EQ(ReasonOf(status), reasons::kLimitExceeded);
+  EXPECT_THAT(MessageOf(status), HasSubstr("nested more than"));
+}
+
+// Found by review: compiling took minutes.
+TEST(CompilingTest, WhatIsSlowToCompareOrToWriteOutIsRefused) {
+  std::string schema = R"({"$defs":{"E":{"enum":[0)";
+  for (int i = 1; i < 3000; ++i) {
+    schema += "," + std::to_string(i);
+  }
+  schema += R"(]},"b":{"type":"object","properties":{"p0":{"$ref":"#/$defs/E"})";
+  std::string required = "\"p0\"";
+  for (int i = 1; i < 400; ++i) {
+    schema += ",\"p" + std::to_string(i) + R"(":{"$ref":"#/$defs/E"})";
+    required += ",\"p" + std::to_string(i) + "\"";
+  }
+  schema +=
+      R"(},"required":[)" + required + R"(]}},"oneOf":[{"$ref":"#/$defs/b"},{"type":"null"}]})";
+  EXPECT_THAT(MessageOf(GrammarOfJsonSchema(schema).status()), HasSubstr("takes too long"));
+  std::string nothing = "((";
+  for (int i = 0; i < 5000; ++i) {
+    nothing += R"([^\s\S]|)";
+  }
+  EXPECT_THAT(MessageOf(GrammarOfRegex(nothing + "a){9990}){9}").status()), HasSubstr("states"));
+  // Thousands of calls before a long chain that reads nothing
+  std::string calls = "x ::= \"a\"\nroot ::= (x";
+  for (int i = 0; i < 20'000; ++i) {
+    calls += "|x";
+  }
+  EXPECT_TRUE(GrammarOfGbnf(calls + ")(\"\"{9990}){9}").ok());
 }
 
 // Options in a row can all be left out, however many there are.

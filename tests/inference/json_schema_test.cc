@@ -189,12 +189,12 @@ TEST(JsonSchemaTest, TypeChoosesAmongTheValuesOfAnEnum) {
   EXPECT_THAT(ErrorOf(R"({"type": "string", "const": 1})"), HasSubstr("allows no value"));
 }
 
-TEST(JsonSchemaTest, AnEnumMayHaveMoreTextsThanAnAutomatonHasReadings) {
+TEST(JsonSchemaTest, AnEnumMayHaveThousandsOfTexts) {
   std::string values;
-  for (size_t i = 0; i <= limits::kMaxReadings; ++i) {
+  for (size_t i = 0; i <= 5000; ++i) {
     values += fmt::format("{}\"v{}\"", i == 0 ? "" : ",", i);
   }
-  const std::string last = fmt::format("\"v{}\"", limits::kMaxReadings);
+  const std::string last = fmt::format("\"v{}\"", 5000);
   ExpectTexts("{\"enum\": [" + values + "]}", {"\"v0\"", last}, {"\"v9999\""});
 }
 

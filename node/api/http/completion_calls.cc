@@ -85,6 +85,7 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
   openai::AnswerStamp stamp{
       .is_chat = request->is_chat,
       .includes_usage = request->includes_usage,
+      .has_logprobs = request->has_logprobs,
       .created = node.clock->WallMillis() / 1000,
       .model = NameOf(request->generate.adapters(), node.model->config().name),
       .metadata = std::move(request->metadata)};

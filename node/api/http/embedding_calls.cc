@@ -39,18 +39,20 @@ void Fail(const Batch& batch, size_t failed, const absl::Status& status) {
 }
 
 void Answer(const Batch& batch, serving::EmbedListAnswer answer) {
+  uint64_t tokens = 0;
+  for (const serving::EmbedAnswer& text : answer.texts) {
+    tokens += static_cast<uint64_t>(text.tokens);
+  }
+  batch.admitted->Charge(tokens);  // also of a list whose later text failed
   if (!answer.status.ok()) {
     Fail(batch, answer.texts.size(), answer.status);
     return;
   }
   std::vector<std::vector<float>> vectors;
   vectors.reserve(answer.texts.size());
-  uint64_t tokens = 0;
   for (serving::EmbedAnswer& text : answer.texts) {
     vectors.push_back(std::move(text.embedding));
-    tokens += static_cast<uint64_t>(text.tokens);
   }
-  batch.admitted->Charge(tokens);
   batch.exchange->Respond({.body = openai::EmbeddingsAnswer(
                                batch.request, batch.node.model->config().name, vectors, tokens)});
 }

@@ -21,7 +21,7 @@ inference::RouteSet AvailableRoutes(const GenerationJob& job, inference::Decodin
   inference::RouteSet open;
   open.set(kRouteUnchanged);
   const inference::SamplingOptions& asked = job.options;
-  const bool schedule = asked.steps == 0 && !asked.sampler.has_value() &&
+  const bool schedule = job.grammar == nullptr && asked.steps == 0 && !asked.sampler.has_value() &&
                         asked.confidence_threshold == 0 && asked.approximate_cache_steps == 0;
   open.set(kRouteHalfSteps, schedule && mode != inference::DecodingMode::kAutoregressive &&
                                 TokensToGenerate(job) > 1);

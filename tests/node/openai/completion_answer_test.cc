@@ -65,6 +65,40 @@ TEST(CompletionAnswerTest, AWholeAnswerHasTheShapeOfOpenAi) {
   EXPECT_EQ(ResponseIdOf("chatcmpl-ab"), "ab");
 }
 
+TEST(CompletionAnswerTest, LogProbabilitiesHaveTheTwoShapesOfOpenAi) {
+  inference::v1::Finished finished = Finished();
+  finished.set_reason(inference::v1::FINISH_REASON_END_OF_TEXT);
+  for (const char* text : {"ä", "\xEF\xBF\xBD", "<|end|>"}) {
+    inference::v1::Commit* const token = finished.add_tokens();
+    token->set_text(text);
+    token->set_logprob(-0.5F);
+    inference::v1::TokenLogprob* const other = token->add_likeliest();
+    other->set_text("b");
+    other->set_logprob(-1e30F);
+  }
+  AnswerStamp stamp = Stamp(true);
+  EXPECT_EQ(json::parse(WholeAnswer(stamp, Started(), finished, "x"))["choices"][0]["logprobs"],
+            nullptr);
+  stamp.has_logprobs = true;
+  const json chat = json::parse(WholeAnswer(stamp, Started(), finished, "x"))["choices"][0];
+  const json content = chat["logprobs"]["content"];
+  ASSERT_EQ(content.size(), 2U) << "the token that ended the text is no text";
+  EXPECT_EQ(content[0]["token"], "ä");
+  EXPECT_EQ(content[0]["logprob"], -0.5);
+  EXPECT_EQ(content[0]["bytes"], json({0xC3, 0xA4}));
+  EXPECT_EQ(content[0]["top_logprobs"][0]["logprob"], -9999);
+  EXPECT_EQ(content[1]["bytes"], nullptr) << "a part of a character";
+  const std::vector<json> events = Events(StreamEnd(stamp, Started(), finished));
+  EXPECT_EQ(events[0]["choices"][0]["logprobs"]["content"], content);
+
+  stamp.is_chat = false;
+  const json text = json::parse(WholeAnswer(stamp, Started(), finished, "x"))["choices"][0];
+  EXPECT_EQ(text["logprobs"]["tokens"], json({"ä", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(text["logprobs"]["token_logprobs"], json({-0.5, -0.5}));
+  EXPECT_EQ(text["logprobs"]["text_offset"], json({0, 1})) << "in characters";
+  EXPECT_EQ(text["logprobs"]["top_logprobs"][0]["b"], -9999);
+}
+
 TEST(CompletionAnswerTest, AStreamOfAChatBeginsWithTheRoleAndEndsWithDone) {
   const json begin = Events(StreamBegin(Stamp(true), Started())).front();
   EXPECT_EQ(begin["choices"][0]["delta"]["role"], "assistant");

@@ -29,6 +29,21 @@ std::string Chat(const std::string& more) {
   return R"({"model":"m","messages":[{"role":"user","content":"Hi"}])" + more + "}";
 }
 
+TEST(CompletionRequestTest, LogProbabilitiesAreAskedForAsOpenAiDoes) {
+  const auto chat = ReadChatRequest(Chat(R"(,"logprobs":true,"top_logprobs":3)"), "m").value();
+  EXPECT_TRUE(chat.has_logprobs);
+  EXPECT_EQ(chat.generate.sampling().logprobs(), 3U);
+  const auto own = ReadChatRequest(Chat(R"(,"logprobs":true)"), "m").value();
+  EXPECT_TRUE(own.generate.sampling().has_logprobs());
+  EXPECT_FALSE(ReadChatRequest(Chat(R"(,"logprobs":false)"), "m")->has_logprobs);
+  EXPECT_EQ(ParamOf(ReadChatRequest(Chat(R"(,"top_logprobs":3)"), "m").status()), "top_logprobs");
+  const auto text = ReadTextRequest(R"({"prompt":"a","logprobs":2})", "m").value();
+  EXPECT_TRUE(text.has_logprobs);
+  EXPECT_EQ(text.generate.sampling().logprobs(), 2U);
+  EXPECT_EQ(ParamOf(ReadTextRequest(R"({"prompt":"a","logprobs":true})", "m").status()),
+            "logprobs");
+}
+
 TEST(CompletionRequestTest, ASchemaKeepsTheOrderOfItsNames) {
   const auto request = ReadChatRequest(
       Chat(R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,
@@ -113,7 +128,6 @@ TEST(CompletionRequestTest, RefusesWhatItDoesNotSupportByName) {
            {R"(,"audio":{"voice":"x"})", "audio"},
            {R"(,"tools":[])", "tools"},
            {R"(,"n":2)", "n"},
-           {R"(,"logprobs":true)", "logprobs"},
            {R"(,"response_format":{"type":"xml"})", "response_format.type"},
            {R"(,"response_format":{"type":"json_object","depth":1})", "response_format.depth"},
            {R"(,"diffusion":{"speed":1})", "diffusion.speed"},

@@ -402,6 +402,21 @@ TEST_F(HttpApiTest, ADrainFinishesStreamsAndRefusesWhatComes) {
   drain.join();
 }
 
+TEST_F(HttpApiTest, AnAnswerSaysItsLogProbabilities) {
+  Start();
+  const HttpAnswer answer =
+      Post(kChat, Chat("The boat", 5, {{"logprobs", true}, {"top_logprobs", 2}}).dump());
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const json choice = json::parse(answer.body)["choices"][0];
+  std::string text;
+  for (const json& token : choice["logprobs"]["content"]) {
+    text += token["token"];
+    EXPECT_LE(token["logprob"], 0);
+    EXPECT_EQ(token["top_logprobs"].size(), 2U);
+  }
+  EXPECT_EQ(text, choice["message"]["content"]);
+}
+
 TEST_F(HttpApiTest, AChatIsHeldToASchema) {
   Start();
   const json schema = {{"type", "object"},
