@@ -252,8 +252,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     std::exchange(admitted.handle, nullptr)(reader.TakeBody(), outbox.exchange());
     const bool was_written = co_await WriteAnswer(outbox, admitted.name, since);
     makes_answer_ = false;
-    const bool goes_on = was_written && head.keep_alive && !shared_.draining;
-    co_return goes_on;
+    co_return was_written && head.keep_alive && !shared_.draining;
   }
 
   enum class Fed : uint8_t { kDone, kEnded, kLate, kNoRoom };

@@ -55,7 +55,9 @@ class CallersTest : public ::testing::Test {
     return callers_.Admit("Bearer " + secret, "");
   }
 
-  const std::string file_ = fs::path(::testing::TempDir()) / "callers_test";
+  // Tests run side by side, so each has a file of its own.
+  const std::string file_ = fs::path(::testing::TempDir()) /
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name();
   ManualClock clock_;
   const std::shared_ptr<transport::ApiKeys> keys_ = std::make_shared<transport::ApiKeys>(file_);
   const Callers callers_{keys_, clock_};

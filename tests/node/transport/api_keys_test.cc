@@ -70,7 +70,9 @@ class KeyFilesTest : public ::testing::Test {
  protected:
   void TearDown() override { fs::remove(file_); }
   void Write(const std::string& text) { ASSERT_TRUE(WriteFileAtomically(file_, text, 0600).ok()); }
-  const std::string file_ = fs::path(::testing::TempDir()) / "api_keys_test";
+  // Tests run side by side, so each has a file of its own.
+  const std::string file_ = fs::path(::testing::TempDir()) /
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(KeyFilesTest, AKeyIsFoundByItsSecretUntilItIsRevoked) {
