@@ -21,7 +21,8 @@ inline float Exp(float x) {
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to the nearest integer
-  const float clamped = x < -87.0F ? -87.0F : x;
+  const bool is_normal = x >= -87.0F;    // false for a value that is not a number
+  const float clamped = is_normal ? x : -87.0F;
   const float shifted = clamped * kLog2E + kRound;
   const float n = shifted - kRound;
   const float r = (clamped - n * kLn2High) - n * kLn2Low;
@@ -32,7 +33,8 @@ inline float Exp(float x) {
   p = p * r + 5.0000001201e-1F;
   p = p * r * r + r + 1.0F;
   const auto exponent = static_cast<uint32_t>(static_cast<int32_t>(n) + 127) << 23;
-  return x < -87.0F ? 0.0F : p * std::bit_cast<float>(exponent);
+  const float small = x < -87.0F ? 0.0F : x;
+  return is_normal ? p * std::bit_cast<float>(exponent) : small;
 }
 
 // The two largest logits, without the excluded token.
