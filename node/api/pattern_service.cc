@@ -155,7 +155,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     if (request.with_embedding()) {
       WriteEmbedding(pattern, response->mutable_pattern());
     }
-    if (request.with_adapter()) {
+    if (request.with_adapter() && !pattern.adapter_name.empty()) {
       ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                        serving::DecodePatternPayload(pattern.payload));
       ASSIGN_OR_RETURN(const auto adapter,
