@@ -414,7 +414,7 @@ TEST_F(HttpApiTest, AnAnswerSaysItsLogProbabilities) {
     EXPECT_LE(token["logprob"], 0);
     EXPECT_EQ(token["top_logprobs"].size(), 2U);
   }
-  EXPECT_EQ(text, choice["message"]["content"]);
+  EXPECT_EQ(choice["message"]["content"], text);
 }
 
 TEST_F(HttpApiTest, AChatIsHeldToASchema) {
