@@ -25,9 +25,8 @@ inline constexpr size_t kMaxOpenRules = 256;
 // over the vocabulary. Above it all are forgotten and made again.
 inline constexpr size_t kMaxRememberedBytes = 8 << 20;
 inline constexpr size_t kMaxRememberedMasks = 512;
-// The work of an automaton (Automaton::work) for one byte, for one mask and for a whole completion;
-// 10 million are a tenth of a second or two, and a mask of JSON takes some thousands. The memory of
-// one mask is bound, too. Only a grammar made to be slow needs more, and its completion fails.
+// The work of an automaton (Automaton::work) for one byte, for one mask and for a whole completion,
+// and the memory of one mask. Only a grammar made to be slow needs more, and its completion fails.
 inline constexpr uint64_t kMaxMoveWork = 1'000'000;
 inline constexpr uint64_t kMaxMaskWork = 10'000'000;
 inline constexpr uint64_t kMaxConstraintWork = 100'000'000;

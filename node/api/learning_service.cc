@@ -44,10 +44,11 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     absl::Status status = feedback.status();
     if (status.ok()) {
       status = node_.learning->Submit(
-          *std::move(feedback),
-          Answer<learning::FeedbackAnswer>(reactor, [response, call = *call](const auto& answer) {
-            WriteFeedbackAnswer(answer, response);
-          }));
+          *std::move(feedback), Answer<learning::FeedbackAnswer>(
+                                    reactor, [response, call = *call](const auto& answer) mutable {
+                                      call.reset();  // before the caller hears of the end
+                                      WriteFeedbackAnswer(answer, response);
+                                    }));
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
@@ -182,10 +183,14 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
   }
 
  private:
-  // Finishes a call with an actor's answer; `write` fills the response.
+  // Finishes a call with an actor's answer; `write` fills the response. `call` ends before the
+  // caller hears of it.
   template <typename T, typename Write>
-  static learning::LearningActor::Done<T> Answer(ServerUnaryReactor* reactor, Write write) {
-    return [reactor, write](const absl::StatusOr<T>& answer) {
+  static learning::LearningActor::Done<T> Answer(
+      ServerUnaryReactor* reactor, Write write,
+      std::shared_ptr<const AdmittedCall> call = nullptr) {
+    return [reactor, write, call](const absl::StatusOr<T>& answer) mutable {
+      call.reset();
       if (answer.ok()) {
         write(*answer);
       }

@@ -30,6 +30,12 @@
 namespace ruvd::api {
 namespace {
 
+// Ends an admitted call before its caller hears of `result`, and returns that.
+absl::Status EndedBefore(std::shared_ptr<const AdmittedCall>& call, absl::Status result) {
+  call.reset();
+  return result;
+}
+
 // All calls except Watch run on a lane of their own, because they may read a thousand rows, open an
 // adapter of megabytes or wait for the disk. A text is first embedded by the inference actor.
 class PatternServiceImpl final : public pattern::v1::PatternService::CallbackService {
@@ -56,7 +62,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     }
     lane_.Run(
         context, reactor,
-        [this, request, response, call = *call] { return upsert_.Run(*request, response); },
+        [this, request, response, call = *call]() mutable {
+          return EndedBefore(call, upsert_.Run(*request, response));
+        },
         [this, reactor] { synced_.Finish(reactor); });
     return reactor;
   }
@@ -86,10 +94,11 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
               return;
             }
             call->Charge(static_cast<uint64_t>(answer->tokens));
-            lane_.Run(context, reactor,
-                      [this, call, response, options, query = std::move(answer->embedding)] {
-                        return Search(query, options, response);
-                      });
+            lane_.Run(
+                context, reactor,
+                [this, call, response, options, query = std::move(answer->embedding)]() mutable {
+                  return EndedBefore(call, Search(query, options, response));
+                });
           });
     }
     if (!status.ok()) {
@@ -141,7 +150,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
       reactor->Finish(ToRpcStatus(call.status()));
       return reactor;
     }
-    lane_.Run(context, reactor, [call = *call, answer = std::move(answer)] { return answer(); });
+    lane_.Run(context, reactor, [call = *call, answer = std::move(answer)]() mutable {
+      return EndedBefore(call, answer());
+    });
     return reactor;
   }
 

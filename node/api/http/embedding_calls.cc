@@ -38,12 +38,13 @@ void Fail(const Batch& batch, size_t failed, const absl::Status& status) {
       ReasonOf(status) == reasons::kContextTooLong ? openai::WithParam(status, param) : status)));
 }
 
-void Answer(const Batch& batch, serving::EmbedListAnswer answer) {
+void Answer(Batch& batch, serving::EmbedListAnswer answer) {
   uint64_t tokens = 0;
   for (const serving::EmbedAnswer& text : answer.texts) {
     tokens += static_cast<uint64_t>(text.tokens);
   }
   batch.admitted->Charge(tokens);  // also of a list whose later text failed
+  batch.admitted.reset();          // before the caller hears of the end
   if (!answer.status.ok()) {
     Fail(batch, answer.texts.size(), answer.status);
     return;
@@ -73,10 +74,10 @@ void ServeEmbeddings(const HttpCall& call) {
       .unwanted = [exchange = call.exchange, &clock, end = clock.Now() + limits::kMaxComputeTime] {
         return exchange->is_gone() || clock.Now() >= end;
       }};
-  auto batch = std::make_shared<const Batch>(Batch{.node = call.node,
-                                                   .request = *std::move(request),
-                                                   .exchange = call.exchange,
-                                                   .admitted = call.admitted});
+  auto batch = std::make_shared<Batch>(Batch{.node = call.node,
+                                             .request = *std::move(request),
+                                             .exchange = call.exchange,
+                                             .admitted = call.admitted});
   // The JSON of many vectors is written where requests are read, so that the model does not wait.
   const absl::Status admitted = call.node.inference->EmbedList(
       std::move(job), [batch, &requests = call.requests](serving::EmbedListAnswer answer) {

@@ -24,7 +24,8 @@ absl::Status Begin(const HttpCall& call) {
   return call.node.learning->Submit(
       std::move(feedback),
       [exchange = call.exchange, id = request.response_id(),
-       admitted = call.admitted](const absl::StatusOr<learning::FeedbackAnswer>& answer) {
+       admitted = call.admitted](const absl::StatusOr<learning::FeedbackAnswer>& answer) mutable {
+        admitted.reset();  // before the caller hears of the end
         if (!answer.ok()) {
           exchange->Respond(openai::ErrorAnswer(openai::ErrorOf(answer.status())));
           return;

@@ -8,10 +8,13 @@
 
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/program/program.h"
+#include "node/terminal/command.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -85,6 +88,20 @@ TEST_F(NodeConstraintTest, ExpressionsGrammarsAndChoicesHoldToo) {
   object.set_json_object(true);
   object.mutable_sampling()->set_temperature(1);
   EXPECT_EQ(Generate(object).text.substr(0, 1).find_first_not_of("{ \n\t\r"), std::string::npos);
+}
+
+TEST_F(NodeConstraintTest, TheCommandLineHoldsToItsFlags) {
+  std::ostringstream out;
+  cli::CommandContext context{.out = out, .err = out, .environment = {{"HOME", folder_}}};
+  EXPECT_EQ(RunProgram({"run", "The old man came", "--choice", " by boat", "--choice", " on foot",
+                        "--quiet", "--server", node_->api_address()},
+                       context),
+            0);
+  EXPECT_THAT(out.str(), AnyOf(HasSubstr("by boat"), HasSubstr("on foot")));
+  EXPECT_NE(
+      RunProgram({"run", "x", "--json", "--regex", "a", "--server", node_->api_address()}, context),
+      0)
+      << "one of them only";
 }
 
 TEST_F(NodeConstraintTest, WhatCannotBeHeldToIsRefusedBeforeATokenIsComputed) {

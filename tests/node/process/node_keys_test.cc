@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/file.h"
 #include "base/reasons.h"
@@ -19,6 +20,7 @@
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "storage/reasons.h"
 #include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
@@ -45,11 +47,14 @@ class NodeKeysTest : public NodeTest {
     return folder_ / name;
   }
   std::string WriteKeys() {
-    return Write("keys", test::KeyLine("ward", privacy::roles::kContributor, kWard) +
-                             test::KeyLine("lab", privacy::roles::kContributor, kLab) +
-                             test::KeyLine("rare", privacy::roles::kContributor, kRare,
-                                           {.requests_per_minute = 2}) +
-                             test::KeyLine("boss", privacy::roles::kAdmin, kBoss));
+    return Write(
+        "keys",
+        test::KeyLine("ward", privacy::roles::kContributor, kWard) +
+            test::KeyLine("lab", privacy::roles::kContributor, kLab) +
+            test::KeyLine("rare", privacy::roles::kContributor, kRare, {.requests_per_minute = 2}) +
+            test::KeyLine("few", privacy::roles::kContributor, kFew, {.tokens_per_minute = 3}) +
+            test::KeyLine("one", privacy::roles::kContributor, kOne, {.running = 1}) +
+            test::KeyLine("boss", privacy::roles::kAdmin, kBoss));
   }
   // Completes a prompt for a holder of a key and returns the id of the response.
   std::string Complete(const std::string& key) {
@@ -89,6 +94,8 @@ class NodeKeysTest : public NodeTest {
   const std::string kWard = std::string(40, 'w');
   const std::string kLab = std::string(40, 'l');
   const std::string kRare = std::string(40, 'r');
+  const std::string kFew = std::string(40, 'f');
+  const std::string kOne = std::string(40, '1');
   const std::string kBoss = std::string(40, 'b');
   transport::TlsCertificate certificate_;
 };
@@ -124,6 +131,36 @@ TEST_F(NodeKeysTest, AReachedLimitNamesTheKeyAndOthersGoOn) {
   EXPECT_EQ(ReasonOf(refused), reasons::kKeyLimit);
   EXPECT_THAT(MessageOf(refused), HasSubstr("the key rare may use 2 requests a minute"));
   Complete(kWard);
+}
+
+// The tokens of a completion are charged where it is served, and a watch runs as long as it is
+// open.
+TEST_F(NodeKeysTest, TokensAndOpenWatchesCount) {
+  Complete(kFew);
+  const absl::Status owed = Rate(kFew, "x");
+  EXPECT_EQ(ReasonOf(owed), reasons::kKeyLimit);
+  EXPECT_THAT(MessageOf(owed), HasSubstr("3 tokens a minute"));
+
+  grpc::SslCredentialsOptions trusting;
+  trusting.pem_root_certs = certificate_.certificate;
+  const auto stub = pattern::v1::PatternService::NewStub(
+      grpc::CreateChannel(node_->api_address(), grpc::SslCredentials(trusting)));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + kOne);
+  const auto watch = stub->WatchPatterns(&context, {});
+  pattern::v1::WatchPatternsResponse started;
+  ASSERT_TRUE(watch->Read(&started));
+  EXPECT_THAT(MessageOf(Rate(kOne, "x")), HasSubstr("1 requests at a time"));
+  context.TryCancel();
+  while (watch->Read(&started)) {
+  }
+  watch->Finish();
+  while (ReasonOf(Rate(kOne, "x")) == reasons::kKeyLimit) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ReasonOf(Rate(kOne, "x")), reasons::kUnknownResponse) << "one after the other";
+  }
 }
 
 TEST_F(NodeKeysTest, ARevokedKeyOpensNothingMore) {
