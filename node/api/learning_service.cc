@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "node/api/callers.h"
@@ -44,11 +45,10 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     absl::Status status = feedback.status();
     if (status.ok()) {
       status = node_.learning->Submit(
-          *std::move(feedback), Answer<learning::FeedbackAnswer>(
-                                    reactor, [response, call = *call](const auto& answer) mutable {
-                                      call.reset();  // before the caller hears of the end
-                                      WriteFeedbackAnswer(answer, response);
-                                    }));
+          *std::move(feedback),
+          Answer<learning::FeedbackAnswer>(
+              reactor, [response](const auto& answer) { WriteFeedbackAnswer(answer, response); },
+              *call));
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
