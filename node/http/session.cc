@@ -252,7 +252,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     std::exchange(admitted.handle, nullptr)(reader.TakeBody(), outbox.exchange());
     const bool was_written = co_await WriteAnswer(outbox, admitted.name, since);
     makes_answer_ = false;
-    co_return was_written && head.keep_alive && !shared_.draining;
+    co_return (was_written && head.keep_alive && !shared_.draining);
   }
 
   enum class Fed : uint8_t { kDone, kEnded, kLate, kNoRoom };

@@ -11,7 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "node/program/program.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
@@ -65,6 +68,24 @@ class NodeLearningTest : public NodeTest {
     return request;
   }
 };
+
+// Cores learn less of a single lesson, and a node without peers shares nothing.
+TEST_F(NodeLearningTest, ANodeByItselfLearnsLoras) {
+  Start();
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_TRUE(response.learned()) << response.explanation();
+  pattern::v1::GetPatternRequest request;
+  request.set_id(response.pattern_id());
+  request.set_with_adapter(true);
+  grpc::ClientContext context;
+  pattern::v1::GetPatternResponse pattern;
+  ASSERT_TRUE(
+      pattern::v1::PatternService::NewStub(channel_)->GetPattern(&context, request, &pattern).ok());
+  const auto adapter = inference::DecodeAdapter(AsBytes(pattern.pattern().adapter()));
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_NE((*adapter)->kind, inference::AdapterKind::kCore);
+}
 
 TEST_F(NodeLearningTest, ACorrectionSaysWhatItChangedAndAllOfItIsUndone) {
   Start();
