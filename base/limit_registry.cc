@@ -8,22 +8,6 @@
 
 namespace ruvd {
 
-std::string_view LimitScopeName(LimitScope scope) {
-  switch (scope) {
-    case LimitScope::kSystem:
-      return "system";
-    case LimitScope::kUnauthenticated:
-      return "unauthenticated";
-    case LimitScope::kSource:
-      return "source";
-    case LimitScope::kOrigin:
-      return "origin";
-    case LimitScope::kLink:
-      return "link";
-  }
-  return "unknown";
-}
-
 void LimitRegistry::Add(Reader reader) {
   const MutexLock lock(mutex_);
   readers_.push_back(std::move(reader));

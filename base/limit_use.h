@@ -16,8 +16,6 @@ enum class LimitScope : uint8_t {
   kOrigin,           // a member, by what it signs
   kLink,             // a connection, or a link between two nodes
 };
-// Returns a stable lower-case name.
-std::string_view LimitScopeName(LimitScope scope);
 
 // A limit that protects a node, and what became of it since the start. The texts are literals.
 struct LimitUse {

@@ -14,7 +14,7 @@ build=(
   # compiler and tools
   ca-certificates cmake g++ git ninja-build pkg-config
   # wire and API
-  libabsl-dev libboost1.81-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libabsl-dev libboost1.81-dev libgrpc++-dev libprotobuf-dev libprotoc-dev protobuf-compiler protobuf-compiler-grpc
   # cryptography, storage, kernels
   libhwy-dev librocksdb-dev libsodium-dev libssl-dev libzstd-dev
   # configuration, command line, logs, metrics

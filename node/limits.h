@@ -126,7 +126,7 @@ inline constexpr size_t kFederationMailbox = 4096;
 inline constexpr size_t kMaxWaitingQueries = 32;
 // Calls about adapters that may wait; they read and write files.
 inline constexpr size_t kMaxWaitingAdapterCalls = 16;
-// Calls that read or write patterns that may wait; two imports by `ruvd` fill this queue.
+// Calls that read or write patterns that may wait; four imports by `ruvd` fill this queue.
 inline constexpr size_t kMaxWaitingPatternCalls = 64;
 // Erasures and backups that may wait; one of them runs at a time.
 inline constexpr size_t kMaxWaitingUpkeep = 4;
@@ -157,10 +157,22 @@ inline constexpr size_t kMaxLatencies = 1024;
 inline constexpr size_t kMaxDeepLessons = 4096;
 // Largest file of texts to learn from. It is in memory whole while it is cut.
 inline constexpr size_t kMaxLessonFileBytes = 16 << 20;
-// Files that the node receives at one time, and the time that each may take to arrive. Each is held
-// in memory.
+// Files that the node receives at one time, by kind, and the time that each may take to arrive.
+// Each is held in memory.
 inline constexpr size_t kMaxLessonUploads = 4;
-inline constexpr std::chrono::seconds kLessonUploadPatience{60};
+inline constexpr size_t kMaxAdapterUploads = 2;
+inline constexpr size_t kMaxPatternUploads = 32;
+inline constexpr std::chrono::seconds kUploadPatience{60};
+inline constexpr std::chrono::seconds kAdapterUploadPatience{900};
+// Largest adapter file that a client can send; larger ones are loaded by their paths.
+inline constexpr uint64_t kMaxImportedAdapterBytes = 128ULL << 20;
+// Files that the node sends at one time, each of which is held in memory, and the bytes of a file
+// in one message
+inline constexpr size_t kMaxDownloads = 8;
+inline constexpr std::chrono::seconds kDownloadPatience{900};
+inline constexpr size_t kMaxChunkBytes = 256 << 10;
+// Items of one page of a list
+inline constexpr size_t kMaxPageItems = 1000;
 // The prompt and the text of a pair may have this many bytes together. Training reads no more than
 // the model's context of it.
 inline constexpr size_t kMaxLessonPairBytes = 64 << 10;

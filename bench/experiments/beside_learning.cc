@@ -26,6 +26,8 @@
 #include "bench/experiments/served_node.h"
 #include "bench/experiments/taught_node.h"
 #include "inference/model/model.h"
+#include "node/terminal/period.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::bench {
 namespace {
@@ -186,7 +188,7 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
     ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node.Status());
     latencies.deep_steps = status.deep().step();
     if (arguments.rounds) {
-      ASSIGN_OR_RETURN(const admin::v1::RoundsStatus own, node.Rounds());
+      ASSIGN_OR_RETURN(const cluster::v1::RoundsStatus own, node.Rounds());
       latencies.contributions += own.last_round() > last_round ? 1 : 0;
       last_round = own.last_round();
     }
@@ -232,7 +234,7 @@ absl::Status Run(const Arguments& arguments) {
                         {"deep_steps", latencies.deep_steps},
                         {"rounds", status.rounds()},
                         {"contributions", latencies.contributions},
-                        {"seconds_learning_waited", status.paused_seconds()},
+                        {"seconds_learning_waited", cli::SecondsOf(status.paused_time())},
                         {"seconds_learning", arguments.seconds * arguments.blocks}};
   size_t requests = 0;
   for (const auto& block : latencies.with) {
@@ -243,7 +245,7 @@ absl::Status Run(const Arguments& arguments) {
       "loop, {} background rounds, and contributions to rounds of the cluster in {} of {} blocks; "
       "learning waited {:.0f} of {:.0f} s\n",
       requests, arguments.tokens, latencies.deep_steps, status.rounds(), latencies.contributions,
-      arguments.blocks, status.paused_seconds(), arguments.seconds * arguments.blocks);
+      arguments.blocks, cli::SecondsOf(status.paused_time()), arguments.seconds * arguments.blocks);
   std::vector<size_t> all(latencies.with.size());
   for (size_t i = 0; i < all.size(); ++i) {
     all[i] = i;

@@ -26,6 +26,7 @@
 #include "bench/experiments/taught_node.h"
 #include "inference/model/model.h"
 #include "node/learning/deep_options.h"
+#include "node/terminal/enum_name.h"
 
 namespace ruvd::bench {
 namespace {
@@ -156,7 +157,7 @@ absl::Status LearnInBackground(ServedNode& node, nlohmann::json* out) {
   uint32_t without_gain = 0;
   uint32_t merged = 0;
   for (bool replay = true;; replay = false) {
-    ASSIGN_OR_RETURN(const learning::v1::RunBackgroundResponse round, node.RunBackground(replay));
+    ASSIGN_OR_RETURN(const learning::v1::BackgroundResult round, node.RunBackground(replay));
     kept += round.patterns_kept();
     without_gain += round.patterns_without_gain();
     merged += round.patterns_merged();
@@ -171,14 +172,15 @@ absl::Status LearnInBackground(ServedNode& node, nlohmann::json* out) {
 }
 
 absl::Status LearnDeep(ServedNode& node, nlohmann::json* out) {
-  ASSIGN_OR_RETURN(const learning::v1::RunDeepResponse round, node.RunDeep());
+  ASSIGN_OR_RETURN(const learning::v1::DeepResult round, node.RunDeep());
+  const std::string outcome = cli::EnumName(round.outcome());
   fmt::print(
       "deep loop: {} after {} steps on {} lessons; {} held back: {:.3f} -> {:.3f} (standard error "
       "{:.3f}), general text {:.3f} -> {:.3f}\n",
-      round.outcome(), round.steps(), round.lessons(), round.held_back_lessons(),
+      outcome, round.steps(), round.lessons(), round.held_back_lessons(),
       round.held_out_loss_before(), round.held_out_loss_after(), round.standard_error(),
       round.general_loss_before(), round.general_loss_after());
-  *out = {{"outcome", round.outcome()},
+  *out = {{"outcome", outcome},
           {"steps", round.steps()},
           {"held_out_before", round.held_out_loss_before()},
           {"held_out_after", round.held_out_loss_after()},

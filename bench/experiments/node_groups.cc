@@ -4,6 +4,7 @@
 #include "bench/experiments/node_groups.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,10 +20,12 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::bench {
 namespace {
@@ -76,8 +79,8 @@ absl::Status Await(const std::string& what, seconds patience,
   }
 }
 
-absl::StatusOr<admin::v1::GetStatusResponse> StatusOf(client::NodeClient& client) {
-  return client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+absl::StatusOr<node::v1::GetStatusResponse> StatusOf(client::NodeClient& client) {
+  return client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
 }
 
 // 64-bit numbers are text in the JSON form of a message.
@@ -91,14 +94,14 @@ uint64_t NumberIn(const nlohmann::json& json, const char* key) {
 
 // Reads the rounds from the form that `ruvd status --format json` prints.
 absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
-  ASSIGN_OR_RETURN(const admin::v1::GetStatusResponse status, StatusOf(client));
+  ASSIGN_OR_RETURN(const node::v1::GetStatusResponse status, StatusOf(client));
   const nlohmann::json all =
       nlohmann::json::parse(cli::ToJsonLine(status), nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("rounds") || !all["rounds"].is_object()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
                  "node {} runs no rounds; name a ruvd that knows federation.contributions with "
                  "--ruvd",
-                 status.name());
+                 status.node().name());
   }
   const nlohmann::json& rounds = all["rounds"];
   return RoundsView{.plan_id = rounds.value("plan_id", ""),
@@ -116,7 +119,7 @@ absl::StatusOr<RoundsView> RoundsOf(client::NodeClient& client) {
 
 absl::StatusOr<uint64_t> BytesSent(client::NodeClient& client) {
   ASSIGN_OR_RETURN(const auto consent,
-                   client.Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
+                   client.Call<privacy::v1::GetConsentResponse>(privacy::v1::GetConsentRequest()));
   return consent.bytes_shared();
 }
 
@@ -160,13 +163,13 @@ absl::StatusOr<ArmScores> ScoreNode(client::NodeClient& client, const NodeTexts&
 // Lets every user agree to the tier of the plan, because a node shares nothing of users without it.
 absl::Status AskUsers(client::NodeClient& client, const GroupPlan& plan) {
   for (size_t user = 0; user < plan.users; ++user) {
-    admin::v1::SetUserConsentRequest request;
+    privacy::v1::SetUserConsentRequest request;
     request.set_user_id(UserName(user));
     request.set_training(true);
     request.set_sharing(true);
     request.set_widest(plan.tier);
-    request.set_days(1);
-    RETURN_IF_ERROR(client.Call<admin::v1::SetUserConsentResponse>(request).status());
+    *request.mutable_lifetime() = google::protobuf::util::TimeUtil::HoursToDuration(24);
+    RETURN_IF_ERROR(client.Call<privacy::v1::SetUserConsentResponse>(request).status());
   }
   return absl::OkStatus();
 }
@@ -240,7 +243,7 @@ absl::Status Group::Start() {
                         [&]() -> absl::StatusOr<bool> {
                           for (size_t node = 0; node < size(); ++node) {
                             ASSIGN_OR_RETURN(const auto status, StatusOf(client(node)));
-                            if (status.members_alive() < size()) {
+                            if (status.cluster().members_alive() < size()) {
                               return false;
                             }
                           }
@@ -258,10 +261,10 @@ absl::Status Group::Teach() {
 }
 
 absl::Status Group::Consent() {
-  admin::v1::SetConsentRequest request;
+  privacy::v1::SetConsentRequest request;
   request.set_tier(plan_.tier);
   for (size_t node = 0; node < size(); ++node) {
-    RETURN_IF_ERROR(client(node).Call<admin::v1::SetConsentResponse>(request).status());
+    RETURN_IF_ERROR(client(node).Call<privacy::v1::SetConsentResponse>(request).status());
     ASSIGN_OR_RETURN(const uint64_t bytes, BytesSent(client(node)));
     bytes_before_.push_back(bytes);
   }
@@ -308,10 +311,10 @@ absl::Status Group::Settle() {
 
 absl::Status Group::LearnDeepAt(size_t node) {
   client(node).set_timeout(kDeepPatience);
-  ASSIGN_OR_RETURN(const auto response, client(node).Call<learning::v1::RunDeepResponse>(
-                                            learning::v1::RunDeepRequest()));
+  ASSIGN_OR_RETURN(const learning::v1::DeepResult result,
+                   client(node).RunDeep(learning::v1::RunDeepRequest()));
   client(node).set_timeout(kCallPatience);
-  result_.nodes[node].deep = response.outcome();
+  result_.nodes[node].deep = cli::EnumName(result.outcome());
   return absl::OkStatus();
 }
 

@@ -17,10 +17,11 @@
 #include "bench/experiments/node_texts.h"
 #include "privacy/ledger/ledger_entry.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::bench {
 
-// The rounds of a node, as its status shows them (ruvd.admin.v1.RoundsStatus).
+// The rounds of a node, as its status shows them (ruvd.cluster.v1.RoundsStatus).
 struct RoundsView {
   std::string plan_id;
   uint64_t round = 0;        // that runs now
@@ -48,7 +49,7 @@ struct GroupPlan {
   std::string name;
   std::vector<std::string> names;                        // of the nodes
   std::vector<std::vector<const LessonTexts*>> lessons;  // by node
-  pattern::v1::SharingTier tier = pattern::v1::SHARING_TIER_PUBLIC;
+  privacy::v1::SharingTier tier = privacy::v1::SHARING_TIER_PUBLIC;
   NodeSettings settings;
   std::vector<std::string> liar;  // NodeProcesses::Options::liar
   size_t users = 0;               // of a node, who all agree to the tier; 0: its texts have none
@@ -61,7 +62,7 @@ struct NodeResult {
   uint64_t lessons = 0;        // stored
   uint64_t bytes = 0;          // payload sent from the consent to the scoring
   LedgerCheck ledger;
-  // What became of the deep round: RunDeepResponse::outcome; "" if none ran.
+  // What became of the deep round, such as "published"; "" if none ran.
   std::string deep;
 };
 

@@ -25,6 +25,7 @@
 #include "privacy/ledger/unit_budget.h"
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::bench {
@@ -173,7 +174,7 @@ absl::Status NodeProcesses::Found(const NodeProcess& node) const {
 absl::Status NodeProcesses::Join(const NodeProcess& node) const {
   const NodeProcess& office = nodes_.front();
   ASSIGN_OR_RETURN(const auto created,
-                   Ask<admission::v1::CreateJoinTokenResponse>(
+                   Ask<cluster::v1::CreateJoinTokenResponse>(
                        {.program = options_.program,
                         .verb = {"token", "create"},
                         .flags = {"--server", office.client->server(), "--tls-ca",

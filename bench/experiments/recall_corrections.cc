@@ -30,6 +30,7 @@
 #include "bench/study_prompts.h"
 #include "bench/text_measures.h"
 #include "inference/model/model.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::bench {
 namespace {
@@ -107,7 +108,7 @@ absl::Status WaitForMemory(ServedNode& node) {
   const Clock& clock = SystemClock();
   const TimePoint end = clock.Now() + std::chrono::minutes(1);
   while (clock.Now() < end) {
-    ASSIGN_OR_RETURN(const admin::v1::MemoryStatus memory, node.Memory());
+    ASSIGN_OR_RETURN(const node::v1::MemoryStatus memory, node.Memory());
     if (!memory.enabled() || (memory.waiting() == 0 && memory.lessons() >= kCorrections.size())) {
       return absl::OkStatus();
     }

@@ -22,11 +22,15 @@
 #include "node/process/node_files.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::bench {
 namespace {
 
 constexpr Duration kDrain = std::chrono::seconds(60);
+constexpr std::chrono::hours kLongestRound{24 * 30};
 
 absl::StatusOr<std::filesystem::path> MakeFolder() {
   std::string pattern = std::filesystem::temp_directory_path() / "ruvd-bench-XXXXXX";
@@ -90,6 +94,7 @@ absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(config::NodeConfig
   }
   ASSIGN_OR_RETURN(served->node_, node::Node::StartTuned(config, tuning));
   served->client_ = std::make_unique<client::NodeClient>(served->node_->api_address());
+  served->client_->set_timeout(kLongestRound);
   const auto channel =
       grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
   served->inference_ = inference::v1::InferenceService::NewStub(channel);
@@ -138,21 +143,14 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> ServedNode::Teach(
   return response;
 }
 
-absl::StatusOr<learning::v1::RunBackgroundResponse> ServedNode::RunBackground(bool replay) {
-  grpc::ClientContext context;
+absl::StatusOr<learning::v1::BackgroundResult> ServedNode::RunBackground(bool replay) {
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
-  learning::v1::RunBackgroundResponse response;
-  RETURN_IF_ERROR(api::FromRpcStatus(learning_->RunBackground(&context, request, &response)));
-  return response;
+  return client_->RunBackground(request);
 }
 
-absl::StatusOr<learning::v1::RunDeepResponse> ServedNode::RunDeep() {
-  grpc::ClientContext context;
-  learning::v1::RunDeepResponse response;
-  RETURN_IF_ERROR(
-      api::FromRpcStatus(learning_->RunDeep(&context, learning::v1::RunDeepRequest(), &response)));
-  return response;
+absl::StatusOr<learning::v1::DeepResult> ServedNode::RunDeep() {
+  return client_->RunDeep(learning::v1::RunDeepRequest());
 }
 
 absl::StatusOr<learning::v1::LearningStatus> ServedNode::Status() {
@@ -167,22 +165,22 @@ absl::Status ServedNode::ContributeFrom(const std::string& text) {
   learning::v1::LessonFile file;
   file.set_name("texts.txt");
   file.set_bytes(text.size());
-  file.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  file.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
   RETURN_IF_ERROR(client_->AddLessons(file, text).status());
-  admin::v1::SetConsentRequest consent;
-  consent.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
-  return client_->Call<admin::v1::SetConsentResponse>(consent).status();
+  privacy::v1::SetConsentRequest consent;
+  consent.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
+  return client_->Call<privacy::v1::SetConsentResponse>(consent).status();
 }
 
-absl::StatusOr<admin::v1::RoundsStatus> ServedNode::Rounds() {
+absl::StatusOr<cluster::v1::RoundsStatus> ServedNode::Rounds() {
   ASSIGN_OR_RETURN(const auto status,
-                   client_->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+                   client_->Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
   return status.rounds();
 }
 
-absl::StatusOr<admin::v1::MemoryStatus> ServedNode::Memory() {
+absl::StatusOr<node::v1::MemoryStatus> ServedNode::Memory() {
   ASSIGN_OR_RETURN(const auto status,
-                   client_->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+                   client_->Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
   return status.memory();
 }
 

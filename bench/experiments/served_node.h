@@ -17,9 +17,10 @@
 #include "node/config/config.h"
 #include "node/process/node.h"
 #include "node/process/node_tuning.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::bench {
 
@@ -49,14 +50,14 @@ class ServedNode {
   absl::StatusOr<learning::v1::SubmitFeedbackResponse> Teach(
       const learning::v1::SubmitFeedbackRequest& request);
   // These calls return at the end of the round.
-  absl::StatusOr<learning::v1::RunBackgroundResponse> RunBackground(bool replay);
-  absl::StatusOr<learning::v1::RunDeepResponse> RunDeep();
+  absl::StatusOr<learning::v1::BackgroundResult> RunBackground(bool replay);
+  absl::StatusOr<learning::v1::DeepResult> RunDeep();
   absl::StatusOr<learning::v1::LearningStatus> Status();
   // Adds a text from which something may leave under the tier `public`, and consents to it, so that
   // the node contributes to the rounds of its cluster.
   absl::Status ContributeFrom(const std::string& text);
-  absl::StatusOr<admin::v1::RoundsStatus> Rounds();
-  absl::StatusOr<admin::v1::MemoryStatus> Memory();
+  absl::StatusOr<cluster::v1::RoundsStatus> Rounds();
+  absl::StatusOr<node::v1::MemoryStatus> Memory();
   // Pausing ends the rounds that run.
   absl::Status Pause();
   absl::Status Resume();

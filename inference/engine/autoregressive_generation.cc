@@ -65,6 +65,7 @@ class AutoregressiveGeneration final : public Base {
                               .likeliest = std::move(proposal_.likeliest)});
     result.text = AdvanceText(end, result.masked == 0);
     result.done = done();
+    result.adapters = prefix_->mix;
     return result;
   }
 
@@ -77,6 +78,7 @@ class AutoregressiveGeneration final : public Base {
       in_step_ = true;
     }
     std::optional<ForwardInput> missing = prefixes_.MissingForward(*prefix_, tokens_);
+    NoteCached(prefix_->cache.length());
     if (missing.has_value()) {
       inputs_.push_back(*std::move(missing));
     }

@@ -62,6 +62,7 @@ class BlockGeneration final : public MaskedBase {
         filled_.push_back(branch);
       }
     }
+    NoteCached(PrefixOf(0).cache.length());
     if (!filled_.empty()) {
       return true;
     }

@@ -51,6 +51,10 @@ struct StepResult {
   std::vector<int> remasked;
   std::string text;  // completion text that became final with this step
   bool done = false;
+  int block = 0;        // number of the block that the step denoised, from 0
+  AdapterMix adapters;  // that acted in the step
+  // Whether the watcher searched for other adapters after the step; set by the one who watches
+  bool retrieved = false;
 };
 
 // The result of a round: the result of a step, or nullopt if the step needs another round.
@@ -164,6 +168,10 @@ class Generation {
   virtual int steps() const = 0;
   // Sequences evaluated, including those that fill a cache and both sides of guidance
   virtual int forwards() const = 0;
+  // Tokens of the prompt whose keys and values were in the cache when decoding began
+  virtual int cached_tokens() const = 0;
+  // Name of the rule that chooses which positions to commit; empty in autoregressive mode
+  virtual std::string sampler() const = 0;
   // How much the memory of SetTokenMemory took part so far
   virtual MemoryUse memory_use() const = 0;
   // The final text; complete once done

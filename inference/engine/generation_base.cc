@@ -62,6 +62,11 @@ FinishReason Base::finish_reason() const {
   return FinishReason::kLength;
 }
 
+std::string Base::sampler() const {
+  return plan_.mode == DecodingMode::kAutoregressive ? std::string()
+                                                     : std::string(SamplerName(plan_.rule.kind));
+}
+
 std::span<const ForwardInput> Base::NextForward() {
   RUVD_CHECK(!done_);
   if (!prepared_) {

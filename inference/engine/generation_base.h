@@ -32,7 +32,9 @@ class Base : public Generation {
   int completion_tokens() const final { return text_.tokens(); }
   int steps() const final { return steps_; }
   int forwards() const final { return forwards_; }
+  int cached_tokens() const final { return cached_tokens_; }
   const std::string& text() const final { return text_.text(); }
+  std::string sampler() const final;
 
   void SetInstantMemory(std::shared_ptr<const InstantMemory> memory, bool record) final;
   void SetTokenMemory(std::unique_ptr<MemoryReader> reader) final;
@@ -53,6 +55,12 @@ class Base : public Generation {
   virtual void PrepareForward() = 0;
   virtual void UseOutputs(std::span<const ForwardOutput> outputs) = 0;
 
+  // Notes, before the first forward, how many tokens of the prompt have keys and values.
+  void NoteCached(int tokens) {
+    if (forwards_ == 0) {
+      cached_tokens_ = tokens;
+    }
+  }
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
   // Returns the error of EndRound if the proposal's logits were not finite.
   absl::Status CheckSound(const Proposal& proposal) const;
@@ -94,7 +102,8 @@ class Base : public Generation {
   CommitTrail trail_;
   StepWatcher watcher_;  // null: no watcher
   CompletionText text_;
-  int text_position_;      // first token that was not passed to the text
+  int text_position_;  // first token that was not passed to the text
+  int cached_tokens_ = 0;
   bool prepared_ = false;  // inputs_ are waiting for their outputs
   bool done_ = false;
 };
@@ -134,6 +143,7 @@ class MaskedBase : public Base {
   void ReadHidden(int branch, int begin, std::span<const float> hidden,
                   std::span<const float> before);
 
+  int scope_ = -1;  // number of the scope
   int scope_begin_ = 0;
   int scope_end_ = 0;
   std::vector<int> evaluate_;  // positions whose proposals the step needs

@@ -29,6 +29,7 @@ MaskedBase::MaskedBase(const Model& model, Plan plan, AdapterPolicy adapters)
 }
 
 void MaskedBase::EnterScope(int begin, int end) {
+  ++scope_;
   scope_begin_ = begin;
   scope_end_ = end;
   scope_step_ = 0;
@@ -286,6 +287,8 @@ void MaskedBase::EndStep(StepResult* result) {
       rule_->remasks() && !scope_done ? std::max(scope_begin_, plan_.first_open) : first_masked;
   result->text = AdvanceText(std::min(final_end, first_masked), result->masked == 0);
   result->done = done();
+  result->block = scope_;
+  result->adapters = mix_;
   if (!done() && scope_done) {
     EnterNextScope();
   }

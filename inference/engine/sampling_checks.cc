@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/engine/plan.h"
@@ -17,8 +18,9 @@ namespace generation {
 namespace {
 
 absl::Status Invalid(std::string_view option, std::string_view range) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "{} must be {}; change the sampling options", option, range);
+  return WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                         "{} must be {}; change the sampling options", option, range),
+                   option);
 }
 
 struct Range {
@@ -102,8 +104,9 @@ absl::Status CheckStop(const std::vector<std::string>& stop) {
 }
 
 absl::Status Contradiction(std::string_view option, std::string_view why) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "{} {}; leave one of them out", option, why);
+  return WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                         "{} {}; leave one of them out", option, why),
+                   option);
 }
 
 struct Given {

@@ -23,9 +23,19 @@
 #include "node/sharing/expert_trial.h"
 #include "node/sharing/limits.h"
 #include "node/sharing/shared_items.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::actors {
 namespace {
+
+// The message numbers standings from 1, because 0 is "not set".
+cluster::v1::ExpertStanding WireStanding(sharing::ExpertStanding standing) {
+  static_assert(static_cast<int>(sharing::ExpertStanding::kTrial) + 1 ==
+                cluster::v1::EXPERT_STANDING_TRIAL);
+  static_assert(static_cast<int>(sharing::ExpertStanding::kRatedBadly) + 1 ==
+                cluster::v1::EXPERT_STANDING_RATED_BADLY);
+  return static_cast<cluster::v1::ExpertStanding>(static_cast<int>(standing) + 1);
+}
 
 void LogVerdict(const sharing::PeerExperts::Trial& trial, const sharing::ExpertVerdict& verdict) {
   if (!verdict.why.empty()) {
@@ -284,17 +294,17 @@ void ExpertSharing::Judge(Context& context) {
   LogFailure("the trial of a peer's expert was not begun", started);
 }
 
-std::map<privacy::NodeId, admin::v1::ExpertStatus> ExpertSharing::View(
+std::map<privacy::NodeId, cluster::v1::ExpertStatus> ExpertSharing::View(
     const federation::GossipCore& core) const {
-  std::map<privacy::NodeId, admin::v1::ExpertStatus> view;
+  std::map<privacy::NodeId, cluster::v1::ExpertStatus> view;
   if (!peers_) {
     return view;
   }
   for (const auto& [origin, expert] : peers_->View()) {
-    admin::v1::ExpertStatus& status = view[origin];
+    cluster::v1::ExpertStatus& status = view[origin];
     status.set_version(expert.version);
     status.set_lessons(expert.lessons);
-    status.set_standing(std::string(sharing::ExpertStandingName(expert.standing)));
+    status.set_standing(WireStanding(expert.standing));
     status.set_why(expert.why);
     status.set_texts(expert.texts);
     status.set_gain(expert.gain);
@@ -302,14 +312,14 @@ std::map<privacy::NodeId, admin::v1::ExpertStatus> ExpertSharing::View(
   const auto offered = OfferedItem(core, options_.key->id());
   const auto own = offered ? federation::DecodeSharedExpert(AsBytes(*offered->payload))
                            : absl::StatusOr<federation::SharedExpert>(absl::NotFoundError(""));
-  admin::v1::ExpertStatus& self = view[options_.key->id()];
+  cluster::v1::ExpertStatus& self = view[options_.key->id()];
   if (own.ok()) {
     self.set_version(own->version);
     self.set_lessons(own->lessons);
-    self.set_standing("offered");
+    self.set_standing(cluster::v1::EXPERT_STANDING_OFFERED);
     return view;
   }
-  self.set_standing("none");
+  self.set_standing(cluster::v1::EXPERT_STANDING_NOT_OFFERED);
   const absl::Status may_contribute = sharing::CheckMayContribute(core.certificate());
   if (!made_.ok()) {
     self.set_why(MessageOf(made_.status()));

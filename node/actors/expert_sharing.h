@@ -24,7 +24,7 @@
 #include "node/sharing/use_ratings.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::actors {
 
@@ -62,7 +62,8 @@ class ExpertSharing {
   // Returns whether this node has a deep adapter and has not looked yet whether it may leave.
   bool IsUnknown() const;
   // Returns the experts of this node and its peers for the operator, by node.
-  std::map<privacy::NodeId, admin::v1::ExpertStatus> View(const federation::GossipCore& core) const;
+  std::map<privacy::NodeId, cluster::v1::ExpertStatus> View(
+      const federation::GossipCore& core) const;
 
  private:
   bool MayOffer(const federation::GossipCore& core, federation::Instant now) const;

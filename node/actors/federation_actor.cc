@@ -15,6 +15,7 @@
 #include "node/runtime/reasons.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::actors {
 namespace {
@@ -97,14 +98,14 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
   void SetConsent(
       privacy::ConsentTier tier,
-      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
-    ref_.Ask<admin::v1::SetConsentResponse>(
-        [tier](runtime::ReplyTo<admin::v1::SetConsentResponse> reply) {
+      std::function<void(absl::StatusOr<privacy::v1::SetConsentResponse>)> done) override {
+    ref_.Ask<privacy::v1::SetConsentResponse>(
+        [tier](runtime::ReplyTo<privacy::v1::SetConsentResponse> reply) {
           return ConsentRequest{tier, std::move(reply)};
         },
         clock_.Now() + kPatience,
         [this, tier,
-         done = std::move(done)](const absl::StatusOr<admin::v1::SetConsentResponse>& answer) {
+         done = std::move(done)](const absl::StatusOr<privacy::v1::SetConsentResponse>& answer) {
           // A withdrawal does not wait until the actor works again.
           if (tier == privacy::ConsentTier::kPrivate && IsUnheard(answer.status())) {
             pool_->Post([this, done] {
@@ -127,9 +128,9 @@ class FederationActorImpl final : public sharing::FederationActor {
   }
   void Preview(
       privacy::ConsentTier tier,
-      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
-    ref_.Ask<admin::v1::PreviewReleaseResponse>(
-        [tier](runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply) {
+      std::function<void(absl::StatusOr<privacy::v1::PreviewReleaseResponse>)> done) override {
+    ref_.Ask<privacy::v1::PreviewReleaseResponse>(
+        [tier](runtime::ReplyTo<privacy::v1::PreviewReleaseResponse> reply) {
           return PreviewRequest{tier, std::move(reply)};
         },
         clock_.Now() + kPreviewPatience, std::move(done), Priority::kControl);

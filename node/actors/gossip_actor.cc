@@ -3,6 +3,8 @@
 
 #include "node/actors/gossip_actor.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -33,6 +35,7 @@
 #include "node/sharing/trust_records.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::actors {
 namespace {
@@ -379,8 +382,8 @@ class GossipActor final : public runtime::Actor<Message> {
     }
   }
 
-  absl::StatusOr<admin::v1::SetConsentResponse> ChangeConsent(privacy::ConsentTier tier,
-                                                              Context& context) {
+  absl::StatusOr<privacy::v1::SetConsentResponse> ChangeConsent(privacy::ConsentTier tier,
+                                                                Context& context) {
     RETURN_IF_ERROR(CheckTier(tier));
     const sharing::WithdrawnCounts taken = withdrawals_.total();
     OnSharingChanged();
@@ -408,9 +411,10 @@ class GossipActor final : public runtime::Actor<Message> {
     const uint64_t before = core_->counters().offered_items;
     ASSIGN_OR_RETURN(federation::Actions offers, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(offers), context);
-    admin::v1::SetConsentResponse answer;
-    answer.set_tier(static_cast<pattern::v1::SharingTier>(tier));
-    answer.set_since_ms(record.since_ms);
+    privacy::v1::SetConsentResponse answer;
+    answer.set_tier(static_cast<privacy::v1::SharingTier>(tier));
+    *answer.mutable_since() =
+        google::protobuf::util::TimeUtil::MillisecondsToTimestamp(record.since_ms);
     answer.set_items_offered(static_cast<uint32_t>(core_->counters().offered_items - before));
     answer.set_items_taken_back(withdrawals_.total().items() - taken.items());
     answer.set_peers_told(static_cast<uint32_t>(core_->active_links()));
@@ -453,7 +457,7 @@ class GossipActor final : public runtime::Actor<Message> {
     }
     absl::Status allowed = CheckTier(request.tier);
     allowed.Update(sharing::CheckMayContribute(core_->certificate()));
-    absl::StatusOr<admin::v1::PreviewReleaseResponse> preview =
+    absl::StatusOr<privacy::v1::PreviewReleaseResponse> preview =
         sharing::PreviewPatterns({.tier = request.tier,
                                   .allowed = allowed,
                                   .own = &own_patterns_,

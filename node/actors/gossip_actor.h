@@ -15,6 +15,7 @@
 #include "node/runtime/ask.h"
 #include "node/sharing/federation.h"
 #include "node/sharing/use_ratings.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd::actors {
@@ -61,14 +62,14 @@ struct ViewRequest {
 };
 struct ConsentRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  runtime::ReplyTo<admin::v1::SetConsentResponse> reply;
+  runtime::ReplyTo<privacy::v1::SetConsentResponse> reply;
 };
 struct ConsentsChanged {
   runtime::ReplyTo<sharing::OptOutAnswer> reply;
 };
 struct PreviewRequest {
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
-  runtime::ReplyTo<admin::v1::PreviewReleaseResponse> reply;
+  runtime::ReplyTo<privacy::v1::PreviewReleaseResponse> reply;
 };
 // The messages of the federation actor.
 using GossipMessage =

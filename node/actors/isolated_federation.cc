@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "node/actors/federation_actor.h"
 #include "privacy/consent/consent.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/consent/consent_store.h"
 
 namespace ruvd::actors {
@@ -50,7 +51,7 @@ class IsolatedFederation final : public sharing::FederationActor {
   }
   void SetConsent(
       privacy::ConsentTier tier,
-      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) override {
+      std::function<void(absl::StatusOr<privacy::v1::SetConsentResponse>)> done) override {
     if (tier != privacy::ConsentTier::kPrivate) {
       done(Refusal());
       return;
@@ -62,7 +63,7 @@ class IsolatedFederation final : public sharing::FederationActor {
   }
   void Preview(
       privacy::ConsentTier,
-      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) override {
+      std::function<void(absl::StatusOr<privacy::v1::PreviewReleaseResponse>)> done) override {
     done(Refusal());
   }
 

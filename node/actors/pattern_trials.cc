@@ -3,6 +3,8 @@
 
 #include "node/actors/pattern_trials.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -20,9 +22,12 @@
 #include "node/log/log.h"
 #include "node/sharing/limits.h"
 #include "node/sharing/pattern_trial.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::actors {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 void LogVerdict(const storage::Pattern& pattern, const sharing::TrialVerdict& verdict) {
   LogInfo(
@@ -107,7 +112,7 @@ void PatternTrials::Begin(Context& context) {
   LogFailure("the trial of a peer's pattern was not begun", started);
 }
 
-std::map<privacy::NodeId, admin::v1::PeerPatternStatus> PatternTrials::View(
+std::map<privacy::NodeId, cluster::v1::PeerPatternStatus> PatternTrials::View(
     const federation::GossipCore& core) const {
   struct Known {
     std::set<storage::PatternId> offered;
@@ -135,10 +140,10 @@ std::map<privacy::NodeId, admin::v1::PeerPatternStatus> PatternTrials::View(
     known.try_emplace(peer);
   }
   const int64_t now_ms = options_.clock->WallMillis();
-  std::map<privacy::NodeId, admin::v1::PeerPatternStatus> view;
+  std::map<privacy::NodeId, cluster::v1::PeerPatternStatus> view;
   for (const auto& [peer, own] : known) {
     const sharing::PeerPatternCounts& here = counts[peer];
-    admin::v1::PeerPatternStatus& status = view[peer];
+    cluster::v1::PeerPatternStatus& status = view[peer];
     status.set_offered(static_cast<uint32_t>(own.offered.size()) + own.fetching);
     status.set_taken(static_cast<uint32_t>(here.serving));
     status.set_on_trial(static_cast<uint32_t>(here.on_trial));
@@ -148,7 +153,8 @@ std::map<privacy::NodeId, admin::v1::PeerPatternStatus> PatternTrials::View(
     status.mutable_refused()->insert(here.refused.begin(), here.refused.end());
     const int64_t newest_ms = std::max(own.newest_waiting_ms, here.newest_waiting_ms);
     if (newest_ms != 0) {
-      status.set_lag_seconds(static_cast<double>(std::max<int64_t>(0, now_ms - newest_ms)) / 1e3);
+      *status.mutable_lag() =
+          TimeUtil::MillisecondsToDuration(std::max<int64_t>(0, now_ms - newest_ms));
     }
   }
   return view;

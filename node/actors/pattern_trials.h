@@ -12,7 +12,7 @@
 #include "node/sharing/peer_patterns.h"
 #include "node/sharing/use_ratings.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::actors {
 
@@ -34,7 +34,7 @@ class PatternTrials {
   void OnTick(const federation::GossipCore& core, Context& context);
   void OnRated(const sharing::RatedUse& use);
   // Returns the state of the exchange of patterns with every peer that offers some.
-  std::map<privacy::NodeId, admin::v1::PeerPatternStatus> View(
+  std::map<privacy::NodeId, cluster::v1::PeerPatternStatus> View(
       const federation::GossipCore& core) const;
 
  private:

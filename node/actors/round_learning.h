@@ -19,7 +19,8 @@
 #include "node/sharing/global_gate.h"
 #include "node/sharing/node_rounds.h"
 #include "node/sharing/own_patterns.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::actors {
 
@@ -57,10 +58,11 @@ class RoundLearning {
   // `private`, and sends it; nothing is charged, noised or offered. Under `public` this takes the
   // training of a contribution.
   void Preview(const federation::GossipCore& core, privacy::ConsentTier tier,
-               admin::v1::PreviewReleaseResponse preview,
-               const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply, Context& context);
+               privacy::v1::PreviewReleaseResponse preview,
+               const runtime::ReplyTo<privacy::v1::PreviewReleaseResponse>& reply,
+               Context& context);
   // Returns the state of the rounds for the operator.
-  admin::v1::RoundsStatus View();
+  cluster::v1::RoundsStatus View();
 
  private:
   federation::Instant Now() const { return federation::Instant::Of(*options_.clock); }

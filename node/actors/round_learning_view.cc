@@ -12,16 +12,18 @@
 #include "node/actors/round_learning.h"
 #include "node/actors/throttled_learning.h"
 #include "node/sharing/release_preview.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::actors {
 
 void RoundLearning::Preview(const federation::GossipCore& core, privacy::ConsentTier tier,
-                            admin::v1::PreviewReleaseResponse preview,
-                            const runtime::ReplyTo<admin::v1::PreviewReleaseResponse>& reply,
+                            privacy::v1::PreviewReleaseResponse preview,
+                            const runtime::ReplyTo<privacy::v1::PreviewReleaseResponse>& reply,
                             Context& context) {
   const sharing::ContributionWork work = rounds_->WorkUnder(core, tier);
   auto made =
-      std::make_shared<absl::StatusOr<admin::v1::PreviewReleaseResponse>>(std::move(preview));
+      std::make_shared<absl::StatusOr<privacy::v1::PreviewReleaseResponse>>(std::move(preview));
   const absl::Status started = context.Offload(
       *options_.learning_pool,
       [contributor = options_.contributor, services = options_.learning,
@@ -44,8 +46,8 @@ void RoundLearning::Preview(const federation::GossipCore& core, privacy::Consent
   }
 }
 
-admin::v1::RoundsStatus RoundLearning::View() {
-  admin::v1::RoundsStatus view;
+cluster::v1::RoundsStatus RoundLearning::View() {
+  cluster::v1::RoundsStatus view;
   rounds_->Write(&view);
   view.set_served_version(served_ == nullptr ? 0 : served_->version);
   if (verdict_) {

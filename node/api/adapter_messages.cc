@@ -67,10 +67,33 @@ void WritePartDifference(const std::string& part, const inference::Adapter* a,
   }
 }
 
+// The messages number these from 1, because 0 is "not set".
+adapter::v1::AdapterKind WireKind(inference::AdapterKind kind) {
+  static_assert(static_cast<int>(inference::AdapterKind::kLora) + 1 ==
+                adapter::v1::ADAPTER_KIND_LORA);
+  static_assert(static_cast<int>(inference::AdapterKind::kCore) + 1 ==
+                adapter::v1::ADAPTER_KIND_CORE);
+  return static_cast<adapter::v1::AdapterKind>(static_cast<int>(kind) + 1);
+}
+adapter::v1::AdapterSource WireSource(serving::AdapterOrigin origin) {
+  static_assert(static_cast<int>(serving::AdapterOrigin::kConfig) + 1 ==
+                adapter::v1::ADAPTER_SOURCE_CONFIG);
+  static_assert(static_cast<int>(serving::AdapterOrigin::kPeer) + 1 ==
+                adapter::v1::ADAPTER_SOURCE_PEER);
+  return static_cast<adapter::v1::AdapterSource>(static_cast<int>(origin) + 1);
+}
+adapter::v1::BankStrategy WireStrategy(inference::BankStrategy strategy) {
+  static_assert(static_cast<int>(inference::BankStrategy::kDiscrete) + 1 ==
+                adapter::v1::BANK_STRATEGY_DISCRETE);
+  static_assert(static_cast<int>(inference::BankStrategy::kSoftBoundary) + 1 ==
+                adapter::v1::BANK_STRATEGY_SOFT_BOUNDARY);
+  return static_cast<adapter::v1::BankStrategy>(static_cast<int>(strategy) + 1);
+}
+
 void WriteBanks(const serving::AdapterSummary& summary, adapter::v1::Banks* banks) {
   const inference::BankSchedule& schedule = summary.schedule;
   banks->mutable_boundaries()->Add(schedule.boundaries.begin(), schedule.boundaries.end());
-  banks->set_strategy(std::string(inference::BankStrategyName(schedule.strategy)));
+  banks->set_strategy(WireStrategy(schedule.strategy));
   banks->set_temperature(schedule.temperature);
   banks->set_trunk(summary.trunk);
   banks->set_residual_rate(summary.training.residual_rate);
@@ -89,11 +112,11 @@ void WriteAdapter(const serving::CatalogEntry& entry, adapter::v1::Adapter* mess
   message->set_served(entry.info.served);
   message->set_uses(entry.info.uses);
   message->set_weight(entry.weight);
-  message->set_source(std::string(serving::AdapterOriginName(entry.origin)));
+  message->set_source(WireSource(entry.origin));
   message->set_path(entry.path);
   message->set_by_words(entry.evidence != nullptr);
   const serving::AdapterSummary& summary = entry.summary;
-  message->set_kind(std::string(inference::KindName(summary.kind)));
+  message->set_kind(WireKind(summary.kind));
   message->set_frame_id(inference::UsesFrame(summary.kind) ? ToHex(summary.frame_id) : "");
   message->set_rank(summary.rank);
   message->set_targets(summary.targets);

@@ -3,9 +3,15 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/error_details.h"
 #include "base/executor.h"
 #include "base/reasons.h"
 #include "base/sanitize_for_display.h"
@@ -13,6 +19,9 @@
 #include "inference/adapter/adapter_file.h"
 #include "inference/adapter/talora_file.h"
 #include "node/api/adapter_messages.h"
+#include "node/api/chunk_stream-inl.h"
+#include "node/api/file_upload-inl.h"
+#include "node/api/pages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
@@ -33,23 +42,51 @@ std::optional<float> WeightOf(const T& request) {
   return request.has_weight() ? std::optional(request.weight()) : std::nullopt;
 }
 
+using AdapterUpload = FileUpload<adapter::v1::ImportAdapterRequest>;
+using AdapterDownload = ChunkStream<adapter::v1::ExportAdapterResponse>;
+
+absl::StatusOr<uint64_t> CheckAdapterFile(const adapter::v1::AdapterFile& file) {
+  if (file.bytes() > limits::kMaxImportedAdapterBytes) {
+    return WithLimit(
+        WithField(Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                        "the file has {} bytes, more than the {} that can be sent; copy it to the "
+                        "node's machine and load it by its path (inference.adapters)",
+                        file.bytes(), limits::kMaxImportedAdapterBytes),
+                  "file.bytes"),
+        {.limit = limits::kMaxImportedAdapterBytes, .value = file.bytes()});
+  }
+  return file.bytes();
+}
+
+// The order of a list: by name, then by version.
+std::string KeyOf(const serving::CatalogEntry& entry) {
+  return fmt::format("{}{}{:010}", entry.info.name, '\0', entry.info.version);
+}
+
 class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackService {
  public:
   explicit AdapterServiceImpl(const ServiceDependencies& dependencies)
       : catalog_(*dependencies.adapters),
         model_(*dependencies.model),
         paths_are_local_(dependencies.paths_are_local),
+        executor_(*dependencies.pattern_calls),
         lane_(dependencies.pattern_calls, limits::kMaxWaitingAdapterCalls) {}
 
   grpc::ServerUnaryReactor* ListAdapters(grpc::CallbackServerContext* context,
                                          const adapter::v1::ListAdaptersRequest* request,
                                          adapter::v1::ListAdaptersResponse* response) override {
-    return Run(context, [this, request, response] {
-      for (const serving::CatalogEntry& entry : catalog_.List()) {
-        if (request->name().empty() || request->name() == entry.info.name) {
-          WriteAdapter(entry, response->add_adapters());
-        }
-      }
+    return Run(context, [this, request, response]() -> absl::Status {
+      std::vector<serving::CatalogEntry> entries = catalog_.List();
+      std::erase_if(entries, [request](const serving::CatalogEntry& entry) {
+        return !request->name().empty() && request->name() != entry.info.name;
+      });
+      std::ranges::sort(entries, {}, KeyOf);
+      RETURN_IF_ERROR(WritePage(
+          entries, *request, limits::kMaxPageItems, KeyOf,
+          [response](const serving::CatalogEntry& entry) {
+            WriteAdapter(entry, response->add_adapters());
+          },
+          response));
       const inference::RegistryStats stats = catalog_.Stats();
       response->set_hot_bytes(stats.hot_bytes);
       response->set_budget_bytes(stats.budget);
@@ -97,15 +134,24 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     });
   }
 
-  grpc::ServerUnaryReactor* ImportAdapter(grpc::CallbackServerContext* context,
-                                          const adapter::v1::ImportAdapterRequest* request,
-                                          adapter::v1::ImportAdapterResponse* response) override {
-    return Run(context, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
-                       catalog_.Import(request->file(), WeightOf(*request)));
-      WriteAdapter(entry, response->mutable_adapter());
-      return absl::OkStatus();
-    });
+  grpc::ServerReadReactor<adapter::v1::ImportAdapterRequest>* ImportAdapter(
+      grpc::CallbackServerContext* context, adapter::v1::ImportAdapterResponse* response) override {
+    return AdapterUpload::Start(
+        context, {.uploads = &uploads_,
+                  .most_uploads = limits::kMaxAdapterUploads,
+                  .patience = limits::kAdapterUploadPatience,
+                  .check = CheckAdapterFile,
+                  .store = [this, response](const adapter::v1::AdapterFile& file, std::string bytes,
+                                            const AdapterUpload::Done& done) {
+                    lane_.Post(
+                        [this, response, file, bytes = std::move(bytes)]() -> absl::Status {
+                          ASSIGN_OR_RETURN(const serving::CatalogEntry entry,
+                                           catalog_.Import(bytes, WeightOf(file)));
+                          WriteAdapter(entry, response->mutable_adapter());
+                          return absl::OkStatus();
+                        },
+                        done);
+                  }});
   }
 
   grpc::ServerUnaryReactor* UnloadAdapter(grpc::CallbackServerContext* context,
@@ -142,10 +188,16 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     });
   }
 
-  grpc::ServerUnaryReactor* ExportAdapter(grpc::CallbackServerContext* context,
-                                          const adapter::v1::ExportAdapterRequest* request,
-                                          adapter::v1::ExportAdapterResponse* response) override {
-    return Run(context, [this, request, response] { return Export(*request, response); });
+  grpc::ServerWriteReactor<adapter::v1::ExportAdapterResponse>* ExportAdapter(
+      grpc::CallbackServerContext* context,
+      const adapter::v1::ExportAdapterRequest* request) override {
+    if (downloads_.fetch_add(1) >= limits::kMaxDownloads) {
+      downloads_.fetch_sub(1);
+      return AdapterDownload::Refuse(context, TooManyDownloads());
+    }
+    return AdapterDownload::Start(
+        context, executor_, [this, request] { return Export(*request); },
+        [this] { downloads_.fetch_sub(1); });
   }
 
  private:
@@ -173,26 +225,34 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     return SerializeAdapterFile(*plain, model_, talora.words);
   }
 
-  absl::Status Export(const adapter::v1::ExportAdapterRequest& request,
-                      adapter::v1::ExportAdapterResponse* response) {
+  absl::StatusOr<AdapterDownload::Next> Export(const adapter::v1::ExportAdapterRequest& request) {
     ASSIGN_OR_RETURN(const serving::CatalogEntry entry, Find(request.adapter()));
     ASSIGN_OR_RETURN(std::string file, FileOf(request, *entry.adapter));
-    if (file.size() > static_cast<size_t>(limits::kMaxApiMessageBytes)) {
-      return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
-                   "the file has {} bytes, but an answer has at most {}; {}", file.size(),
-                   limits::kMaxApiMessageBytes,
-                   entry.path.empty() ? "export its parts one by one"
-                                      : fmt::format("copy {} on the node's machine",
-                                                    SanitizeForDisplay(entry.path, 256)));
+    if (file.size() > limits::kMaxImportedAdapterBytes) {
+      return WithLimit(Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+                             "the file has {} bytes, more than the {} that can be sent; {}",
+                             file.size(), limits::kMaxImportedAdapterBytes,
+                             entry.path.empty() ? "export its parts one by one"
+                                                : fmt::format("copy {} on the node's machine",
+                                                              SanitizeForDisplay(entry.path, 256))),
+                       {.limit = limits::kMaxImportedAdapterBytes, .value = file.size()});
     }
-    response->set_file(std::move(file));
-    return absl::OkStatus();
+    return [file = std::move(file),
+            sent = size_t{0}](adapter::v1::ExportAdapterResponse* next) mutable {
+      next->set_total_bytes(file.size());
+      next->set_data(file.substr(sent, limits::kMaxChunkBytes));
+      sent += next->data().size();
+      return !next->data().empty();
+    };
   }
 
   serving::AdapterCatalog& catalog_;
   const inference::Model& model_;
   const bool paths_are_local_;
+  Executor& executor_;
   QueryLane lane_;
+  std::atomic<size_t> uploads_{0};
+  std::atomic<size_t> downloads_{0};
 };
 
 }  // namespace

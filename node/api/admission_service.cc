@@ -20,11 +20,15 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
+#include "node/api/messages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
 #include "node/transport/peer_address.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "ruvd/cluster/v1/cluster.grpc.pb.h"
 
 namespace ruvd::api {
 namespace {
@@ -289,35 +293,58 @@ class AdmissionServiceImpl final : public admission::v1::AdmissionService::Callb
   JoinQueue joins_;
 };
 
-class AuthorityServiceImpl final : public admission::v1::AuthorityService::CallbackService {
+absl::StatusOr<uint32_t> ReadRoles(const cluster::v1::CreateJoinTokenRequest& request) {
+  uint32_t roles = 0;
+  for (const int role : request.roles()) {
+    switch (role) {
+      case cluster::v1::MEMBER_ROLE_OBSERVER:
+        roles |= privacy::roles::kObserver;
+        break;
+      case cluster::v1::MEMBER_ROLE_CONTRIBUTOR:
+        roles |= privacy::roles::kObserver | privacy::roles::kContributor;
+        break;
+      case cluster::v1::MEMBER_ROLE_AGGREGATOR:
+        roles |= privacy::roles::kObserver | privacy::roles::kAggregator;
+        break;
+      case cluster::v1::MEMBER_ROLE_ADMIN:
+        roles |= privacy::roles::kObserver | privacy::roles::kAdmin;
+        break;
+      default:
+        return BadField(
+            "roles", "role {} is not known; use observer, contributor, aggregator or admin", role);
+    }
+  }
+  return roles;
+}
+
+class AuthorityServiceImpl final : public cluster::v1::AuthorityService::CallbackService {
  public:
   explicit AuthorityServiceImpl(const AdmissionDependencies& dependencies)
       : dependencies_(dependencies), lane_(dependencies.files, limits::kMaxJoinsUnderWay) {}
 
   grpc::ServerUnaryReactor* CreateJoinToken(
-      grpc::CallbackServerContext* context, const admission::v1::CreateJoinTokenRequest* request,
-      admission::v1::CreateJoinTokenResponse* response) override {
+      grpc::CallbackServerContext* context, const cluster::v1::CreateJoinTokenRequest* request,
+      cluster::v1::CreateJoinTokenResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
-      // The lifetime is clamped; the issuer refuses a lifetime that is too long.
-      const auto lifetime = static_cast<int64_t>(
-          std::min<uint64_t>(request->lifetime_ms(), std::numeric_limits<int32_t>::max()));
+      ASSIGN_OR_RETURN(const uint32_t roles, ReadRoles(*request));
+      // The issuer refuses a lifetime that is too long.
+      ASSIGN_OR_RETURN(const int64_t lifetime, ReadDuration("lifetime", request->lifetime()));
       ASSIGN_OR_RETURN(const admission::Invitation invitation,
-                       dependencies_.office->Invite(request->roles(), lifetime));
+                       dependencies_.office->Invite(roles, lifetime));
       response->set_token(invitation.text.Encode());
-      response->set_expires_ms(invitation.expires_ms);
+      *response->mutable_expire_time() = ToTimestamp(invitation.expires_ms);
       return absl::OkStatus();
     });
     return reactor;
   }
 
   grpc::ServerUnaryReactor* RevokeNode(grpc::CallbackServerContext* context,
-                                       const admission::v1::RevokeNodeRequest* request,
-                                       admission::v1::RevokeNodeResponse* response) override {
+                                       const cluster::v1::RevokeNodeRequest* request,
+                                       cluster::v1::RevokeNodeResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
-      ASSIGN_OR_RETURN(const privacy::NodeId node,
-                       ExactBytes<privacy::NodeId>(request->node_id(), "a node id"));
+      ASSIGN_OR_RETURN(const privacy::NodeId node, ReadNodeId("node_id", request->node_id()));
       if (node == dependencies_.self) {
         return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                      "this node holds the cluster authority's key, and no other node could admit "

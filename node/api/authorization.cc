@@ -43,21 +43,14 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.adapter.v1.AdapterService/RollbackAdapter", kManage},
     RpcRule{"/ruvd.adapter.v1.AdapterService/UnloadAdapter", kManage},
 
-    RpcRule{"/ruvd.admin.v1.AdminService/BackUpStore", kManage},
-    RpcRule{"/ruvd.admin.v1.AdminService/EraseUser", kManage},
-    RpcRule{"/ruvd.admin.v1.AdminService/GetConsent", kLook},
-    RpcRule{"/ruvd.admin.v1.AdminService/GetStatus", kLook},
-    RpcRule{"/ruvd.admin.v1.AdminService/ListMembers", kLook},
-    RpcRule{"/ruvd.admin.v1.AdminService/ListUserConsents", kManage},
-    RpcRule{"/ruvd.admin.v1.AdminService/PreviewRelease", kManage},
-    RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
-    RpcRule{"/ruvd.admin.v1.AdminService/SetUserConsent", kManage},
-
-    // This is served on the link port of the authority's node only; the join token decides who may
-    // join.
+    // This is served on the port for peers of the authority's node only; the join token decides who
+    // may join.
     RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},
-    RpcRule{"/ruvd.admission.v1.AuthorityService/CreateJoinToken", kManage},
-    RpcRule{"/ruvd.admission.v1.AuthorityService/RevokeNode", kManage},
+
+    RpcRule{"/ruvd.cluster.v1.AuthorityService/CreateJoinToken", kManage},
+    RpcRule{"/ruvd.cluster.v1.AuthorityService/RevokeNode", kManage},
+
+    RpcRule{"/ruvd.cluster.v1.ClusterService/ListMembers", kLook},
 
     // This is served on the link port only. The link's own handshake checks the admission
     // certificate and the proof of its key.
@@ -82,12 +75,27 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.learning.v1.LearningService/Undo", kManage},
     RpcRule{"/ruvd.learning.v1.LearningService/WithdrawLessons", kManage},
 
+    RpcRule{"/ruvd.node.v1.NodeService/GetModel", kLook},
+    RpcRule{"/ruvd.node.v1.NodeService/GetStatus", kLook},
+    RpcRule{"/ruvd.node.v1.NodeService/ListModels", kLook},
+
+    RpcRule{"/ruvd.node.v1.StoreService/BackUpStore", kManage},
+    RpcRule{"/ruvd.node.v1.StoreService/EraseUser", kManage},
+
     RpcRule{"/ruvd.pattern.v1.PatternService/DeletePattern", kManage},
+    RpcRule{"/ruvd.pattern.v1.PatternService/ExportPattern", kWork},
     RpcRule{"/ruvd.pattern.v1.PatternService/GetPattern", kWork},
+    RpcRule{"/ruvd.pattern.v1.PatternService/ImportPattern", kWork},
     RpcRule{"/ruvd.pattern.v1.PatternService/ListPatterns", kWork},
     RpcRule{"/ruvd.pattern.v1.PatternService/SearchPatterns", kWork},
     RpcRule{"/ruvd.pattern.v1.PatternService/UpsertPattern", kWork},
     RpcRule{"/ruvd.pattern.v1.PatternService/WatchPatterns", kWork},
+
+    RpcRule{"/ruvd.privacy.v1.PrivacyService/GetConsent", kLook},
+    RpcRule{"/ruvd.privacy.v1.PrivacyService/ListUserConsents", kManage},
+    RpcRule{"/ruvd.privacy.v1.PrivacyService/PreviewRelease", kManage},
+    RpcRule{"/ruvd.privacy.v1.PrivacyService/SetConsent", kManage},
+    RpcRule{"/ruvd.privacy.v1.PrivacyService/SetUserConsent", kManage},
 
     RpcRule{"/ruvd.witness.v1.WitnessService/GetEntry", kManage},
     RpcRule{"/ruvd.witness.v1.WitnessService/GetStats", kLook},
@@ -135,15 +143,24 @@ std::span<const RpcRule> RpcRules() {
   return kRules;
 }
 
+const RpcRule* RuleOf(std::string_view method) {
+  const auto* const rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
+  return rule != kRules.end() && rule->method == method ? rule : nullptr;
+}
+
+bool IsClientMethod(std::string_view method) {
+  return RuleOf(method) != nullptr && !method.starts_with("/ruvd.admission.") &&
+         !method.starts_with("/ruvd.federation.");
+}
+
 bool MayCall(std::string_view method, uint32_t roles) {
-  const auto rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
-  return rule != kRules.end() && rule->method == method &&
-         (rule->anybody || (rule->roles & roles) != 0);
+  const RpcRule* const rule = RuleOf(method);
+  return rule != nullptr && (rule->anybody || (rule->roles & roles) != 0);
 }
 
 bool IsMetered(std::string_view method) {
-  const auto rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
-  return rule != kRules.end() && rule->method == method && rule->roles == kWork;
+  const RpcRule* const rule = RuleOf(method);
+  return rule != nullptr && rule->roles == kWork;
 }
 
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeKeyProcessor(

@@ -26,6 +26,10 @@ struct RpcRule {
 // Returns one rule for every method that a node serves, ordered by method. A test compares the
 // rules with the protos.
 std::span<const RpcRule> RpcRules();
+// Returns the rule of a method; null if it has none.
+const RpcRule* RuleOf(std::string_view method);
+// Returns whether the method has a rule and is on the port for clients.
+bool IsClientMethod(std::string_view method);
 
 // Returns whether a caller with `roles` may call the method. A method without a rule is always
 // refused.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "node/api/authorization.h"
+#include "node/api/caller.h"
 #include "node/api/rpc_status.h"
 
 namespace ruvd::api {
@@ -24,10 +25,16 @@ using grpc::experimental::ServerRpcInfo;
 
 class CallMeter final : public Interceptor {
  public:
-  CallMeter(const HearCall& hear, const Clock& clock, std::string endpoint)
-      : hear_(hear), clock_(clock), endpoint_(std::move(endpoint)), began_(clock.Now()) {}
+  CallMeter(const HearCall& hear, const Clock& clock, ServerRpcInfo& call)
+      : hear_(hear),
+        clock_(clock),
+        call_(call),
+        endpoint_(EndpointOf(call.method())),
+        began_(clock.Now()) {}
   void Intercept(InterceptorBatchMethods* methods) override {
-    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+    // A call that came by HTTP is counted where it came from.
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS) &&
+        !IsInside(*call_.server_context())) {
       hear_(endpoint_, FromRpcStatus(methods->GetSendStatus()),
             std::chrono::duration<double>(clock_.Now() - began_).count());
     }
@@ -37,6 +44,7 @@ class CallMeter final : public Interceptor {
  private:
   const HearCall& hear_;
   const Clock& clock_;
+  ServerRpcInfo& call_;
   const std::string endpoint_;
   const TimePoint began_;
 };
@@ -45,7 +53,7 @@ class CallMeterFactory final : public ServerInterceptorFactoryInterface {
  public:
   CallMeterFactory(HearCall hear, const Clock& clock) : hear_(std::move(hear)), clock_(clock) {}
   Interceptor* CreateServerInterceptor(ServerRpcInfo* call) override {
-    return new CallMeter(hear_, clock_, EndpointOf(call->method()));
+    return new CallMeter(hear_, clock_, *call);
   }
 
  private:

@@ -37,6 +37,16 @@ struct Caller {
 // Empty stays empty.
 std::string OwnId(const Caller& caller, std::string_view id);
 
+// A call from inside the process, which serves a caller of another transport, shows a secret of the
+// process in this metadata, and says in the other one where its caller is.
+inline constexpr char kInsideSecret[] = "ruvd-inside";
+inline constexpr char kInsideSource[] = "ruvd-source";
+// Returns that secret: random, new in each process, and never told to a caller.
+const std::string& InsideSecret();
+// Returns whether a call is from inside the process. gRPC names the address of such a call
+// "unknown", which says nothing.
+bool IsInside(const grpc::ServerContextBase& context);
+
 // Returns where a call comes from, as the name of a caller without a key.
 std::string SourceOf(const grpc::CallbackServerContext& context);
 

@@ -3,38 +3,52 @@
 
 #include "node/api/constraint_request.h"
 
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/reasons.h"
-#include "base/status.h"
+#include "base/error_details.h"
 #include "inference/constrain/choices.h"
 #include "inference/constrain/gbnf.h"
 #include "inference/constrain/json_schema.h"
 #include "inference/constrain/regex.h"
+#include "node/api/bad_request.h"
 
 namespace ruvd::api {
+namespace {
+
+using GrammarPointer = std::shared_ptr<const inference::Grammar>;
+
+// Adds to an error which of the fields it is about.
+absl::StatusOr<GrammarPointer> Named(std::string_view field,
+                                     absl::StatusOr<GrammarPointer> grammar) {
+  return grammar.ok() ? std::move(grammar) : WithField(grammar.status(), field);
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const inference::Grammar>> ReadConstraint(
     const inference::v1::GenerateRequest& request) {
   using Request = inference::v1::GenerateRequest;
   switch (request.constraint_case()) {
     case Request::kJsonSchema:
-      return inference::GrammarOfJsonSchema(request.json_schema());
+      return Named("json_schema", inference::GrammarOfJsonSchema(request.json_schema()));
     case Request::kJsonObject:
       if (!request.json_object()) {
-        return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                     "json_object is false; set it to true or leave it out");
+        return BadField("json_object", "json_object is false; set it to true or leave it out");
       }
       return inference::GrammarOfJson();
     case Request::kRegex:
-      return inference::GrammarOfRegex(request.regex());
+      return Named("regex", inference::GrammarOfRegex(request.regex()));
     case Request::kChoices: {
       const auto& texts = request.choices().texts();
-      return inference::GrammarOfChoices(std::vector<std::string>(texts.begin(), texts.end()));
+      return Named("choices", inference::GrammarOfChoices(
+                                  std::vector<std::string>(texts.begin(), texts.end())));
     }
     case Request::kGbnf:
-      return inference::GrammarOfGbnf(request.gbnf());
+      return Named("gbnf", inference::GrammarOfGbnf(request.gbnf()));
     case Request::CONSTRAINT_NOT_SET:
       break;
   }

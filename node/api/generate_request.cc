@@ -7,38 +7,20 @@
 #include <utility>
 #include <vector>
 
-#include "base/reasons.h"
+#include "base/error_details.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
+#include "node/api/bad_request.h"
 #include "node/api/constraint_request.h"
 #include "node/api/messages.h"
+#include "node/api/sampling_request.h"
 #include "node/limits.h"
 
 namespace ruvd::api {
 namespace {
 
 using inference::v1::GenerateRequest;
-
-template <typename... Args>
-absl::Status Refused(fmt::format_string<Args...> format, Args&&... args) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
-               std::forward<Args>(args)...);
-}
-
-// Checks that the text comes in only one of three forms.
-absl::Status CheckOneText(const GenerateRequest& request) {
-  const bool prompt = !request.prompt().empty() || !request.suffix().empty();
-  if (int{prompt} + int{request.parts_size() > 0} + int{request.messages_size() > 0} > 1) {
-    return Refused(
-        "the request has more than one of a prompt (or suffix), parts and messages; use only one "
-        "of them");
-  }
-  if (!request.chat_format().empty() && request.messages_size() == 0) {
-    return Refused("chat_format is given without messages; send messages or leave it out");
-  }
-  return absl::OkStatus();
-}
 
 // The node's own measures against repetition would keep a grammar from what it repeats, such as the
 // quotation marks of JSON. A request may still ask for a penalty.
@@ -52,63 +34,98 @@ void LiftDefaultPenalties(const inference::v1::SamplingOptions& asked,
   }
 }
 
-std::vector<serving::TextPart> SuffixParts(const GenerateRequest& request) {
-  if (request.suffix().empty()) {
-    return {};
+absl::StatusOr<std::vector<serving::TextPart>> ReadParts(const inference::v1::Infill& infill) {
+  if (infill.parts().empty()) {
+    return BadField("infill.parts", "the text with gaps has no part; send texts and gaps");
   }
-  const uint32_t tokens = request.sampling().max_tokens();
-  return {{.text = request.prompt()},
-          {.gap = tokens > 0 ? static_cast<int>(tokens) : inference::SamplingOptions().max_tokens},
-          {.text = request.suffix()}};
-}
-
-// Returns the parts to infill; empty if the request has only a prompt.
-absl::StatusOr<std::vector<serving::TextPart>> ReadParts(const GenerateRequest& request) {
-  if (request.parts_size() == 0) {
-    return SuffixParts(request);
-  }
-  if (static_cast<size_t>(request.parts_size()) > limits::kMaxTextParts) {
-    return Refused("the request has {} parts; use at most {}", request.parts_size(),
-                   limits::kMaxTextParts);
+  if (static_cast<size_t>(infill.parts_size()) > limits::kMaxTextParts) {
+    return WithLimit(
+        BadField("infill.parts", "the request has {} parts; use at most {}", infill.parts_size(),
+                 limits::kMaxTextParts),
+        {.limit = limits::kMaxTextParts, .value = static_cast<uint64_t>(infill.parts_size())});
   }
   std::vector<serving::TextPart> parts;
   uint64_t gaps = 0;
-  for (const inference::v1::TextPart& part : request.parts()) {
+  for (const inference::v1::TextPart& part : infill.parts()) {
     gaps += part.gap();
     if (gaps > limits::kMaxGapTokens) {
-      return Refused("the gaps have more than {} tokens; shorten them", limits::kMaxGapTokens);
+      return BadField("infill.parts", "the gaps have more than {} tokens; shorten them",
+                      limits::kMaxGapTokens);
     }
     parts.push_back({.text = part.text(), .gap = static_cast<int>(part.gap())});
   }
   return parts;
 }
 
-absl::StatusOr<serving::Conversation> ReadConversation(const GenerateRequest& request) {
+absl::StatusOr<std::string> ReadRole(inference::v1::ChatRole role) {
+  switch (role) {
+    case inference::v1::CHAT_ROLE_SYSTEM:
+      return "system";
+    case inference::v1::CHAT_ROLE_USER:
+      return "user";
+    case inference::v1::CHAT_ROLE_ASSISTANT:
+      return "assistant";
+    default:
+      return BadField("chat.messages.role",
+                      "role {} is unknown; use CHAT_ROLE_SYSTEM, CHAT_ROLE_USER or "
+                      "CHAT_ROLE_ASSISTANT",
+                      static_cast<int>(role));
+  }
+}
+
+absl::StatusOr<serving::Conversation> ReadConversation(const inference::v1::Chat& chat) {
   serving::Conversation conversation;
-  if (request.messages_size() == 0) {
-    return conversation;
+  if (chat.messages().empty()) {
+    return BadField("chat.messages", "the conversation has no message; send at least one");
   }
-  if (static_cast<size_t>(request.messages_size()) > limits::kMaxChatMessages) {
-    return Refused("the request has {} messages; use at most {}", request.messages_size(),
-                   limits::kMaxChatMessages);
+  if (static_cast<size_t>(chat.messages_size()) > limits::kMaxChatMessages) {
+    return WithLimit(
+        BadField("chat.messages", "the request has {} messages; use at most {}",
+                 chat.messages_size(), limits::kMaxChatMessages),
+        {.limit = limits::kMaxChatMessages, .value = static_cast<uint64_t>(chat.messages_size())});
   }
-  if (!request.chat_format().empty()) {
-    conversation.format = inference::ChatFormatByName(request.chat_format());
+  if (!chat.format().empty()) {
+    conversation.format = inference::ChatFormatByName(chat.format());
     if (!conversation.format.has_value()) {
-      return Refused("chat_format '{}' is unknown; use one of {}",
-                     SanitizeForDisplay(request.chat_format()), inference::ChatFormatNames());
+      return BadField("chat.format", "the chat format '{}' is unknown; use one of {}",
+                      SanitizeForDisplay(chat.format()), inference::ChatFormatNames());
     }
   }
-  for (const inference::v1::ChatMessage& message : request.messages()) {
-    conversation.messages.push_back({.role = message.role(), .content = message.content()});
+  for (const inference::v1::ChatMessage& message : chat.messages()) {
+    ASSIGN_OR_RETURN(std::string role, ReadRole(message.role()));
+    conversation.messages.push_back({.role = std::move(role), .content = message.content()});
   }
-  if (conversation.messages.back().role != "user") {
-    return Refused(
+  if (chat.messages().rbegin()->role() != inference::v1::CHAT_ROLE_USER) {
+    return BadField(
+        "chat.messages",
         "the last of the {} messages is not the user's, so there is nothing to answer; end the "
         "conversation with a message of the role user",
         conversation.messages.size());
   }
   return conversation;
+}
+
+// Reads the one form in which the text comes; without any it is an empty prompt.
+absl::Status ReadInput(const GenerateRequest& request, serving::GenerationJob* job) {
+  switch (request.input_case()) {
+    case GenerateRequest::kInfill: {
+      if (request.sampling().has_max_tokens()) {
+        return BadField("sampling.max_tokens",
+                        "max_tokens is given for a text with gaps, whose gaps say how many tokens "
+                        "to fill; leave it out");
+      }
+      ASSIGN_OR_RETURN(job->parts, ReadParts(request.infill()));
+      job->prompt = job->parts.front().text;
+      return absl::OkStatus();
+    }
+    case GenerateRequest::kChat: {
+      ASSIGN_OR_RETURN(job->conversation, ReadConversation(request.chat()));
+      return absl::OkStatus();
+    }
+    default:
+      job->prompt = request.prompt();
+      return absl::OkStatus();
+  }
 }
 
 }  // namespace
@@ -117,29 +134,31 @@ absl::StatusOr<serving::GenerationJob> ReadGenerate(const GenerateRequest& reque
                                                     const Caller& caller) {
   serving::GenerationJob job;
   RETURN_IF_ERROR(CheckRequestBytes(request));
-  RETURN_IF_ERROR(CheckOneText(request));
-  ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
+  absl::StatusOr<inference::SamplingOptions> options = ReadSampling(request.sampling());
+  RETURN_IF_ERROR(InField(options.status(), "sampling"));
+  job.options = *std::move(options);
   job.draws_seed = !request.sampling().has_seed();
   if (request.session_id().size() > limits::kMaxSessionIdBytes) {
-    return Refused("session_id has {} bytes; use at most {}", request.session_id().size(),
-                   limits::kMaxSessionIdBytes);
+    return WithLimit(BadField("session_id", "session_id has {} bytes; use at most {}",
+                              request.session_id().size(), limits::kMaxSessionIdBytes),
+                     {.limit = limits::kMaxSessionIdBytes, .value = request.session_id().size()});
   }
   ASSIGN_OR_RETURN(job.user_id, ReadUserId(request.user_id(), caller));
-  ASSIGN_OR_RETURN(job.parts, ReadParts(request));
-  ASSIGN_OR_RETURN(job.conversation, ReadConversation(request));
-  job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
-                                                                       : request.prompt();
+  RETURN_IF_ERROR(ReadInput(request, &job));
   ASSIGN_OR_RETURN(job.grammar, ReadConstraint(request));
   if (job.grammar != nullptr) {
     LiftDefaultPenalties(request.sampling(), &job.options);
   }
   if (job.grammar != nullptr && !job.parts.empty()) {
-    return Refused(
+    return BadField(
+        "constraint",
         "a text with gaps cannot be held to a schema, expression, grammar or list of choices; "
         "leave one of them out");
   }
   job.use_adapters = !request.adapters().disabled();
-  ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
+  auto adapters = ReadAdapters(request.adapters());
+  RETURN_IF_ERROR(InField(adapters.status(), "adapters"));
+  job.adapters = *std::move(adapters);
   job.session_id = OwnId(caller, request.session_id());
   job.caller = caller.name;
   job.owner = caller.owner;

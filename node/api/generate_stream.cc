@@ -93,8 +93,10 @@ GenerateStream* GenerateStream::Start(const ServiceDependencies& node,
       new GenerateStream(node.model->tokenizer(), request.stream_frames()));
   stream->self_ = stream;
   const auto call = AdmitCall(node.callers, *context);
+  absl::Status allowed = call.status();
+  allowed.Update(CheckModel("model", request.model(), *node.model));
   absl::StatusOr<serving::GenerationJob> job =
-      call.ok() ? ReadGenerate(request, (*call)->caller()) : call.status();
+      allowed.ok() ? ReadGenerate(request, (*call)->caller()) : allowed;
   if (!job.ok()) {
     stream->End(ToRpcStatus(job.status()));
     return stream.get();

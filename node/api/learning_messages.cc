@@ -6,8 +6,42 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "node/api/message_times.h"
 
 namespace ruvd::api {
+namespace {
+
+// The store numbers loops and kinds of changes as the messages do.
+learning::v1::LearningLoop WireLoop(storage::LearningLoop loop) {
+  static_assert(static_cast<int>(storage::LearningLoop::kInstant) ==
+                learning::v1::LEARNING_LOOP_INSTANT);
+  static_assert(static_cast<int>(storage::LearningLoop::kDeep) == learning::v1::LEARNING_LOOP_DEEP);
+  return static_cast<learning::v1::LearningLoop>(loop);
+}
+learning::v1::ChangeKind WireKind(storage::ChangeKind kind) {
+  static_assert(static_cast<int>(storage::ChangeKind::kSessionTaught) ==
+                learning::v1::CHANGE_KIND_SESSION_TAUGHT);
+  static_assert(static_cast<int>(storage::ChangeKind::kLessonRemembered) ==
+                learning::v1::CHANGE_KIND_LESSON_REMEMBERED);
+  return static_cast<learning::v1::ChangeKind>(kind);
+}
+// The messages number these from 1, because 0 is "not set".
+learning::v1::RouterVerdict WireVerdict(learning::RouterVerdict verdict) {
+  static_assert(static_cast<int>(learning::RouterVerdict::kPublished) + 1 ==
+                learning::v1::ROUTER_VERDICT_PUBLISHED);
+  static_assert(static_cast<int>(learning::RouterVerdict::kWithdrawn) + 1 ==
+                learning::v1::ROUTER_VERDICT_TAKEN_BACK);
+  return static_cast<learning::v1::RouterVerdict>(static_cast<int>(verdict) + 1);
+}
+learning::v1::DeepOutcome WireOutcome(learning::DeepOutcome outcome) {
+  static_assert(static_cast<int>(learning::DeepOutcome::kPublished) + 1 ==
+                learning::v1::DEEP_OUTCOME_PUBLISHED);
+  static_assert(static_cast<int>(learning::DeepOutcome::kBaseChanged) + 1 ==
+                learning::v1::DEEP_OUTCOME_BASE_CHANGED);
+  return static_cast<learning::v1::DeepOutcome>(static_cast<int>(outcome) + 1);
+}
+
+}  // namespace
 
 void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
                          learning::v1::SubmitFeedbackResponse* message) {
@@ -18,10 +52,12 @@ void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
   message->set_adapter_version(answer.adapter_version);
   message->set_held_out_loss_before(answer.held_out_before);
   message->set_held_out_loss_after(answer.held_out_after);
-  message->set_seconds(answer.seconds);
+  *message->mutable_duration() = SecondsToDuration(answer.seconds);
   message->set_session_lessons(answer.session_lessons);
   message->set_held_back_lessons(answer.held_back);
-  message->set_learned_in_ms(answer.learned_in_ms);
+  if (answer.learned_in_ms > 0) {
+    *message->mutable_learned_in() = MillisToDuration(answer.learned_in_ms);
+  }
   for (const storage::LearningChange& change : answer.changes) {
     WriteChange(change, message->add_changes());
   }
@@ -32,9 +68,9 @@ void WriteFeedbackAnswer(const learning::FeedbackAnswer& answer,
 
 void WriteChange(const storage::LearningChange& change, learning::v1::Change* message) {
   message->set_undo_token(storage::TokenOf(change));
-  message->set_created_ms(change.created_ms);
-  message->set_loop(std::string(storage::LearningLoopName(change.loop)));
-  message->set_kind(std::string(storage::ChangeKindName(change.kind)));
+  *message->mutable_create_time() = ToTimestamp(change.created_ms);
+  message->set_loop(WireLoop(change.loop));
+  message->set_kind(WireKind(change.kind));
   for (const std::string& response : change.responses) {
     message->add_response_ids(response);
   }
@@ -46,7 +82,7 @@ void WriteChange(const storage::LearningChange& change, learning::v1::Change* me
   message->set_version_before(change.version_before);
   message->set_version(change.version);
   message->set_lessons(change.lessons);
-  message->set_undone_ms(change.undone_ms);
+  SetTime(change.undone_ms, [&] { return message->mutable_undo_time(); });
   const bool needs_images = change.kind == storage::ChangeKind::kPatternStored ||
                             change.kind == storage::ChangeKind::kPatternsMerged;
   message->set_can_be_undone(change.undone_ms == 0 && !change.forgotten &&
@@ -59,7 +95,7 @@ void WriteRouterStatus(const learning::RouterStatus& status, learning::v1::Route
   message->set_outcomes(status.outcomes);
   message->set_waiting(status.waiting);
   if (status.last) {
-    message->set_last_verdict(std::string(learning::RouterVerdictName(status.last->verdict)));
+    message->set_last_verdict(WireVerdict(status.last->verdict));
     message->set_last_outcomes(status.last->outcomes);
     message->set_last_gain(status.last->gain);
     message->set_last_standard_error(status.last->standard_error);
@@ -74,9 +110,13 @@ void WriteLearningStatus(const learning::LearningStatus& status,
   message->set_lessons_waiting(status.lessons_waiting);
   message->set_rounds(status.rounds);
   message->set_changes(status.changes);
-  message->set_p99_step_seconds(status.throttle.p99_learning);
-  message->set_p99_step_seconds_without(status.throttle.p99_without);
-  message->set_paused_seconds(status.throttle.paused_seconds);
+  if (status.throttle.p99_learning > 0) {
+    *message->mutable_p99_step_time() = SecondsToDuration(status.throttle.p99_learning);
+  }
+  if (status.throttle.p99_without > 0) {
+    *message->mutable_p99_step_time_without() = SecondsToDuration(status.throttle.p99_without);
+  }
+  *message->mutable_paused_time() = SecondsToDuration(status.throttle.paused_seconds);
   message->set_pauses(status.throttle.pauses);
   message->set_training_bytes(status.throttle.memory_bytes);
   message->set_budget_bytes(status.throttle.budget_bytes);
@@ -84,20 +124,20 @@ void WriteLearningStatus(const learning::LearningStatus& status,
 }
 
 void WriteRoundSummary(const learning::BackgroundRoundSummary& summary,
-                       learning::v1::RunBackgroundResponse* message) {
+                       learning::v1::BackgroundResult* message) {
   message->set_patterns_kept(summary.patterns_kept);
   message->set_patterns_without_gain(summary.patterns_without_gain);
   message->set_patterns_failed(summary.patterns_failed);
   message->set_patterns_merged(summary.patterns_merged);
   message->set_lessons_waiting(summary.lessons_waiting);
-  message->set_seconds(summary.seconds);
+  *message->mutable_duration() = SecondsToDuration(summary.seconds);
   for (const storage::LearningChange& change : summary.changes) {
     WriteChange(change, message->add_changes());
   }
 }
 
-void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message) {
-  message->set_outcome(std::string(learning::DeepOutcomeName(result.outcome)));
+void WriteDeepResult(const learning::DeepResult& result, learning::v1::DeepResult* message) {
+  message->set_outcome(WireOutcome(result.outcome));
   message->set_version(result.version);
   message->set_lessons(result.lessons);
   message->set_held_back_lessons(result.held_back);
@@ -127,7 +167,7 @@ void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatu
 void WriteLesson(const storage::Trajectory& trajectory, std::string_view text,
                  learning::v1::Lesson* message) {
   message->set_response_id(trajectory.response_id);
-  message->set_created_ms(trajectory.created_ms);
+  *message->mutable_create_time() = ToTimestamp(trajectory.created_ms);
   message->set_prompt(trajectory.prompt);
   message->set_completion(trajectory.completion);
   message->set_text(std::string(text));

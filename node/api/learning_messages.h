@@ -20,8 +20,8 @@ void WriteRouterStatus(const learning::RouterStatus& status, learning::v1::Route
 void WriteLearningStatus(const learning::LearningStatus& status,
                          learning::v1::LearningStatus* message);
 void WriteRoundSummary(const learning::BackgroundRoundSummary& summary,
-                       learning::v1::RunBackgroundResponse* message);
-void WriteDeepResult(const learning::DeepResult& result, learning::v1::RunDeepResponse* message);
+                       learning::v1::BackgroundResult* message);
+void WriteDeepResult(const learning::DeepResult& result, learning::v1::DeepResult* message);
 void WriteDeepStatus(const learning::DeepStatus& status, learning::v1::DeepStatus* message);
 // `text` is the text that the trajectory teaches.
 void WriteLesson(const storage::Trajectory& trajectory, std::string_view text,

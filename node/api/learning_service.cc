@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "node/api/callers.h"
 #include "node/api/learning_messages.h"
 #include "node/api/messages.h"
+#include "node/api/pages.h"
+#include "node/api/progress_stream-inl.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
@@ -29,6 +35,32 @@ namespace {
 
 using Context = grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+
+// Changes are in the order of their making, newest first. New ones come before the first page, so a
+// token names the last change of a page, wherever that stands by now.
+absl::Status WriteChanges(const std::vector<storage::LearningChange>& changes,
+                          const learning::v1::ListChangesRequest& request,
+                          learning::v1::ListChangesResponse* response) {
+  constexpr size_t kDefaultSize = 50;
+  const size_t size = PageSize(request.page_size(), kDefaultSize, limits::kMaxChanges);
+  auto change = changes.begin();
+  if (!request.page_token().empty()) {
+    ASSIGN_OR_RETURN(const std::string last, ReadPageToken(request.page_token()));
+    change = std::ranges::find(changes, last, storage::TokenOf);
+    if (change == changes.end()) {
+      return StalePageToken(request.page_token());
+    }
+    ++change;
+  }
+  for (size_t sent = 0; change != changes.end(); ++change, ++sent) {
+    if (sent == size) {
+      response->set_next_page_token(PageToken(storage::TokenOf(*std::prev(change))));
+      break;
+    }
+    WriteChange(*change, response->add_changes());
+  }
+  return absl::OkStatus();
+}
 
 class LearningServiceImpl final : public learning::v1::LearningService::CallbackService {
  public:
@@ -68,16 +100,14 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
 
   ServerUnaryReactor* ListChanges(Context* context, const learning::v1::ListChangesRequest* request,
                                   learning::v1::ListChangesResponse* response) override {
-    constexpr uint32_t kDefaultCount = 50;
     auto* reactor = context->DefaultReactor();
-    const size_t count = request->count() == 0 ? kDefaultCount : request->count();
     node_.learning->ListChanges(
-        std::min(count, limits::kMaxChanges),
-        Answer<std::vector<storage::LearningChange>>(reactor, [response](const auto& changes) {
-          for (const storage::LearningChange& change : changes) {
-            WriteChange(change, response->add_changes());
-          }
-        }));
+        limits::kMaxChanges,
+        [reactor, request,
+         response](const absl::StatusOr<std::vector<storage::LearningChange>>& changes) {
+          reactor->Finish(ToRpcStatus(changes.ok() ? WriteChanges(*changes, *request, response)
+                                                   : changes.status()));
+        });
     return reactor;
   }
 
@@ -114,24 +144,55 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     return reactor;
   }
 
-  ServerUnaryReactor* RunBackground(Context* context,
-                                    const learning::v1::RunBackgroundRequest* request,
-                                    learning::v1::RunBackgroundResponse* response) override {
-    auto* reactor = context->DefaultReactor();
-    node_.learning->RunBackground(request->replay(), Answer<learning::BackgroundRoundSummary>(
-                                                         reactor, [response](const auto& summary) {
-                                                           WriteRoundSummary(summary, response);
-                                                         }));
-    return reactor;
+  grpc::ServerWriteReactor<learning::v1::RunBackgroundResponse>* RunBackground(
+      Context*, const learning::v1::RunBackgroundRequest* request) override {
+    using learning::v1::RunBackgroundResponse;
+    using Stream = ProgressStream<RunBackgroundResponse>;
+    const auto stream = Stream::Start(*node_.pattern_calls, [this](const Stream::Answer& answer) {
+      node_.learning->GetStatus([answer](const absl::StatusOr<learning::LearningStatus>& status) {
+        RunBackgroundResponse response;
+        if (status.ok()) {
+          response.mutable_progress()->set_lessons_waiting(status->lessons_waiting);
+        }
+        answer(status.ok() ? std::optional(std::move(response)) : std::nullopt);
+      });
+    });
+    node_.learning->RunBackground(
+        request->replay(),
+        [stream](const absl::StatusOr<learning::BackgroundRoundSummary>& summary) {
+          RunBackgroundResponse response;
+          if (summary.ok()) {
+            WriteRoundSummary(*summary, response.mutable_result());
+          }
+          stream->End(summary.ok() ? absl::StatusOr<RunBackgroundResponse>(std::move(response))
+                                   : summary.status());
+        });
+    return stream.get();
   }
 
-  ServerUnaryReactor* RunDeep(Context* context, const learning::v1::RunDeepRequest*,
-                              learning::v1::RunDeepResponse* response) override {
-    auto* reactor = context->DefaultReactor();
-    node_.deep->Run(Answer<learning::DeepResult>(
-        reactor,
-        [response](const learning::DeepResult& result) { WriteDeepResult(result, response); }));
-    return reactor;
+  grpc::ServerWriteReactor<learning::v1::RunDeepResponse>* RunDeep(
+      Context*, const learning::v1::RunDeepRequest*) override {
+    using learning::v1::RunDeepResponse;
+    using Stream = ProgressStream<RunDeepResponse>;
+    const auto stream = Stream::Start(*node_.pattern_calls, [this](const Stream::Answer& answer) {
+      node_.deep->GetStatus([answer](const absl::StatusOr<learning::DeepStatus>& status) {
+        RunDeepResponse response;
+        if (status.ok()) {
+          response.mutable_progress()->set_step(status->step);
+          response.mutable_progress()->set_steps(status->steps);
+        }
+        answer(status.ok() ? std::optional(std::move(response)) : std::nullopt);
+      });
+    });
+    node_.deep->Run([stream](const absl::StatusOr<learning::DeepResult>& result) {
+      RunDeepResponse response;
+      if (result.ok()) {
+        WriteDeepResult(*result, response.mutable_result());
+      }
+      stream->End(result.ok() ? absl::StatusOr<RunDeepResponse>(std::move(response))
+                              : result.status());
+    });
+    return stream.get();
   }
 
   ServerUnaryReactor* ListLessons(Context* context, const learning::v1::ListLessonsRequest* request,
@@ -210,28 +271,31 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
   // trajectory.
   absl::Status Lessons(const learning::v1::ListLessonsRequest& request,
                        learning::v1::ListLessonsResponse* response) {
-    const size_t page = request.page_size() == 0 ? limits::kMaxLessonPage : request.page_size();
-    const size_t size = std::min<size_t>(page, limits::kMaxLessonPage);
+    const size_t size =
+        PageSize(request.page_size(), limits::kMaxLessonPage, limits::kMaxLessonPage);
+    ASSIGN_OR_RETURN(const uint64_t after_ms, ReadPagePosition(request.page_token()));
     size_t bytes = 0;
-    const int64_t from_ms = request.after_ms() > 0 ? request.after_ms() + 1 : 0;
-    int64_t last_ms = 0;
-    return node_.trajectories->ForEachSince(from_ms, [&](const storage::Trajectory& trajectory) {
-      const std::string text = learning::TargetText(trajectory, node_.min_rating);
-      if (text.empty()) {
-        return true;
-      }
-      const size_t grown = trajectory.prompt.size() + trajectory.completion.size() + text.size();
-      const bool full = static_cast<size_t>(response->lessons_size()) == size ||
-                        (bytes > 0 && bytes + grown > limits::kMaxPageBytes);
-      if (full) {
-        response->set_next_after_ms(last_ms);
-        return false;
-      }
-      bytes += grown;
-      last_ms = trajectory.created_ms;
-      WriteLesson(trajectory, text, response->add_lessons());
-      return true;
-    });
+    uint64_t last_ms = 0;
+    return node_.trajectories->ForEachSince(
+        after_ms > 0 ? static_cast<int64_t>(after_ms) + 1 : 0,
+        [&](const storage::Trajectory& trajectory) {
+          const std::string text = learning::TargetText(trajectory, node_.min_rating);
+          if (text.empty()) {
+            return true;
+          }
+          const size_t grown =
+              trajectory.prompt.size() + trajectory.completion.size() + text.size();
+          const bool full = static_cast<size_t>(response->lessons_size()) == size ||
+                            (bytes > 0 && bytes + grown > limits::kMaxPageBytes);
+          if (full) {
+            response->set_next_page_token(PageToken(std::to_string(last_ms)));
+            return false;
+          }
+          bytes += grown;
+          last_ms = static_cast<uint64_t>(trajectory.created_ms);
+          WriteLesson(trajectory, text, response->add_lessons());
+          return true;
+        });
   }
 
   const ServiceDependencies node_;

@@ -9,32 +9,24 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
+#include "base/utf8.h"
+#include "inference/adapter/bank.h"
+#include "inference/model/model.h"
 #include "inference/tokenizer/utf8_assembler.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
+#include "node/api/sampling_request.h"
 #include "node/limits.h"
+#include "node/openai/reasons.h"
 #include "node/serving/adapter_catalog.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::api {
 namespace {
-
-// The best values for ruvdllm-29m according to bench/RESULTS.md: without a penalty greedy decoding
-// repeats itself, and larger penalties suppress function words.
-constexpr float kDefaultRepetitionPenalty = 1.2F;
-constexpr int kDefaultNoRepeatNgram = 3;
-
-absl::Status OutOfRange(std::string_view name, double value, std::string_view range) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "{} is {}; it must be {}", name, value, range);
-}
-
-absl::Status CheckBetween(std::string_view name, double value, double low, double high) {
-  if (!(value >= low && value <= high)) {  // also refuses NaN
-    return OutOfRange(name, value, fmt::format("from {} to {}", low, high));
-  }
-  return absl::OkStatus();
-}
 
 // Returns a token's piece as text; incomplete characters become U+FFFD.
 std::string PieceText(const inference::Tokenizer& tokenizer, inference::TokenId token) {
@@ -57,117 +49,40 @@ void WriteCommit(const inference::Commit& commit, const inference::Tokenizer& to
   }
 }
 
-// Reads the name of an enumerator; an empty name gives nullopt.
-template <typename Kind>
-absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std::string& name,
-                                             std::optional<Kind> (*by_name)(std::string_view),
-                                             const std::string& names) {
-  const std::optional<Kind> kind = by_name(name);
-  if (!name.empty() && !kind.has_value()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} '{}' is unknown; use one of {}", option, SanitizeForDisplay(name), names);
-  }
-  return kind;
-}
-
-// Checks the options that would overflow when converted to int; the engine checks all others.
-absl::Status CheckCounts(const inference::v1::SamplingOptions& message) {
-  constexpr double kMaxCount = 1 << 20;
-  RETURN_IF_ERROR(CheckBetween("max_tokens", message.max_tokens(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("steps", message.steps(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("block_length", message.block_length(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("top_k", message.top_k(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("penalty_window", message.penalty_window(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("no_repeat_ngram", message.no_repeat_ngram(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("stability_steps", message.stability_steps(), 0, kMaxCount));
-  RETURN_IF_ERROR(
-      CheckBetween("approximate_cache_steps", message.approximate_cache_steps(), 0, kMaxCount));
-  return CheckBetween("logprobs", message.logprobs(), 0, kMaxCount);
-}
-
-void ReadTokenChoice(const inference::v1::SamplingOptions& message,
-                     inference::SamplingOptions* options) {
-  options->temperature = message.temperature();
-  options->top_k = static_cast<int>(message.top_k());
-  options->top_p = message.top_p();
-  options->min_p = message.min_p();
-  options->repetition_penalty =
-      message.has_repetition_penalty() ? message.repetition_penalty() : kDefaultRepetitionPenalty;
-  options->presence_penalty = message.presence_penalty();
-  options->frequency_penalty = message.frequency_penalty();
-  options->penalty_window = static_cast<int>(message.penalty_window());
-  options->no_repeat_ngram = message.has_no_repeat_ngram()
-                                 ? static_cast<int>(message.no_repeat_ngram())
-                                 : kDefaultNoRepeatNgram;
-  options->logprobs = message.has_logprobs() ? static_cast<int>(message.logprobs()) : -1;
-}
-
-absl::Status ReadPositionChoice(const inference::v1::SamplingOptions& message,
-                                inference::SamplingOptions* options) {
-  ASSIGN_OR_RETURN(
-      options->sampler,
-      ReadName("sampler", message.sampler(), &inference::SamplerByName, inference::SamplerNames()));
-  ASSIGN_OR_RETURN(options->remask, ReadName("remask", message.remask(), &inference::RemaskByName,
-                                             inference::RemaskNames()));
-  options->steps = static_cast<int>(message.steps());
-  options->block_length = static_cast<int>(message.block_length());
-  options->confidence_threshold = message.confidence_threshold();
-  options->position_temperature = message.position_temperature();
-  options->factor = message.factor();
-  options->entropy_bound = message.entropy_bound();
-  options->stability_kl = message.stability_kl();
-  options->stability_steps = static_cast<int>(message.stability_steps());
-  options->approximate_cache_steps = static_cast<int>(message.approximate_cache_steps());
-  options->remask_strength = message.remask_strength();
-  options->guidance_scale = message.guidance_scale();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::DecodingMode mode) {
-  switch (mode) {
-    case inference::v1::DECODING_MODE_UNSPECIFIED:
-      return std::nullopt;
-    case inference::v1::DECODING_MODE_DIFFUSION:
-      return inference::DecodingMode::kDiffusion;
-    case inference::v1::DECODING_MODE_BLOCK:
-      return inference::DecodingMode::kBlock;
-    case inference::v1::DECODING_MODE_AUTOREGRESSIVE:
-      return inference::DecodingMode::kAutoregressive;
-    default:
-      return Error(
-          absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-          "decoding mode {} is unknown to this version; use diffusion, block or autoregressive",
-          static_cast<int>(mode));
-  }
+absl::Status CheckModel(std::string_view field, const std::string& name,
+                        const inference::Model& model) {
+  constexpr size_t kMostShown = 100;
+  return name.empty() || name == model.config().name
+             ? absl::OkStatus()
+             : WithField(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+                               "this node does not serve the model '{}'; use '{}', or no name",
+                               SanitizeForDisplay(ValidUtf8(CutUtf8(name, kMostShown))),
+                               model.config().name),
+                         field);
 }
 
-absl::StatusOr<inference::SamplingOptions> ReadSampling(
-    const inference::v1::SamplingOptions& message) {
-  RETURN_IF_ERROR(CheckCounts(message));
-  inference::SamplingOptions options;
-  ASSIGN_OR_RETURN(options.mode, ReadMode(message.mode()));
-  if (message.max_tokens() > 0) {
-    options.max_tokens = static_cast<int>(message.max_tokens());
-  }
-  options.ignore_end_of_text = message.ignore_end_of_text();
-  options.stop.assign(message.stop().begin(), message.stop().end());
-  options.seed = message.seed();
-  ReadTokenChoice(message, &options);
-  RETURN_IF_ERROR(ReadPositionChoice(message, &options));
-  RETURN_IF_ERROR(inference::CheckSamplingRanges(options));
-  return options;
+absl::Status CheckPackage(const std::string& package, const Digest& own) {
+  const std::string served = ToHex(own);
+  return package.empty() || package == served
+             ? absl::OkStatus()
+             : WithField(Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                               "the embedding belongs to model package {}, but the node serves {}; "
+                               "embeddings of different models cannot be compared",
+                               SanitizeForDisplay(CutUtf8(package, served.size())), served),
+                         "model_package");
 }
 
 absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
     const inference::v1::AdapterSelection& message) {
   if (message.disabled() && message.chosen_size() > 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "adapters are both chosen and disabled; leave out one of the two");
+    return BadField("chosen", "adapters are both chosen and disabled; leave out one of the two");
   }
-  RETURN_IF_ERROR(
-      CheckBetween("the number of adapters", message.chosen_size(), 0, limits::kMaxChosenAdapters));
+  if (static_cast<size_t>(message.chosen_size()) > limits::kMaxChosenAdapters) {
+    return BadField("chosen", "the request chooses {} adapters; choose at most {}",
+                    message.chosen_size(), limits::kMaxChosenAdapters);
+  }
   std::vector<serving::AdapterChoice> choices;
   for (const auto& chosen : message.chosen()) {
     choices.push_back(
@@ -184,9 +99,9 @@ absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
 absl::StatusOr<std::string> ReadUserId(const std::string& id, const Caller& caller) {
   std::string own = OwnId(caller, id);
   if (own.size() > limits::kMaxUserIdBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "user_id has {} bytes; use at most {}", id.size(),
-                 limits::kMaxUserIdBytes - (own.size() - id.size()));
+    const size_t most = limits::kMaxUserIdBytes - (own.size() - id.size());
+    return WithLimit(BadField("user_id", "user_id has {} bytes; use at most {}", id.size(), most),
+                     {.limit = most, .value = id.size()});
   }
   return own;
 }
@@ -194,6 +109,7 @@ absl::StatusOr<std::string> ReadUserId(const std::string& id, const Caller& call
 absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& message,
                                             const Caller& caller) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
+  RETURN_IF_ERROR(CheckNotZero("samples", message.has_samples(), message.samples()));
   RETURN_IF_ERROR(
       CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamplesPerRequest));
   serving::ScoreJob job;
@@ -208,7 +124,9 @@ absl::StatusOr<serving::ScoreJob> ReadScore(const inference::v1::ScoreRequest& m
   }
   job.options.seed = message.seed();
   job.use_adapters = !message.adapters().disabled();
-  ASSIGN_OR_RETURN(job.adapters, ReadAdapters(message.adapters()));
+  auto adapters = ReadAdapters(message.adapters());
+  RETURN_IF_ERROR(InField(adapters.status(), "adapters"));
+  job.adapters = *std::move(adapters);
   return job;
 }
 
@@ -218,8 +136,7 @@ namespace {
 absl::StatusOr<learning::Feedback> OfTrueOnly(std::string_view signal, bool value,
                                               learning::Feedback feedback) {
   if (!value) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} is false; send it only if it is true", signal);
+    return BadField(signal, "{} is false; send it only if it is true", signal);
   }
   return feedback;
 }
@@ -234,9 +151,8 @@ absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedba
   feedback.idempotency_key = message.idempotency_key();
   feedback.metadata.insert(message.metadata().begin(), message.metadata().end());
   if (feedback.idempotency_key.size() > limits::kMaxIdempotencyKeyBytes) {
-    return OutOfRange("the length of idempotency_key",
-                      static_cast<double>(feedback.idempotency_key.size()),
-                      fmt::format("at most {} bytes", limits::kMaxIdempotencyKeyBytes));
+    return BadField("idempotency_key", "idempotency_key has {} bytes; use at most {}",
+                    feedback.idempotency_key.size(), limits::kMaxIdempotencyKeyBytes);
   }
   switch (message.signal_case()) {
     case learning::v1::SubmitFeedbackRequest::kRating:
@@ -245,8 +161,8 @@ absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedba
       return feedback;
     case learning::v1::SubmitFeedbackRequest::kEditedText:
       if (message.edited_text().empty()) {
-        return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                     "edited_text is empty; send the corrected text, or a rating of 0");
+        return BadField("edited_text",
+                        "edited_text is empty; send the corrected text, or a rating of 0");
       }
       feedback.edited_text = message.edited_text();
       return feedback;
@@ -260,9 +176,9 @@ absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedba
       feedback.regenerated = true;
       return OfTrueOnly("regenerated", message.regenerated(), std::move(feedback));
     default:
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "the feedback has no signal; set rating, edited_text, accepted, copied or "
-                   "regenerated");
+      return BadField("signal",
+                      "the feedback has no signal; set rating, edited_text, accepted, copied or "
+                      "regenerated");
   }
 }
 
@@ -270,22 +186,21 @@ absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text) {
   storage::PatternId id{};
   const std::optional<std::string> bytes = FromHex(text);
   if (!bytes || bytes->size() != id.size()) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "'{}' is not a pattern id; an id has {} hexadecimal digits, as ruvd pattern ls prints them",
-        SanitizeForDisplay(text), id.size() * 2);
+    return BadField("id",
+                    "'{}' is not a pattern id; an id has {} hexadecimal digits, as ruvd pattern ls "
+                    "prints them",
+                    SanitizeForDisplay(text), id.size() * 2);
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
 }
 
-absl::StatusOr<Digest> ReadOrigin(const std::string& text) {
+absl::StatusOr<Digest> ReadNodeId(std::string_view field, const std::string& text) {
   Digest origin{};
   const std::optional<std::string> bytes = FromHex(text);
   if (!bytes || bytes->size() != origin.size()) {
-    return Error(
-        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-        "'{}' is not a node id; an origin has {} hexadecimal digits, as ruvd status prints them",
+    return BadField(
+        field, "'{}' is not a node id, which has {} hexadecimal digits, as ruvd status prints them",
         text.substr(0, 2 * origin.size()), origin.size() * 2);
   }
   std::memcpy(origin.data(), bytes->data(), origin.size());
@@ -296,10 +211,27 @@ absl::Status CheckRequestBytes(const google::protobuf::Message& request) {
   const size_t bytes = request.ByteSizeLong();
   return bytes <= limits::kMaxTextRequestBytes
              ? absl::OkStatus()
-             : Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                     "the request has {} bytes, but at most {} are accepted; send less text", bytes,
-                     limits::kMaxTextRequestBytes);
+             : WithLimit(Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                               "the request has {} bytes, but at most {} are accepted; send less "
+                               "text",
+                               bytes, limits::kMaxTextRequestBytes),
+                         {.limit = limits::kMaxTextRequestBytes, .value = bytes});
 }
+
+namespace {
+
+inference::v1::RouteKind WireRoute(std::string_view name) {
+  static constexpr std::pair<std::string_view, inference::v1::RouteKind> kRoutes[] = {
+      {"as_asked", inference::v1::ROUTE_KIND_AS_ASKED},
+      {"half_steps", inference::v1::ROUTE_KIND_HALF_STEPS},
+      {"approximate_cache", inference::v1::ROUTE_KIND_APPROXIMATE_CACHE},
+      {"no_adapters", inference::v1::ROUTE_KIND_NO_ADAPTERS}};
+  const auto* const found = std::ranges::find(
+      kRoutes, name, &std::pair<std::string_view, inference::v1::RouteKind>::first);
+  return found == std::end(kRoutes) ? inference::v1::ROUTE_KIND_UNSPECIFIED : found->second;
+}
+
+}  // namespace
 
 void WriteAdapterUse(const serving::AdapterUse& use, inference::v1::AdapterUse* message) {
   message->set_name(use.name);
@@ -314,6 +246,8 @@ void WriteStarted(const serving::GenerationStarted& started, const inference::To
   message->set_response_id(started.response_id);
   message->set_prompt_tokens(static_cast<uint32_t>(started.prompt_tokens));
   message->set_window(static_cast<uint32_t>(started.window));
+  message->set_model(started.model);
+  message->set_model_package(started.package);
   for (const serving::AdapterUse& use : started.adapters) {
     WriteAdapterUse(use, message->add_adapters());
   }
@@ -336,12 +270,17 @@ void WriteFinished(const serving::GenerationFinished& finished,
       message->set_reason(inference::v1::FINISH_REASON_STOP);
       break;
   }
-  message->set_completion_tokens(static_cast<uint32_t>(finished.completion_tokens));
+  inference::v1::Usage* const usage = message->mutable_usage();
+  usage->set_prompt_tokens(static_cast<uint32_t>(finished.prompt_tokens));
+  usage->set_cached_tokens(static_cast<uint32_t>(finished.cached_tokens));
+  usage->set_completion_tokens(static_cast<uint32_t>(finished.completion_tokens));
   message->set_steps(static_cast<uint32_t>(finished.steps));
   message->set_forwards(static_cast<uint32_t>(finished.forwards));
-  message->set_seconds(finished.seconds);
-  message->set_queue_seconds(finished.queue_seconds);
+  *message->mutable_duration() = SecondsToDuration(finished.seconds);
+  *message->mutable_queue_time() = SecondsToDuration(finished.queue_seconds);
   message->set_seed(finished.seed);
+  message->set_mode(WireMode(finished.mode));
+  message->set_sampler(finished.sampler);
   for (const serving::AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }
@@ -350,7 +289,7 @@ void WriteFinished(const serving::GenerationFinished& finished,
     message->mutable_memory()->set_share(finished.memory.share);
   }
   if (finished.route) {
-    message->mutable_route()->set_name(finished.route->name);
+    message->mutable_route()->set_kind(WireRoute(finished.route->name));
     message->mutable_route()->set_probability(finished.route->probability);
     message->mutable_route()->set_explored(finished.route->explored);
   }
@@ -361,6 +300,15 @@ void WriteFinished(const serving::GenerationFinished& finished,
 
 void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message) {
+  message->set_block(static_cast<uint32_t>(step.block));
+  message->set_bank(static_cast<uint32_t>(inference::BankOf(step.t)));
+  message->set_retrieved(step.retrieved);
+  for (const inference::AdapterMix::Part& part : step.adapters.parts) {
+    inference::v1::AdapterUse* const use = message->add_adapters();
+    use->set_name(part.adapter->name);
+    use->set_version(part.adapter->version);
+    use->set_weight(part.weight);
+  }
   message->set_step(static_cast<uint32_t>(step.step));
   message->set_t(step.t);
   message->set_masked(static_cast<uint32_t>(step.masked));
@@ -371,25 +319,6 @@ void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& t
   for (const int position : step.remasked) {
     message->add_remasked(static_cast<uint32_t>(position));
   }
-}
-
-void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message) {
-  message->set_id(ToHex(pattern.id));
-  message->set_bank(pattern.bank);
-  message->set_task(pattern.task);
-  message->set_tier(static_cast<pattern::v1::SharingTier>(pattern.tier));
-  message->set_quality(pattern.quality);
-  message->set_uses(pattern.uses);
-  message->set_examples(pattern.examples);
-  message->set_origin(ToHex(pattern.origin));
-  message->set_created_ms(pattern.created_ms);
-  message->set_adapter_name(pattern.adapter_name);
-  message->set_adapter_version(pattern.adapter_version);
-  message->set_dimension(static_cast<uint32_t>(pattern.embedding.size()));
-  message->set_updated_ms(pattern.updated_ms);
-  message->set_expires_ms(pattern.expires_ms);
-  message->set_last_used_ms(pattern.last_used_ms);
-  message->set_standing(static_cast<pattern::v1::PatternStanding>(pattern.standing));
 }
 
 }  // namespace ruvd::api

@@ -16,18 +16,18 @@
 #include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
 
 // Conversions between the API's messages and the node's own types. All checks of a caller's numbers
 // are here.
 namespace ruvd::api {
 
-// Checks the range of each option; the error names the option and its range. Unset options get the
-// defaults of serving. The engine checks whether options fit together.
-absl::StatusOr<inference::SamplingOptions> ReadSampling(
-    const inference::v1::SamplingOptions& message);
-absl::StatusOr<std::optional<inference::DecodingMode>> ReadMode(inference::v1::DecodingMode mode);
+// Returns MODEL_UNKNOWN (NOT_FOUND) for a name that is neither empty nor the model's; `field` is
+// where the name came from.
+absl::Status CheckModel(std::string_view field, const std::string& name,
+                        const inference::Model& model);
+// Returns MODEL_MISMATCH for an embedding of another model package; empty is not compared.
+absl::Status CheckPackage(const std::string& package, const Digest& own);
 // Returns the chosen adapters; empty if none is chosen. It does not check whether the node has
 // them.
 absl::StatusOr<std::vector<serving::AdapterChoice>> ReadAdapters(
@@ -40,11 +40,10 @@ absl::StatusOr<learning::Feedback> ReadFeedback(const learning::v1::SubmitFeedba
                                                 const Caller& caller);
 // Reads a pattern id of 32 hexadecimal characters.
 absl::StatusOr<storage::PatternId> ReadPatternId(const std::string& text);
-// Reads a node id of 64 hexadecimal characters.
-absl::StatusOr<Digest> ReadOrigin(const std::string& text);
+// Reads a node id of 64 hexadecimal characters from a field.
+absl::StatusOr<Digest> ReadNodeId(std::string_view field, const std::string& text);
 
-// Returns LIMIT_EXCEEDED for a request of more than limits::kMaxTextRequestBytes. Only patterns
-// with their adapters may be larger.
+// Returns LIMIT_EXCEEDED for a request of more than limits::kMaxTextRequestBytes.
 absl::Status CheckRequestBytes(const google::protobuf::Message& request);
 
 void WriteAdapterUse(const serving::AdapterUse& use, inference::v1::AdapterUse* message);
@@ -54,7 +53,5 @@ void WriteFinished(const serving::GenerationFinished& finished,
                    const inference::Tokenizer& tokenizer, inference::v1::Finished* message);
 void WriteFrame(const inference::StepResult& step, const inference::Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
-// Writes a pattern without its embedding and adapter.
-void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 
 }  // namespace ruvd::api

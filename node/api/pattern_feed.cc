@@ -16,7 +16,9 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/messages.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
+#include "node/api/pattern_messages.h"
 #include "node/api/rpc_status.h"
 #include "storage/reasons.h"
 
@@ -60,7 +62,7 @@ absl::Status Write(const storage::PatternStore& patterns, const storage::Pattern
   out->set_sequence(change.sequence);
   out->set_kind(KindOf(change.kind));
   out->set_id(ToHex(change.id));
-  out->set_time_ms(change.time.wall_ms());
+  *out->mutable_time() = ToTimestamp(change.time.wall_ms());
   if (change.kind != storage::PatternChangeKind::kPut) {
     return absl::OkStatus();
   }
@@ -82,6 +84,8 @@ absl::Status Write(const storage::PatternStore& patterns, const storage::Pattern
 class PatternFeed::Hub {
  public:
   explicit Hub(const Options& options) : options_(options) {}
+  // The id as clients get it, who only compare it
+  std::string log_id() const { return fmt::format("{:016x}", options_.log_id); }
   const Options& options() const { return options_; }
 
   // Adds a stream. Returns UNAVAILABLE if closed, RESOURCE_EXHAUSTED if there are too many.
@@ -211,7 +215,7 @@ void PatternFeed::Stream::Begin(const WatchPatternsRequest& request) {
     sent_ = *first;
     auto& started = *queue_.emplace_back().mutable_started();
     started.set_sequence(*first);
-    started.set_log_id(hub_->options().log_id);
+    started.set_log_id(hub_->log_id());
   }
   if (const absl::Status status = hub_->Add(self_); !status.ok()) {
     End(status);
@@ -226,14 +230,15 @@ absl::StatusOr<uint64_t> PatternFeed::Stream::FirstPosition(
   if (!request.has_after_sequence()) {
     return newest;
   }
-  if (request.has_log_id() && request.log_id() != hub_->options().log_id) {
+  if (!request.log_id().empty() && request.log_id() != hub_->log_id()) {
     return Truncated(request.after_sequence(), newest);
   }
   if (request.after_sequence() > newest) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "after_sequence is {}, but the newest change of this node is {}; if its store was "
-                 "restored, list the patterns again and watch with after_sequence = {}",
-                 request.after_sequence(), newest, newest);
+    return BadField(
+        "after_sequence",
+        "after_sequence is {}, but the newest change of this node is {}; if its store was "
+        "restored, list the patterns again and watch with after_sequence = {}",
+        request.after_sequence(), newest, newest);
   }
   return request.after_sequence();
 }

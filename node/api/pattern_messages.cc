@@ -9,28 +9,24 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
 #include "node/api/messages.h"
 #include "node/limits.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::api {
 namespace {
 
 constexpr uint32_t kDefaultResults = 10;
 constexpr uint32_t kDefaultPage = 100;
-constexpr int32_t kAllBanks = -1;
-
-template <typename... Args>
-absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
-               std::forward<Args>(args)...);
-}
 
 absl::Status ReadTiers(const pattern::v1::PatternFilter& message, storage::PatternFilter* filter) {
   for (const int tier : message.tiers()) {
-    if (tier <= pattern::v1::SHARING_TIER_UNSPECIFIED || !pattern::v1::SharingTier_IsValid(tier)) {
-      return Invalid(
+    if (tier <= privacy::v1::SHARING_TIER_UNSPECIFIED || !privacy::v1::SharingTier_IsValid(tier)) {
+      return BadField(
+          "filter.tiers",
           "filter.tiers has {}, which is not a sharing tier; use private, masked, dp or public",
           tier);
     }
@@ -43,22 +39,24 @@ absl::Status ReadTiers(const pattern::v1::PatternFilter& message, storage::Patte
 }
 
 absl::Status ReadTimes(const pattern::v1::PatternFilter& message, storage::PatternFilter* filter) {
-  if (message.has_created_from_ms()) {
-    filter->created_from_ms = message.created_from_ms();
+  if (message.has_created_from()) {
+    ASSIGN_OR_RETURN(filter->created_from_ms,
+                     ReadTime("filter.created_from", message.created_from()));
   }
-  if (message.has_created_before_ms()) {
-    filter->created_before_ms = message.created_before_ms();
-  }
-  const int64_t from = filter->created_from_ms.value_or(0);
-  const int64_t before = filter->created_before_ms.value_or(limits::kMaxFilterTimeMs);
-  if (from < 0 || before < 0 || from > limits::kMaxFilterTimeMs ||
-      before > limits::kMaxFilterTimeMs) {
-    return Invalid(
-        "filter.created_from_ms and created_before_ms are milliseconds since 1970, 0 to "
-        "{}",
-        limits::kMaxFilterTimeMs);
+  if (message.has_created_before()) {
+    ASSIGN_OR_RETURN(filter->created_before_ms,
+                     ReadTime("filter.created_before", message.created_before()));
   }
   return absl::OkStatus();
+}
+
+// The message numbers standings from 1, because 0 is "not set".
+pattern::v1::PatternStanding WireStanding(storage::PatternStanding standing) {
+  static_assert(static_cast<int>(storage::PatternStanding::kOwn) + 1 ==
+                pattern::v1::PATTERN_STANDING_OWN);
+  static_assert(static_cast<int>(storage::kLastStanding) + 1 ==
+                pattern::v1::PATTERN_STANDING_NO_ADAPTER);
+  return static_cast<pattern::v1::PatternStanding>(static_cast<int>(standing) + 1);
 }
 
 }  // namespace
@@ -70,17 +68,18 @@ absl::StatusOr<storage::PatternFilter> ReadPatternFilter(
     filter.bank = message.bank();
   }
   if (message.task().size() > limits::kMaxTaskBytes) {
-    return Invalid("filter.task has {} bytes, but a task has at most {}", message.task().size(),
-                   limits::kMaxTaskBytes);
+    return BadField("filter.task", "filter.task has {} bytes, but a task has at most {}",
+                    message.task().size(), limits::kMaxTaskBytes);
   }
   filter.task = message.task();
   RETURN_IF_ERROR(ReadTiers(message, &filter));
   if (!message.origin().empty()) {
-    ASSIGN_OR_RETURN(filter.origin, ReadOrigin(message.origin()));
+    ASSIGN_OR_RETURN(filter.origin, ReadNodeId("filter.origin", message.origin()));
   }
   if (message.has_min_quality()) {
     if (!(message.min_quality() >= 0 && message.min_quality() <= 1)) {
-      return Invalid("filter.min_quality is {}; it must be from 0 to 1", message.min_quality());
+      return BadField("filter.min_quality", "filter.min_quality is {}; it must be from 0 to 1",
+                      message.min_quality());
     }
     filter.min_quality = message.min_quality();
   }
@@ -93,31 +92,27 @@ absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
   storage::PatternSearchOptions options;
   if (message.query_case() == pattern::v1::SearchPatternsRequest::QUERY_NOT_SET ||
       (message.has_text() && message.text().empty())) {
-    return Invalid("there is nothing to search for; set a text that is not empty, or an embedding");
+    return BadField(
+        "query", "there is nothing to search for; set a text that is not empty, or an embedding");
   }
-  const uint32_t k = message.k() == 0 ? kDefaultResults : message.k();
-  if (k > limits::kMaxSearchHits || message.ef() > limits::kMaxSearchEf) {
-    return Invalid("k is {} and ef is {}; use at most {} and {}", k, message.ef(),
-                   limits::kMaxSearchHits, limits::kMaxSearchEf);
-  }
-  options.k = k;
+  RETURN_IF_ERROR(CheckNotZero("k", message.has_k(), message.k()));
+  RETURN_IF_ERROR(CheckNotZero("ef", message.has_ef(), message.ef()));
+  options.k = message.has_k() ? message.k() : kDefaultResults;
   options.ef = message.ef();
+  RETURN_IF_ERROR(CheckBetween("k", options.k, 1, limits::kMaxSearchHits));
+  RETURN_IF_ERROR(CheckBetween("ef", options.ef, 0, limits::kMaxSearchEf));
   ASSIGN_OR_RETURN(options.filter, ReadPatternFilter(message.filter()));
   if (message.has_bank()) {
-    if (message.bank() < kAllBanks) {
-      return Invalid("bank is {}; use a bank, or {} for all", message.bank(), kAllBanks);
+    if (message.filter().has_bank() && message.filter().bank() != message.bank()) {
+      return BadField("bank", "bank is {} and filter.bank is {}; set one of them", message.bank(),
+                      message.filter().bank());
     }
-    if (message.filter().has_bank() && int64_t{message.filter().bank()} != message.bank()) {
-      return Invalid("bank is {} and filter.bank is {}; set one of them", message.bank(),
-                     message.filter().bank());
-    }
-    if (message.bank() != kAllBanks) {
-      options.filter.bank = static_cast<uint32_t>(message.bank());
-    }
+    options.filter.bank = message.bank();
   }
   if (message.has_min_similarity()) {
     if (!(message.min_similarity() >= -1 && message.min_similarity() <= 1)) {
-      return Invalid("min_similarity is {}; it must be from -1 to 1", message.min_similarity());
+      return BadField("min_similarity", "min_similarity is {}; it must be from -1 to 1",
+                      message.min_similarity());
     }
     options.min_similarity = message.min_similarity();
   }
@@ -132,6 +127,25 @@ uint32_t PatternPageSize(const pattern::v1::ListPatternsRequest& message, uint32
     size = std::min(size, std::max(1U, limits::kMaxPageBytes / bytes));
   }
   return size;
+}
+
+void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message) {
+  message->set_id(ToHex(pattern.id));
+  message->set_bank(pattern.bank);
+  message->set_task(pattern.task);
+  message->set_tier(static_cast<privacy::v1::SharingTier>(pattern.tier));
+  message->set_quality(pattern.quality);
+  message->set_uses(pattern.uses);
+  message->set_examples(pattern.examples);
+  message->set_origin(ToHex(pattern.origin));
+  SetTime(pattern.created_ms, [&] { return message->mutable_create_time(); });
+  message->set_adapter_name(pattern.adapter_name);
+  message->set_adapter_version(pattern.adapter_version);
+  message->set_dimension(static_cast<uint32_t>(pattern.embedding.size()));
+  SetTime(pattern.updated_ms, [&] { return message->mutable_update_time(); });
+  SetTime(pattern.expires_ms, [&] { return message->mutable_expire_time(); });
+  SetTime(pattern.last_used_ms, [&] { return message->mutable_last_use_time(); });
+  message->set_standing(WireStanding(pattern.standing));
 }
 
 void WriteEmbedding(const storage::Pattern& pattern, pattern::v1::Pattern* message) {

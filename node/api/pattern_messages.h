@@ -25,6 +25,8 @@ absl::StatusOr<storage::PatternSearchOptions> ReadPatternSearch(
 // `with_embedding` is set, the page also fits limits::kMaxPageBytes.
 uint32_t PatternPageSize(const pattern::v1::ListPatternsRequest& message, uint32_t dimension);
 
+// Writes a pattern without its embedding.
+void WritePattern(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 // Adds the embedding to a message that WritePattern wrote.
 void WriteEmbedding(const storage::Pattern& pattern, pattern::v1::Pattern* message);
 

@@ -3,15 +3,24 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error_details.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "node/api/caller.h"
 #include "node/api/callers.h"
+#include "node/api/chunk_stream-inl.h"
+#include "node/api/file_upload-inl.h"
 #include "node/api/messages.h"
+#include "node/api/pages.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/pattern_messages.h"
 #include "node/api/pattern_upsert.h"
@@ -19,6 +28,7 @@
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/api/synced_answers.h"
+#include "node/api_limits.h"
 #include "node/learning/memory.h"
 #include "node/limits.h"
 #include "node/serving/inference.h"
@@ -34,6 +44,21 @@ namespace {
 absl::Status EndedBefore(std::shared_ptr<const AdmittedCall>& call, absl::Status result) {
   call.reset();
   return result;
+}
+
+using PatternUpload = FileUpload<pattern::v1::ImportPatternRequest>;
+using PatternDownload = ChunkStream<pattern::v1::ExportPatternResponse>;
+
+absl::StatusOr<uint64_t> CheckPatternFile(const pattern::v1::PatternFile& file) {
+  if (file.adapter_bytes() > limits::kMaxPatternAdapterBytes) {
+    return WithLimit(WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                                     "the adapter has {} bytes, more than {}; use one of a smaller "
+                                     "rank",
+                                     file.adapter_bytes(), limits::kMaxPatternAdapterBytes),
+                               "file.adapter_bytes"),
+                     {.limit = limits::kMaxPatternAdapterBytes, .value = file.adapter_bytes()});
+  }
+  return file.adapter_bytes();
 }
 
 // All calls except Watch run on a lane of their own, because they may read a thousand rows, open an
@@ -63,10 +88,46 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     lane_.Run(
         context, reactor,
         [this, request, response, call = *call]() mutable {
-          return EndedBefore(call, upsert_.Run(*request, response));
+          return EndedBefore(call, upsert_.Run(*request, /*adapter=*/"", response));
         },
-        [this, reactor] { synced_.Finish(reactor); });
+        [this, reactor] {
+          synced_.Finish(
+              [reactor](const absl::Status& status) { reactor->Finish(ToRpcStatus(status)); });
+        });
     return reactor;
+  }
+
+  grpc::ServerReadReactor<pattern::v1::ImportPatternRequest>* ImportPattern(
+      grpc::CallbackServerContext* context, pattern::v1::ImportPatternResponse* response) override {
+    const auto call = AdmitCall(node_.callers, *context);
+    if (!call.ok()) {
+      return PatternUpload::Refuse(context, &uploads_, call.status());
+    }
+    return PatternUpload::Start(
+        context, {.uploads = &uploads_,
+                  .most_uploads = limits::kMaxPatternUploads,
+                  .check = CheckPatternFile,
+                  .store = [this, response, call = *call](const pattern::v1::PatternFile& file,
+                                                          std::string adapter,
+                                                          const PatternUpload::Done& done) mutable {
+                    Import(file, std::move(adapter), std::move(call), response, done);
+                  }});
+  }
+
+  grpc::ServerWriteReactor<pattern::v1::ExportPatternResponse>* ExportPattern(
+      grpc::CallbackServerContext* context,
+      const pattern::v1::ExportPatternRequest* request) override {
+    const auto call = AdmitCall(node_.callers, *context);
+    if (!call.ok()) {
+      return PatternDownload::Refuse(context, call.status());
+    }
+    if (downloads_.fetch_add(1) >= limits::kMaxDownloads) {
+      downloads_.fetch_sub(1);
+      return PatternDownload::Refuse(context, TooManyDownloads());
+    }
+    return PatternDownload::Start(
+        context, *node_.pattern_calls, [this, request] { return Export(request->id()); },
+        [this, call = *call] { downloads_.fetch_sub(1); });
   }
 
   grpc::ServerUnaryReactor* SearchPatterns(grpc::CallbackServerContext* context,
@@ -74,6 +135,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                            pattern::v1::SearchPatternsResponse* response) override {
     if (request->query_case() != pattern::v1::SearchPatternsRequest::kText) {
       return Run(context, [this, request, response]() -> absl::Status {
+        RETURN_IF_ERROR(CheckPackage(request->model_package(), node_.package_id));
         ASSIGN_OR_RETURN(const storage::PatternSearchOptions options, ReadPatternSearch(*request));
         const auto& values = request->embedding().values();
         return Search({values.begin(), values.end()}, options, response);
@@ -159,39 +221,80 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   absl::Status Get(const pattern::v1::GetPatternRequest& request,
                    pattern::v1::GetPatternResponse* response) {
     ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(request.id()));
-    ASSIGN_OR_RETURN(const storage::Pattern pattern, request.with_adapter()
-                                                         ? node_.patterns->Get(id)
-                                                         : node_.patterns->GetWithoutPayload(id));
+    ASSIGN_OR_RETURN(const storage::Pattern pattern, node_.patterns->GetWithoutPayload(id));
     WritePattern(pattern, response->mutable_pattern());
     if (request.with_embedding()) {
       WriteEmbedding(pattern, response->mutable_pattern());
     }
-    if (request.with_adapter() && !pattern.adapter_name.empty()) {
+    return absl::OkStatus();
+  }
+
+  void Import(const pattern::v1::PatternFile& file, std::string adapter,
+              std::shared_ptr<const AdmittedCall> call,
+              pattern::v1::ImportPatternResponse* response, const PatternUpload::Done& done) {
+    lane_.Post(
+        [this, file, adapter = std::move(adapter), call = std::move(call), response]() mutable {
+          pattern::v1::UpsertPatternResponse stored;
+          const absl::Status status = upsert_.Run(file.pattern(), adapter, &stored);
+          response->set_outcome(stored.outcome());
+          *response->mutable_pattern() = std::move(*stored.mutable_pattern());
+          return EndedBefore(call, status);
+        },
+        done, [this, done] { synced_.Finish(done); });
+  }
+
+  absl::StatusOr<PatternDownload::Next> Export(const std::string& hex) {
+    ASSIGN_OR_RETURN(const storage::PatternId id, ReadPatternId(hex));
+    ASSIGN_OR_RETURN(const storage::Pattern pattern, node_.patterns->Get(id));
+    std::string bytes;
+    if (!pattern.adapter_name.empty()) {
       ASSIGN_OR_RETURN(const serving::PatternPayload payload,
                        serving::DecodePatternPayload(pattern.payload));
       ASSIGN_OR_RETURN(const auto adapter,
                        serving::AdapterOfPattern(pattern, payload, *node_.model, node_.frame));
       if (adapter != nullptr) {
-        response->mutable_pattern()->set_adapter(inference::EncodeAdapter(*adapter));
+        bytes = inference::EncodeAdapter(*adapter);
       }
     }
-    return absl::OkStatus();
+    pattern::v1::ExportPatternResponse head;
+    WritePattern(pattern, head.mutable_pattern());
+    WriteEmbedding(pattern, head.mutable_pattern());
+    head.mutable_pattern()->set_adapter_bytes(bytes.size());
+    return [head = std::optional(std::move(head)), bytes = std::move(bytes),
+            sent = size_t{0}](pattern::v1::ExportPatternResponse* next) mutable {
+      if (head.has_value()) {
+        *next = *std::exchange(head, std::nullopt);
+        return true;
+      }
+      next->set_data(bytes.substr(sent, limits::kMaxChunkBytes));
+      sent += next->data().size();
+      return !next->data().empty();
+    };
   }
 
   absl::Status List(const pattern::v1::ListPatternsRequest& request,
                     pattern::v1::ListPatternsResponse* response) {
     ASSIGN_OR_RETURN(const storage::PatternFilter filter, ReadPatternFilter(request.filter()));
-    ASSIGN_OR_RETURN(const storage::PatternPage page,
-                     node_.patterns->List(PatternPageSize(request, node_.patterns->dimension()),
-                                          request.page_token(), filter));
-    for (const storage::Pattern& pattern : page.patterns) {
+    std::string from;
+    if (!request.page_token().empty()) {
+      ASSIGN_OR_RETURN(from, ReadPageToken(request.page_token()));
+    }
+    const auto page =
+        node_.patterns->List(PatternPageSize(request, node_.patterns->dimension()), from, filter);
+    if (absl::IsInvalidArgument(page.status())) {  // the filter was read, so it is about the token
+      return StalePageToken(request.page_token());
+    }
+    RETURN_IF_ERROR(page.status());
+    for (const storage::Pattern& pattern : page->patterns) {
       auto* out = response->add_patterns();
       WritePattern(pattern, out);
       if (request.with_embedding()) {
         WriteEmbedding(pattern, out);
       }
     }
-    response->set_next_page_token(page.next_page_token);
+    if (!page->next_page_token.empty()) {
+      response->set_next_page_token(PageToken(page->next_page_token));
+    }
     return absl::OkStatus();
   }
 
@@ -210,6 +313,8 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   QueryLane lane_;
   SyncedAnswers synced_;
   PatternUpsert upsert_;
+  std::atomic<size_t> uploads_{0};
+  std::atomic<size_t> downloads_{0};
 };
 
 }  // namespace

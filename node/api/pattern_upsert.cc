@@ -3,6 +3,8 @@
 
 #include "node/api/pattern_upsert.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -14,38 +16,38 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
 #include "node/api/messages.h"
+#include "node/api/pattern_messages.h"
 #include "node/limits.h"
 #include "node/serving/pattern_payload.h"
 #include "privacy/sodium.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::api {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using pattern::v1::UpsertPatternResponse;
 
 // Tries to write a pattern that other calls change between reading and writing.
 constexpr int kTries = 5;
 
-template <typename... Args>
-absl::Status InvalidPattern(fmt::format_string<Args...> format, Args&&... args) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
-               std::forward<Args>(args)...);
-}
-
 // Returns the tier to store; if none is given, the stored tier stays.
-absl::StatusOr<storage::SharingTier> ReadTier(pattern::v1::SharingTier tier,
+absl::StatusOr<storage::SharingTier> ReadTier(privacy::v1::SharingTier tier,
                                               const storage::Pattern* existing) {
   switch (tier) {
-    case pattern::v1::SHARING_TIER_UNSPECIFIED:
+    case privacy::v1::SHARING_TIER_UNSPECIFIED:
       return existing != nullptr ? existing->tier : storage::SharingTier::kPrivate;
-    case pattern::v1::SHARING_TIER_PRIVATE:
+    case privacy::v1::SHARING_TIER_PRIVATE:
       return storage::SharingTier::kPrivate;
-    case pattern::v1::SHARING_TIER_PUBLIC:
+    case privacy::v1::SHARING_TIER_PUBLIC:
       return storage::SharingTier::kPublic;
     default:
-      return InvalidPattern("tier {} cannot be stored in this version; use private or public",
-                            static_cast<int>(tier));
+      return BadField("pattern.tier",
+                      "tier {} cannot be stored in this version; use private or public",
+                      static_cast<int>(tier));
   }
 }
 
@@ -91,11 +93,11 @@ serving::PatternPayload PayloadOf(const storage::Pattern* pattern) {
 // be a user's choice.
 bool Withheld(const pattern::v1::UpsertPatternRequest& request, const storage::Pattern* existing,
               const serving::PatternPayload& before) {
-  const pattern::v1::SharingTier tier = request.pattern().tier();
-  const bool said = tier != pattern::v1::SHARING_TIER_UNSPECIFIED &&
+  const privacy::v1::SharingTier tier = request.pattern().tier();
+  const bool said = tier != privacy::v1::SHARING_TIER_UNSPECIFIED &&
                     (existing == nullptr || !request.only_if_newer());
-  return said || tier == pattern::v1::SHARING_TIER_PUBLIC
-             ? tier == pattern::v1::SHARING_TIER_PRIVATE
+  return said || tier == privacy::v1::SHARING_TIER_PUBLIC
+             ? tier == privacy::v1::SHARING_TIER_PRIVATE
              : before.withheld;
 }
 
@@ -142,23 +144,31 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message,
                                       storage::Pattern* pattern) const {
   const int64_t now = options_.clock->WallMillis();
   const int64_t latest = now + limits::kMaxClockLead.count();
-  for (const int64_t time : {message.created_ms(), message.updated_ms()}) {
-    if (time < 0 || time > latest) {
-      return InvalidPattern(
-          "created_ms is {} and updated_ms is {}, but the node's clock says {}; neither may be in "
-          "the future: correct the clocks",
-          message.created_ms(), message.updated_ms(), now);
+  pattern->created_ms = existing != nullptr ? existing->created_ms : now;
+  pattern->updated_ms = now;
+  if (message.has_create_time()) {
+    ASSIGN_OR_RETURN(pattern->created_ms, ReadTime("pattern.create_time", message.create_time()));
+  }
+  if (message.has_update_time()) {
+    ASSIGN_OR_RETURN(pattern->updated_ms, ReadTime("pattern.update_time", message.update_time()));
+  }
+  if (std::max(pattern->created_ms, pattern->updated_ms) > latest) {
+    return BadField(
+        pattern->created_ms > latest ? "pattern.create_time" : "pattern.update_time",
+        "create_time is {} and update_time is {}, but the node's clock says {}; neither "
+        "may be in the future: correct the clocks",
+        TimeUtil::ToString(ToTimestamp(pattern->created_ms)),
+        TimeUtil::ToString(ToTimestamp(pattern->updated_ms)), TimeUtil::ToString(ToTimestamp(now)));
+  }
+  if (message.has_expire_time()) {
+    ASSIGN_OR_RETURN(pattern->expires_ms, ReadTime("pattern.expire_time", message.expire_time()));
+    if (pattern->expires_ms <= now) {
+      return BadField("pattern.expire_time",
+                      "expire_time is {}, which is in the past; leave it out for a pattern that "
+                      "does not expire",
+                      TimeUtil::ToString(message.expire_time()));
     }
   }
-  if (message.expires_ms() != 0 && message.expires_ms() <= now) {
-    return InvalidPattern(
-        "expires_ms is {}, which is in the past; leave it 0 for a pattern that does not expire",
-        message.expires_ms());
-  }
-  const int64_t first = existing != nullptr ? existing->created_ms : now;
-  pattern->created_ms = message.created_ms() != 0 ? message.created_ms() : first;
-  pattern->updated_ms = message.updated_ms() != 0 ? message.updated_ms() : now;
-  pattern->expires_ms = message.expires_ms();
   return absl::OkStatus();
 }
 
@@ -173,19 +183,18 @@ std::optional<Digest> PatternUpsert::StoredContent(const storage::Pattern* exist
 }
 
 absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
-                                        const storage::Pattern* existing,
+                                        std::string_view bytes, const storage::Pattern* existing,
                                         const serving::PatternPayload& held,
                                         storage::Pattern* pattern) const {
-  const pattern::v1::Pattern& message = request.pattern();
   serving::PatternPayload payload{.withheld = Withheld(request, existing, held)};
-  if (message.adapter().empty()) {
+  if (bytes.empty()) {
     if (payload.withheld) {
       pattern->payload = serving::EncodePatternPayload(payload);
     }
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const inference::Adapter> given,
-                   inference::DecodeAdapter(AsBytes(message.adapter())));
+                   inference::DecodeAdapter(AsBytes(bytes)));
   RETURN_IF_ERROR(inference::CheckAdapter(*given, *options_.model));
   const Digest content = inference::AdapterId(*given);
   if (StoredContent(existing, held) == content) {  // keeps its name
@@ -214,8 +223,8 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
 absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
                                                      const storage::Pattern* existing) const {
   if (message.bank() >= static_cast<uint32_t>(inference::kTimestepBanks)) {
-    return InvalidPattern("bank is {}; it must be from 0 to {}", message.bank(),
-                          inference::kTimestepBanks - 1);
+    return BadField("pattern.bank", "bank is {}; it must be from 0 to {}", message.bank(),
+                    inference::kTimestepBanks - 1);
   }
   storage::Pattern pattern;
   const auto& values = message.embedding().values();
@@ -229,7 +238,7 @@ absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern&
   ASSIGN_OR_RETURN(pattern.tier, ReadTier(message.tier(), existing));
   pattern.origin = options_.self;
   if (!message.origin().empty()) {
-    ASSIGN_OR_RETURN(pattern.origin, ReadOrigin(message.origin()));
+    ASSIGN_OR_RETURN(pattern.origin, ReadNodeId("pattern.origin", message.origin()));
   }
   if (existing != nullptr && existing->origin != pattern.origin) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
@@ -242,35 +251,30 @@ absl::StatusOr<storage::Pattern> PatternUpsert::Read(const pattern::v1::Pattern&
 }
 
 absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request,
-                                UpsertPatternResponse* response) {
+                                std::string_view adapter, UpsertPatternResponse* response) {
   if (!request.has_pattern() || !request.pattern().has_embedding()) {
-    return InvalidPattern("a pattern needs an embedding of {} values",
-                          options_.patterns->dimension());
+    return BadField("pattern.embedding", "a pattern needs an embedding of {} values",
+                    options_.patterns->dimension());
   }
-  const std::string package = ToHex(options_.package_id);
-  if (!request.model_package().empty() && request.model_package() != package) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
-                 "the pattern belongs to model package {}, but the node serves {}; embeddings of "
-                 "different models cannot be compared",
-                 request.model_package().substr(0, package.size()), package);
-  }
+  RETURN_IF_ERROR(CheckPackage(request.model_package(), options_.package_id));
   ASSIGN_OR_RETURN(const storage::PatternId id, IdOf(request.pattern()));
   absl::Status done;
   for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(done)); ++i) {
     response->Clear();
-    done = RunOnce(id, request, response);
+    done = RunOnce(id, request, adapter, response);
   }
   return done;
 }
 
 absl::Status PatternUpsert::RunOnce(const storage::PatternId& id,
                                     const pattern::v1::UpsertPatternRequest& request,
+                                    std::string_view adapter,
                                     UpsertPatternResponse* response) const {
   ASSIGN_OR_RETURN(const Stored found, Find(*options_.patterns, id));
   const storage::Pattern* const stored = found.pattern ? &*found.pattern : nullptr;
   ASSIGN_OR_RETURN(storage::Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
-  RETURN_IF_ERROR(ReadAdapter(request, stored, found.Payload(), &pattern));
+  RETURN_IF_ERROR(ReadAdapter(request, adapter, stored, found.Payload(), &pattern));
   pattern.standing = StandingOf(pattern, options_.self, stored);
   const bool whole = stored != nullptr && !found.damaged;
   const bool same = whole && SameContent(*stored, pattern);

@@ -42,13 +42,14 @@ class PatternUpsert {
   // INVALID_ARGUMENT, WRONG_DIMENSION, LIMIT_EXCEEDED, MODEL_MISMATCH, ADAPTER_INVALID,
   // ADAPTER_FOR_OTHER_MODEL, CHANGED if the pattern keeps changing, DISK_FULL, and the errors of
   // PatternStore::Update.
-  absl::Status Run(const pattern::v1::UpsertPatternRequest& request,
+  // `adapter` is the encoded adapter; empty: the pattern has none.
+  absl::Status Run(const pattern::v1::UpsertPatternRequest& request, std::string_view adapter,
                    pattern::v1::UpsertPatternResponse* response);
 
  private:
   // Reads, decides and writes, without the fsync. Returns ABORTED if the pattern changed meanwhile.
   absl::Status RunOnce(const storage::PatternId& id,
-                       const pattern::v1::UpsertPatternRequest& request,
+                       const pattern::v1::UpsertPatternRequest& request, std::string_view adapter,
                        pattern::v1::UpsertPatternResponse* response) const;
   // Returns the given pattern with the fields that the node fills in. `existing` is null for a new
   // pattern.
@@ -60,7 +61,7 @@ class PatternUpsert {
   // read.
   std::optional<Digest> StoredContent(const storage::Pattern* existing,
                                       const serving::PatternPayload& held) const;
-  absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
+  absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request, std::string_view bytes,
                            const storage::Pattern* existing, const serving::PatternPayload& held,
                            storage::Pattern* pattern) const;
 

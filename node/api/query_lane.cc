@@ -15,26 +15,36 @@ namespace ruvd::api {
 
 void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
                     std::function<absl::Status()> answer, std::function<void()> answered) {
+  Post(
+      [context, answer = std::move(answer)] {
+        return context->IsCancelled()
+                   ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                           "the caller cancelled the call, or its deadline passed")
+                   : answer();
+      },
+      [reactor](const absl::Status& status) { reactor->Finish(ToRpcStatus(status)); },
+      std::move(answered));
+}
+
+void QueryLane::Post(std::function<absl::Status()> answer,
+                     std::function<void(const absl::Status&)> done,
+                     std::function<void()> answered) {
   if (waiting_.fetch_add(1) >= capacity_) {
     Leave();
-    reactor->Finish(ToRpcStatus(
-        Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-              "{} calls of this kind are waiting already; try again in a moment", capacity_)));
+    done(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+               "{} calls of this kind are waiting already; try again in a moment", capacity_));
     return;
   }
-  executor_.Post([this, context, reactor, answer = std::move(answer),
-                  answered = std::move(answered)] {
-    const absl::Status status = context->IsCancelled()
-                                    ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                                            "the caller cancelled the call, or its deadline passed")
-                                    : answer();
-    if (status.ok() && answered != nullptr) {
-      answered();
-      return;
-    }
-    Leave();
-    reactor->Finish(ToRpcStatus(status));
-  });
+  executor_.Post(
+      [this, answer = std::move(answer), done = std::move(done), answered = std::move(answered)] {
+        const absl::Status status = answer();
+        if (status.ok() && answered != nullptr) {
+          answered();
+          return;
+        }
+        Leave();
+        done(status);
+      });
 }
 
 }  // namespace ruvd::api

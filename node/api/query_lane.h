@@ -29,6 +29,10 @@ class QueryLane {
   // the call.
   void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
            std::function<absl::Status()> answer, std::function<void()> answered = nullptr);
+  // Runs `answer` for a call of any kind, which `done` finishes: with MAILBOX_FULL if too many
+  // calls wait. `answered` is as above.
+  void Post(std::function<absl::Status()> answer, std::function<void(const absl::Status&)> done,
+            std::function<void()> answered = nullptr);
   // Notes the end of a call that Run left to `answered`; until then it counts as waiting.
   void Leave() { waiting_.fetch_sub(1); }
 

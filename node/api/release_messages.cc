@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/bad_request.h"
+#include "node/api/message_times.h"
 #include "privacy/limits.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::api {
 
@@ -29,7 +31,7 @@ std::string ResidualText(const sharing::FederationView& view) {
                      residual.plain ? " " + privacy::ResidualStatement({.plain = true}) : "");
 }
 
-void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message) {
+void WriteUserConsent(const privacy::UserConsent& record, privacy::v1::UserConsent* message) {
   if (record.subject.kind == privacy::ConsentSubject::Kind::kUser) {
     message->set_user_id(record.subject.id);
   } else {
@@ -37,26 +39,27 @@ void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent
   }
   message->set_training((record.purposes & privacy::consent_purposes::kTraining) != 0);
   message->set_sharing((record.purposes & privacy::consent_purposes::kSharing) != 0);
-  message->set_widest(static_cast<pattern::v1::SharingTier>(record.widest));
-  message->set_granted_ms(record.granted_ms);
-  message->set_expires_ms(record.expires_ms);
+  message->set_widest(static_cast<privacy::v1::SharingTier>(record.widest));
+  *message->mutable_grant_time() = ToTimestamp(record.granted_ms);
+  *message->mutable_expire_time() = ToTimestamp(record.expires_ms);
 }
 
 // Times are relative to 0, because ConsentBook counts from the moment that the record is stored. A
 // withdrawal has the longest time that a record may have; after its end nothing is allowed either.
 absl::StatusOr<privacy::UserConsent> ReadUserConsent(
-    const admin::v1::SetUserConsentRequest& request) {
+    const privacy::v1::SetUserConsentRequest& request) {
   constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
-  if (request.subject_case() == admin::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent must name a user or a session; give one of them");
+  if (request.subject_case() == privacy::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
+    return BadField("subject", "a consent must name a user or a session; give one of them");
   }
   const bool withdrawn = !request.training() && !request.sharing();
-  const int64_t lasts_ms = withdrawn ? limits::kMaxConsentMillis : request.days() * kDayMillis;
+  int64_t lasts_ms = limits::kMaxConsentMillis;
+  if (!withdrawn) {
+    ASSIGN_OR_RETURN(lasts_ms, ReadDuration("lifetime", request.lifetime()));
+  }
   if (lasts_ms <= 0 || lasts_ms > limits::kMaxConsentMillis) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent must be valid for 1 to {} days, not for {}",
-                 limits::kMaxConsentMillis / kDayMillis, request.days());
+    return BadField("lifetime", "a consent must be valid for up to {} days, not for {} s",
+                    limits::kMaxConsentMillis / kDayMillis, request.lifetime().seconds());
   }
   const bool of_user = request.has_user_id();
   return privacy::UserConsent{

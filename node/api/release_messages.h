@@ -9,12 +9,12 @@
 #include "node/sharing/federation.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/consent/withdrawal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
-// Converts releases and consents to messages of ruvd.admin.v1.
+// Converts releases and consents to messages of ruvd.privacy.v1.
 namespace ruvd::api {
 
-void WriteUserConsent(const privacy::UserConsent& record, admin::v1::UserConsent* message);
+void WriteUserConsent(const privacy::UserConsent& record, privacy::v1::UserConsent* message);
 
 // Returns the privacy loss that remains from everything that ever left this node. `view` must have
 // a release.
@@ -26,6 +26,6 @@ std::string ResidualText(const sharing::FederationView& view);
 // Reads a consent with times relative to 0, because ConsentBook counts from the moment that it is
 // stored. INVALID_ARGUMENT if it names no user or session, or does not last for 1 to 366 days.
 absl::StatusOr<privacy::UserConsent> ReadUserConsent(
-    const admin::v1::SetUserConsentRequest& request);
+    const privacy::v1::SetUserConsentRequest& request);
 
 }  // namespace ruvd::api

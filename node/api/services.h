@@ -46,9 +46,9 @@ class MemoryActor;
 namespace sharing {
 class FederationActor;
 }  // namespace sharing
-namespace admin::v1 {
+namespace node::v1 {
 class GetStatusResponse;
-}  // namespace admin::v1
+}  // namespace node::v1
 }  // namespace ruvd
 
 namespace ruvd::api {
@@ -94,7 +94,7 @@ struct ServiceDependencies {
   sharing::FederationActor* federation = nullptr;
   storage::ConsentBook* consents = nullptr;
   // Fills the fields of GetStatus that the node itself knows.
-  std::function<void(admin::v1::GetStatusResponse*)> fill_status;
+  std::function<void(node::v1::GetStatusResponse*)> fill_status;
 };
 
 // Make the gRPC services of the client port, on the callback API: a method never blocks; it calls
@@ -103,7 +103,10 @@ std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& d
 std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dependencies);
-std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeNodeService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeStoreService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeClusterService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakePrivacyService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeAdapterService(const ServiceDependencies& dependencies);
 
 }  // namespace ruvd::api

@@ -3,16 +3,14 @@
 
 #include "node/api/synced_answers.h"
 
-#include <grpcpp/grpcpp.h>
-
-#include "node/api/rpc_status.h"
+#include <utility>
 
 namespace ruvd::api {
 
-void SyncedAnswers::Finish(grpc::ServerUnaryReactor* reactor) {
+void SyncedAnswers::Finish(Done done) {
   {
     const MutexLock lock(mutex_);
-    waiting_.push_back(reactor);
+    waiting_.push_back(std::move(done));
     if (posted_) {
       return;
     }
@@ -24,12 +22,12 @@ void SyncedAnswers::Finish(grpc::ServerUnaryReactor* reactor) {
 // When a stopping server finishes its last call, this object may be destroyed, so it is not touched
 // after its calls are finished.
 void SyncedAnswers::SyncOnce() {
-  std::vector<grpc::ServerUnaryReactor*> calls;
+  std::vector<Done> calls;
   {
     const MutexLock lock(mutex_);
     calls.swap(waiting_);
   }
-  const grpc::Status status = ToRpcStatus(patterns_.Sync());
+  const absl::Status status = patterns_.Sync();
   {
     const MutexLock lock(mutex_);
     posted_ = !waiting_.empty();
@@ -37,9 +35,9 @@ void SyncedAnswers::SyncOnce() {
       executor_.Post([this] { SyncOnce(); });
     }
   }
-  for (grpc::ServerUnaryReactor* call : calls) {
+  for (const Done& done : calls) {
     lane_.Leave();
-    call->Finish(status);
+    done(status);
   }
 }
 

@@ -3,12 +3,13 @@
 
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/executor.h"
 #include "base/mutex.h"
 #include "node/api/query_lane.h"
-#include "node/transport/grpc_types.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::api {
@@ -23,8 +24,10 @@ class SyncedAnswers {
   SyncedAnswers(const SyncedAnswers&) = delete;
   SyncedAnswers& operator=(const SyncedAnswers&) = delete;
 
-  // Finishes the call; OK is sent only after a sync that covers all writes before this call.
-  void Finish(grpc::ServerUnaryReactor* reactor);
+  using Done = std::function<void(const absl::Status&)>;
+  // Calls `done` once, which finishes the call: with OK only after a sync that covers all writes
+  // before this one.
+  void Finish(Done done);
 
  private:
   // Makes one fsync for all waiting calls.
@@ -34,7 +37,7 @@ class SyncedAnswers {
   QueryLane& lane_;
   storage::PatternStore& patterns_;
   Mutex mutex_;
-  std::vector<grpc::ServerUnaryReactor*> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Done> waiting_ ABSL_GUARDED_BY(mutex_);
   bool posted_ ABSL_GUARDED_BY(mutex_) = false;  // SyncOnce is posted or running
 };
 

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/bad_request.h"
 #include "node/api/callers.h"
+#include "node/api/message_times.h"
 #include "node/api/messages.h"
+#include "node/api/pages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
@@ -29,16 +31,9 @@ constexpr uint32_t kDefaultPage = 100;
 absl::Status CheckNumbers(const witness::v1::Filter& message) {
   for (const float quality : {message.min_quality(), message.max_quality()}) {
     if (!(quality >= 0 && quality <= 1)) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_quality is {} and max_quality is {}; both must be from 0 to 1",
-                   message.min_quality(), message.max_quality());
-    }
-  }
-  for (const float total_ms : {message.min_total_ms(), message.max_total_ms()}) {
-    if (!(total_ms >= 0)) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "filter.min_total_ms is {} and max_total_ms is {}; both must be 0 or more",
-                   message.min_total_ms(), message.max_total_ms());
+      return BadField("filter.min_quality",
+                      "filter.min_quality is {} and max_quality is {}; both must be from 0 to 1",
+                      message.min_quality(), message.max_quality());
     }
   }
   return absl::OkStatus();
@@ -46,21 +41,20 @@ absl::Status CheckNumbers(const witness::v1::Filter& message) {
 
 absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
   if (request.similar_to().empty() && request.has_min_similarity()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "min_similarity is set, but similar_to is not; set both or neither");
+    return BadField("min_similarity",
+                    "min_similarity is set, but similar_to is not; set both or neither");
   }
   if (!request.similar_to().empty() && request.oldest_first()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "oldest_first and similar_to are set, but the most similar come first; set one of "
-                 "them");
+    return BadField("oldest_first",
+                    "oldest_first and similar_to are set, but the most similar come first; set one "
+                    "of them");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<storage::WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
   RETURN_IF_ERROR(CheckNumbers(message));
-  storage::WitnessFilter filter{.from_ms = message.from_ms(),
-                                .session_id = message.session_id(),
+  storage::WitnessFilter filter{.session_id = message.session_id(),
                                 .model = message.model(),
                                 .error_reason = message.error_reason()};
   const auto read = [](bool set, auto value, auto* out) {
@@ -68,11 +62,20 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const witness::v1::Filter& mes
       *out = value;
     }
   };
-  read(message.has_to_ms(), message.to_ms(), &filter.to_ms);
+  if (message.has_from()) {
+    ASSIGN_OR_RETURN(filter.from_ms, ReadTime("filter.from", message.from()));
+  }
+  if (message.has_to()) {
+    ASSIGN_OR_RETURN(filter.to_ms, ReadTime("filter.to", message.to()));
+  }
+  if (message.has_min_total()) {
+    ASSIGN_OR_RETURN(filter.min_total_ms, ReadDuration("filter.min_total", message.min_total()));
+  }
+  if (message.has_max_total()) {
+    ASSIGN_OR_RETURN(filter.max_total_ms, ReadDuration("filter.max_total", message.max_total()));
+  }
   read(message.has_min_quality(), message.min_quality(), &filter.min_quality);
   read(message.has_max_quality(), message.max_quality(), &filter.max_quality);
-  read(message.has_min_total_ms(), message.min_total_ms(), &filter.min_total_ms);
-  read(message.has_max_total_ms(), message.max_total_ms(), &filter.max_total_ms);
   switch (message.outcome()) {
     case witness::v1::OUTCOME_UNSPECIFIED:
       return filter;
@@ -83,9 +86,9 @@ absl::StatusOr<storage::WitnessFilter> ReadFilter(const witness::v1::Filter& mes
       filter.outcome = storage::WitnessOutcome::kFailed;
       return filter;
     default:
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "outcome {} is unknown; use OUTCOME_OK or OUTCOME_FAILED, or leave it unset",
-                   static_cast<int>(message.outcome()));
+      return BadField("filter.outcome",
+                      "outcome {} is unknown; use OUTCOME_OK or OUTCOME_FAILED, or leave it unset",
+                      static_cast<int>(message.outcome()));
   }
 }
 
@@ -97,20 +100,20 @@ void WriteEntry(const storage::WitnessEntry& entry, witness::v1::Entry* message)
     message->set_quality(*entry.quality);
   }
   auto* latency = message->mutable_latency();
-  latency->set_queue_ms(entry.latency.queue_ms);
-  latency->set_embedding_ms(entry.latency.embedding_ms);
-  latency->set_retrieval_ms(entry.latency.retrieval_ms);
-  latency->set_routing_ms(entry.latency.routing_ms);
-  latency->set_attention_ms(entry.latency.attention_ms);
-  latency->set_generation_ms(entry.latency.generation_ms);
-  latency->set_total_ms(entry.latency.total_ms);
+  *latency->mutable_queue() = MillisToDuration(entry.latency.queue_ms);
+  *latency->mutable_embedding() = MillisToDuration(entry.latency.embedding_ms);
+  *latency->mutable_retrieval() = MillisToDuration(entry.latency.retrieval_ms);
+  *latency->mutable_routing() = MillisToDuration(entry.latency.routing_ms);
+  *latency->mutable_attention() = MillisToDuration(entry.latency.attention_ms);
+  *latency->mutable_generation() = MillisToDuration(entry.latency.generation_ms);
+  *latency->mutable_total() = MillisToDuration(entry.latency.total_ms);
   for (const storage::RetrievedId& id : entry.retrieved_ids) {
     message->add_retrieved_ids(ToHex(id));
   }
   for (const std::string& adapter : entry.adapters) {
     message->add_adapters(adapter);
   }
-  message->set_timestamp_ms(entry.timestamp_ms);
+  *message->mutable_time() = ToTimestamp(entry.timestamp_ms);
   if (entry.error) {
     message->set_error_reason(entry.error->reason);
     message->set_error_message(entry.error->message);
@@ -126,11 +129,11 @@ void WriteEntry(const storage::WitnessEntry& entry, witness::v1::Entry* message)
 }
 
 void WriteSummary(const storage::LatencySummary& summary, witness::v1::LatencySummary* message) {
-  message->set_mean_ms(summary.mean_ms);
-  message->set_p50_ms(summary.p50_ms);
-  message->set_p90_ms(summary.p90_ms);
-  message->set_p99_ms(summary.p99_ms);
-  message->set_max_ms(summary.max_ms);
+  *message->mutable_mean() = MillisToDuration(summary.mean_ms);
+  *message->mutable_p50() = MillisToDuration(summary.p50_ms);
+  *message->mutable_p90() = MillisToDuration(summary.p90_ms);
+  *message->mutable_p99() = MillisToDuration(summary.p99_ms);
+  *message->mutable_max() = MillisToDuration(summary.max_ms);
 }
 
 void WriteStats(const storage::WitnessStats& stats, witness::v1::GetStatsResponse* message) {
@@ -144,7 +147,7 @@ void WriteStats(const storage::WitnessStats& stats, witness::v1::GetStatsRespons
   message->mutable_by_error()->insert(stats.by_error.begin(), stats.by_error.end());
   for (const storage::WitnessInterval& interval : stats.intervals) {
     auto* out = message->add_intervals();
-    out->set_start_ms(interval.start_ms);
+    *out->mutable_start_time() = ToTimestamp(interval.start_ms);
     out->set_entries(interval.entries);
     out->set_failed(interval.failed);
     out->set_rated(interval.rated);
@@ -213,9 +216,12 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                      witness::v1::GetStatsResponse* response) override {
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, context, request, response]() -> absl::Status {
-      storage::WitnessStatsQuery query{.interval_ms = request->interval_ms(),
-                                       .cancelled = [context] { return context->IsCancelled(); }};
+      storage::WitnessStatsQuery query{.cancelled = [context] { return context->IsCancelled(); }};
       ASSIGN_OR_RETURN(query.filter, ReadFilter(request->filter()));
+      if (request->has_interval()) {
+        ASSIGN_OR_RETURN(query.interval_ms, ReadDuration("interval", request->interval()));
+        RETURN_IF_ERROR(CheckNotZero("interval", true, query.interval_ms));
+      }
       ASSIGN_OR_RETURN(const storage::WitnessStats stats, node_.witness->Stats(query));
       WriteStats(stats, response);
       return absl::OkStatus();
@@ -231,30 +237,39 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
     storage::WitnessQuery query{
         .similar_to = similar_to,
         .embedded_by = std::string(AsText(node_.package_id)),
-        .limit = request.page_size() == 0 ? kDefaultPage : request.page_size(),
+        .limit = PageSize(request.page_size(), kDefaultPage, limits::kMaxPageItems),
         .oldest_first = request.oldest_first(),
-        .page_token = request.page_token(),
         .cancelled = [&context] { return context.IsCancelled(); }};
     if (node_.embed_response) {
       query.embed = [this](const storage::WitnessEntry& entry) {
         return node_.embed_response(entry.request_id);
       };
     }
+    if (!request.page_token().empty()) {
+      ASSIGN_OR_RETURN(query.page_token, ReadPageToken(request.page_token()));
+    }
     if (request.has_min_similarity()) {
       query.min_similarity = request.min_similarity();
     }
     ASSIGN_OR_RETURN(query.filter, ReadFilter(request.filter()));
-    ASSIGN_OR_RETURN(const storage::WitnessPage page, node_.witness->Query(query));
-    for (const storage::WitnessHit& hit : page.hits) {
+    const absl::StatusOr<storage::WitnessPage> page = node_.witness->Query(query);
+    if (absl::IsInvalidArgument(page.status()) && !request.page_token().empty() &&
+        similar_to.empty()) {
+      return StalePageToken(request.page_token());
+    }
+    RETURN_IF_ERROR(page.status());
+    for (const storage::WitnessHit& hit : page->hits) {
       auto* out = response->add_hits();
       WriteEntry(hit.entry, out->mutable_entry());
       if (hit.similarity) {
         out->set_similarity(*hit.similarity);
       }
     }
-    response->set_next_page_token(page.next_page_token);
-    response->set_truncated(page.truncated);
-    response->set_undecodable(page.undecodable);
+    if (!page->next_page_token.empty()) {
+      response->set_next_page_token(PageToken(page->next_page_token));
+    }
+    response->set_truncated(page->truncated);
+    response->set_undecodable(page->undecodable);
     return absl::OkStatus();
   }
 

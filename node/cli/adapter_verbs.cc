@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,8 +18,10 @@
 #include "node/cli/adapter_ref.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/limits.h"
 #include "node/terminal/command.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
@@ -47,10 +50,19 @@ std::string Flags(const Adapter& adapter) {
   return flags;
 }
 
+// Returns the name of a value with hyphens, "micro-lora".
+template <typename E>
+std::string Hyphenated(E value) {
+  std::string name = EnumName(value);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
 std::string KindOf(const Adapter& adapter) {
+  const std::string kind = Hyphenated(adapter.kind());
   return adapter.has_banks()
-             ? fmt::format("{} x {} banks", adapter.kind(), adapter.banks().boundaries_size() + 1)
-             : adapter.kind();
+             ? fmt::format("{} x {} banks", kind, adapter.banks().boundaries_size() + 1)
+             : kind;
 }
 
 // Returns the weight in requests that choose nothing, and whether words decide there.
@@ -70,7 +82,8 @@ absl::Status List(CommandContext& context, const std::string& name) {
   client::NodeClient client(context.server, context.credentials);
   adapter::v1::ListAdaptersRequest request;
   request.set_name(name);
-  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ListAdaptersResponse>(request));
+  ASSIGN_OR_RETURN(const auto response,
+                   client::AllPages<adapter::v1::ListAdaptersResponse>(client, request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -78,7 +91,8 @@ absl::Status List(CommandContext& context, const std::string& name) {
   std::vector<std::vector<std::string>> rows;
   for (const Adapter& adapter : response.adapters()) {
     rows.push_back({Label(adapter), KindOf(adapter), Weight(adapter), Flags(adapter),
-                    MiB(adapter.bytes()), fmt::format("{}", adapter.uses()), adapter.source()});
+                    MiB(adapter.bytes()), fmt::format("{}", adapter.uses()),
+                    EnumName(adapter.source())});
   }
   context.out << FormatTable({"ADAPTER", "KIND", "WEIGHT", "STATE", "SIZE", "USES", "SOURCE"}, rows)
               << fmt::format("in memory: {} of {}\n", MiB(response.hot_bytes()),
@@ -99,20 +113,20 @@ absl::Status Show(CommandContext& context, const std::string& text) {
   std::vector<std::pair<std::string, std::string>> fields = {
       {"adapter", Label(adapter)},
       {"id", adapter.id()},
-      {"kind", adapter.kind()},
+      {"kind", Hyphenated(adapter.kind())},
       {"rank", fmt::format("{}", adapter.rank())},
       {"targets", fmt::format("{}", adapter.targets())},
       {"size", MiB(adapter.bytes())},
       {"state", Flags(adapter)},
       {"weight", Weight(adapter)},
       {"uses", fmt::format("{}", adapter.uses())},
-      {"source", adapter.source()},
+      {"source", EnumName(adapter.source())},
       {"file", adapter.path()}};
   if (!adapter.frame_id().empty()) {
     fields.emplace_back("frame", adapter.frame_id());
   }
   if (adapter.has_banks()) {
-    fields.emplace_back("strategy", adapter.banks().strategy());
+    fields.emplace_back("strategy", Hyphenated(adapter.banks().strategy()));
     fields.emplace_back("boundaries",
                         fmt::format("{:g}", fmt::join(adapter.banks().boundaries(), " ")));
   }
@@ -170,14 +184,14 @@ absl::Status Load(CommandContext& context, const FileFlags& flags) {
 }
 
 absl::Status Import(CommandContext& context, const FileFlags& flags) {
-  adapter::v1::ImportAdapterRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_file(),
-                   ReadFile(flags.file, static_cast<uint64_t>(limits::kMaxApiMessageBytes)));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.file, limits::kMaxCatalogFileBytes));
+  adapter::v1::AdapterFile file;
+  file.set_bytes(bytes.size());
   if (flags.weight) {
-    request.set_weight(*flags.weight);
+    file.set_weight(*flags.weight);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ImportAdapterResponse>(request));
+  ASSIGN_OR_RETURN(const auto response, client.ImportAdapter(file, bytes));
   return Say(context, "imported", response.adapter());
 }
 
@@ -226,14 +240,14 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
     request.set_trunk(true);
   }
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Call<adapter::v1::ExportAdapterResponse>(request));
-  RETURN_IF_ERROR(WriteFileAtomically(flags.out, response.file()));
+  ASSIGN_OR_RETURN(const std::string bytes, client.ExportAdapter(request));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.out, bytes));
   report::v1::FileReport report;
   report.set_out(flags.out);
-  report.set_bytes(response.file().size());
-  context.out << (context.json ? ToJsonLine(report)
-                               : fmt::format("{}: {} bytes\n", PrintableLine(flags.out),
-                                             response.file().size()));
+  report.set_bytes(bytes.size());
+  context.out << (context.json
+                      ? ToJsonLine(report)
+                      : fmt::format("{}: {} bytes\n", PrintableLine(flags.out), bytes.size()));
   return absl::OkStatus();
 }
 

@@ -14,12 +14,15 @@
 #include "node/cli/release_fields.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/reasons.h"
 #include "node/terminal/command.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
@@ -41,7 +44,7 @@ std::string Counts(const Map& counts) {
 }
 
 // Describes the rounds of the cluster in one line; `ruvd round` has the details.
-std::string Rounds(const admin::v1::RoundsStatus& rounds) {
+std::string Rounds(const cluster::v1::RoundsStatus& rounds) {
   std::string line =
       fmt::format("round {}; {} contribution(s) not settled, {} of this node", rounds.round(),
                   rounds.contributions(), rounds.own_contributions());
@@ -59,7 +62,7 @@ std::string Rounds(const admin::v1::RoundsStatus& rounds) {
                                           PrintableLine(reason));
 }
 
-std::string MemoryText(const admin::v1::MemoryStatus& memory) {
+std::string MemoryText(const node::v1::MemoryStatus& memory) {
   constexpr double kMebibyte = 1 << 20;
   if (!memory.enabled()) {
     return fmt::format("off: {}", memory.disabled_because());
@@ -69,14 +72,14 @@ std::string MemoryText(const admin::v1::MemoryStatus& memory) {
                      static_cast<double>(memory.bytes()) / kMebibyte, memory.waiting());
 }
 
-std::string ProblemText(const admin::v1::PartStatus& part) {
+std::string ProblemText(const node::v1::PartStatus& part) {
   return fmt::format("{}: {}", PrintableLine(part.name()), PrintableLine(part.problem()));
 }
 
 // Says what a limit kept off.
-std::string LimitText(const admin::v1::LimitStatus& limit) {
+std::string LimitText(const node::v1::LimitStatus& limit) {
   std::string text = fmt::format("{} ({}): {} refused or put off", PrintableLine(limit.name()),
-                                 PrintableLine(limit.scope()), limit.refused());
+                                 EnumName(limit.scope()), limit.refused());
   if (limit.limit() > 0) {
     text += fmt::format("; the limit is {} {}", limit.limit(), PrintableLine(limit.unit()));
   }
@@ -86,75 +89,90 @@ std::string LimitText(const admin::v1::LimitStatus& limit) {
   return text;
 }
 
-absl::Status Status(CommandContext& context) {
-  client::NodeClient client(context.server, context.credentials);
-  client.set_timeout(kProbeTimeout);
-  ASSIGN_OR_RETURN(const auto status,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  if (context.json) {
-    context.out << ToJsonLine(status);
-    return absl::OkStatus();
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+std::string PatternsText(const node::v1::GetStatusResponse& status) {
+  const node::v1::PatternStatus& patterns = status.patterns();
+  return fmt::format("{} of at most {}, of {} values, {} not linked yet{}", patterns.stored(),
+                     patterns.capacity(), status.node().embedding_dimension(), patterns.pending(),
+                     patterns.problem().empty() ? "" : "; " + patterns.problem());
+}
+
+std::string WitnessText(const node::v1::WitnessStatus& witness) {
+  return fmt::format("{} stored, {} waiting, {} refused, {} crowded out", witness.stored(),
+                     witness.queued(), witness.refused(), witness.crowded_out());
+}
+
+void AddCertificate(const node::v1::CertificateStatus& certificate, Fields* fields) {
+  if (!certificate.has_expire_time()) {
+    return;
   }
-  std::vector<std::pair<std::string, std::string>> fields = {
-      {"node", fmt::format("{} ({})", status.name(), status.node_id())},
-      {"state", fmt::format("{}, up {:.0f} s", status.state(), status.uptime_seconds())},
-      {"version", status.version()},
-      {"model", fmt::format("{} ({})", status.model_name(), status.model_hash())},
-      {"storage", status.storage_health()},
-      {"patterns",
-       fmt::format("{} of at most {}, of {} values, {} not linked yet{}", status.patterns(),
-                   status.patterns_capacity(), status.embedding_dimension(),
-                   status.patterns_pending(),
-                   status.patterns_problem().empty() ? "" : "; " + status.patterns_problem())},
-      {"trajectories", fmt::format("{}", status.trajectories())},
+  fields->emplace_back("member until", FormatTime(certificate.expire_time()) + " UTC");
+  fields->emplace_back("issuer", fmt::format("{}, until {} UTC", certificate.issuer_number(),
+                                             FormatTime(certificate.issuer_expire_time())));
+  if (certificate.key_epoch() > 0) {
+    fields->emplace_back("node key", fmt::format("replaced {} time(s)", certificate.key_epoch()));
+  }
+}
+
+Fields FieldsOf(const node::v1::GetStatusResponse& status) {
+  const node::v1::NodeStatus& node = status.node();
+  const node::v1::ClusterStatus& cluster = status.cluster();
+  Fields fields = {
+      {"node", fmt::format("{} ({})", node.name(), node.id())},
+      {"state", fmt::format("{}, up {:.0f} s", EnumName(node.state()), SecondsOf(node.uptime()))},
+      {"version", node.version()},
+      {"model", fmt::format("{} ({})", node.model(), node.model_hash())},
+      {"storage", EnumName(status.store().health())},
+      {"patterns", PatternsText(status)},
+      {"trajectories", fmt::format("{}", status.store().trajectories())},
       {"memory", MemoryText(status.memory())},
-      {"sessions", fmt::format("{}", status.sessions())},
-      {"witness", fmt::format("{} stored, {} waiting, {} refused, {} crowded out",
-                              status.witness_stored(), status.witness_queued(),
-                              status.witness_refused(), status.witness_crowded_out())},
-      {"requests", fmt::format("{} running", status.requests_running())},
-      {"watches", fmt::format("{} stream(s) follow the patterns", status.pattern_watches())},
-      {"members", fmt::format("{} alive", status.members_alive())},
-      {"accepted", Counts(status.accepted_items())},
-      {"refused", Counts(status.refused_envelopes())},
-      {"dead letters", fmt::format("{}", status.dead_letters())},
+      {"sessions", fmt::format("{}", status.store().sessions())},
+      {"witness", WitnessText(status.witness())},
+      {"requests", fmt::format("{} running", status.serving().requests_running())},
+      {"watches", fmt::format("{} stream(s) follow the patterns", status.patterns().watches())},
+      {"members", fmt::format("{} alive", cluster.members_alive())},
+      {"accepted", Counts(cluster.accepted_items())},
+      {"refused", Counts(cluster.refused_envelopes())},
+      {"dead letters", fmt::format("{}", node.dead_letters())},
   };
-  for (const admin::v1::PartStatus& part : status.parts()) {
+  for (const node::v1::PartStatus& part : status.parts()) {
     if (!part.problem().empty()) {
       fields.emplace_back("problem", ProblemText(part));
     }
   }
-  for (const admin::v1::LimitStatus& limit : status.limits()) {
+  for (const node::v1::LimitStatus& limit : status.limits()) {
     if (limit.refused() > 0) {
       fields.emplace_back("limit", LimitText(limit));
     }
   }
-  if (status.certificate_expires_ms() != 0) {
-    fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
-    fields.emplace_back("issuer", fmt::format("{}, until {} UTC", status.issuer_number(),
-                                              FormatTime(status.issuer_expires_ms())));
-    if (status.key_epoch() > 0) {
-      fields.emplace_back("node key", fmt::format("replaced {} time(s)", status.key_epoch()));
-    }
-  }
+  AddCertificate(status.certificate(), &fields);
   if (status.has_rounds()) {
     fields.emplace_back("rounds", Rounds(status.rounds()));
   }
   for (auto& field : ReleaseFields(status.release())) {
     fields.push_back(std::move(field));
   }
-  context.out << FormatFields(fields);
+  return fields;
+}
+
+absl::Status Status(CommandContext& context) {
+  client::NodeClient client(context.server, context.credentials);
+  client.set_timeout(kProbeTimeout);
+  ASSIGN_OR_RETURN(const auto status,
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+  context.out << (context.json ? ToJsonLine(status) : FormatFields(FieldsOf(status)));
   return absl::OkStatus();
 }
 
 // Describes what became of the patterns that a member offers.
-std::string Patterns(const admin::v1::PeerPatternStatus& patterns) {
+std::string Patterns(const cluster::v1::PeerPatternStatus& patterns) {
   std::string text = fmt::format("{} of {} serve", patterns.taken(), patterns.offered());
   const uint32_t waiting = patterns.on_trial() + patterns.deferred() + patterns.fetching();
   if (waiting > 0) {
     text += fmt::format("; {} on trial, {} deferred, {} not here yet, the newest {:.0f} s old",
                         patterns.on_trial(), patterns.deferred(), patterns.fetching(),
-                        patterns.lag_seconds());
+                        SecondsOf(patterns.lag()));
   }
   if (patterns.without_adapter() > 0) {
     text += fmt::format("; {} without adapter", patterns.without_adapter());
@@ -166,8 +184,11 @@ std::string Patterns(const admin::v1::PeerPatternStatus& patterns) {
 }
 
 // Describes what became of a member's expert.
-std::string Expert(const admin::v1::ExpertStatus& expert) {
-  std::string text = PrintableLine(expert.standing());
+std::string Expert(const cluster::v1::ExpertStatus& expert) {
+  // A node without an expert of its own says why below the table.
+  std::string text = expert.standing() == cluster::v1::EXPERT_STANDING_NOT_OFFERED
+                         ? "none"
+                         : EnumName(expert.standing());
   if (expert.version() != 0) {
     text = fmt::format("@{} {}", expert.version(), text);
   }
@@ -183,8 +204,8 @@ std::string Expert(const admin::v1::ExpertStatus& expert) {
 absl::Status Members(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
-  ASSIGN_OR_RETURN(const auto response,
-                   client.Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest()));
+  ASSIGN_OR_RETURN(const auto response, client::AllPages<cluster::v1::ListMembersResponse>(
+                                            client, cluster::v1::ListMembersRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -192,13 +213,15 @@ absl::Status Members(CommandContext& context) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(static_cast<size_t>(response.members_size()));
   for (const auto& member : response.members()) {
-    const bool self = member.state() == "self";
-    rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",
-                    member.rounds().empty() ? "-" : PrintableLine(member.rounds()),
-                    self || member.rtt_ms() == 0 ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
-                    self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
-                    member.has_patterns() ? Patterns(member.patterns()) : "-",
-                    member.has_expert() ? Expert(member.expert()) : "-", member.node_id()});
+    const bool self = member.state() == cluster::v1::MEMBER_STATE_SELF;
+    const std::string rounds = EnumName(member.rounds());
+    rows.push_back(
+        {member.name(), EnumName(member.state()), member.address(), member.linked() ? "yes" : "-",
+         rounds.empty() ? "-" : rounds,
+         self || !member.has_rtt() ? "-" : fmt::format("{:.1f} ms", MillisOf(member.rtt())),
+         self ? "-" : fmt::format("{:.1f} s", SecondsOf(member.since_heard())),
+         member.has_patterns() ? Patterns(member.patterns()) : "-",
+         member.has_expert() ? Expert(member.expert()) : "-", member.node_id()});
   }
   context.out << FormatTable(
       {"NAME", "STATE", "ADDRESS", "LINKED", "ROUNDS", "RTT", "HEARD", "PATTERNS", "EXPERT", "ID"},
@@ -214,10 +237,10 @@ absl::Status Members(CommandContext& context) {
 
 // Says why a node that answers is not well, if its status is allowed to be seen.
 absl::Status NotServing(client::NodeClient& client, const std::string& server) {
-  const auto status = client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  const auto status = client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
   std::string problems;
   if (status.ok()) {
-    for (const admin::v1::PartStatus& part : status->parts()) {
+    for (const node::v1::PartStatus& part : status->parts()) {
       if (!part.problem().empty()) {
         problems += (problems.empty() ? "" : "; ") + ProblemText(part);
       }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,28 +16,30 @@
 #include "node/cli/sharing_tier.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
-using pattern::v1::SharingTier;
+using google::protobuf::util::TimeUtil;
+using privacy::v1::SharingTier;
 
 constexpr char kConsentGroup[] = "Privacy";
 
 const std::map<std::string, SharingTier>& Tiers() {
   static const auto* const tiers =
-      new std::map<std::string, SharingTier>{{"masked", pattern::v1::SHARING_TIER_MASKED},
-                                             {"dp", pattern::v1::SHARING_TIER_DP},
-                                             {"public", pattern::v1::SHARING_TIER_PUBLIC}};
+      new std::map<std::string, SharingTier>{{"masked", privacy::v1::SHARING_TIER_MASKED},
+                                             {"dp", privacy::v1::SHARING_TIER_DP},
+                                             {"public", privacy::v1::SHARING_TIER_PUBLIC}};
   return *tiers;
 }
 
-std::string PurposesOf(const admin::v1::UserConsent& consent) {
+std::string PurposesOf(const privacy::v1::UserConsent& consent) {
   if (!consent.training() && !consent.sharing()) {
     return "nothing (withdrawn)";
   }
@@ -54,14 +58,14 @@ std::string WithdrawalLine(uint32_t items, uint32_t peers) {
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
   client::NodeClient client(context.server, context.credentials);
-  admin::v1::SetConsentRequest request;
+  privacy::v1::SetConsentRequest request;
   request.set_tier(tier);
-  ASSIGN_OR_RETURN(const auto response, client.Call<admin::v1::SetConsentResponse>(request));
+  ASSIGN_OR_RETURN(const auto response, client.Call<privacy::v1::SetConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  if (response.tier() == pattern::v1::SHARING_TIER_PRIVATE) {
+  if (response.tier() == privacy::v1::SHARING_TIER_PRIVATE) {
     context.out << fmt::format(
         "sharing is off: nothing more leaves this node, and {} items are no longer offered to "
         "peers\n{}{}\n",
@@ -72,9 +76,9 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
   context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
                              TierLabel(response.tier()), response.items_offered());
   context.out << WithdrawalLine(response.items_taken_back(), response.peers_told());
-  if (response.tier() != pattern::v1::SHARING_TIER_PUBLIC) {
-    ASSIGN_OR_RETURN(const auto consent,
-                     client.Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
+  if (response.tier() != privacy::v1::SHARING_TIER_PUBLIC) {
+    ASSIGN_OR_RETURN(const auto consent, client.Call<privacy::v1::GetConsentResponse>(
+                                             privacy::v1::GetConsentRequest()));
     context.out << FormatFields(ReleaseFields(consent.release()));
   }
   return absl::OkStatus();
@@ -83,14 +87,14 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
 absl::Status ShowConsent(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response,
-                   client.Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
+                   client.Call<privacy::v1::GetConsentResponse>(privacy::v1::GetConsentRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
   std::vector<std::pair<std::string, std::string>> fields = {
       {"tier", TierLabel(response.tier())},
-      {"since", TimeLabel(response.since_ms(), "always")},
+      {"since", TimeLabel(response.since(), "always")},
       {"shared", fmt::format("{} bytes", response.bytes_shared())},
   };
   for (auto& field : ReleaseFields(response.release())) {
@@ -110,7 +114,7 @@ struct SubjectFlags {
     verb.Option("--session", session, "Session id, instead of a user").Excludes(by_user);
   }
   // USAGE if neither flag is given.
-  absl::Status Write(admin::v1::SetUserConsentRequest* request) const {
+  absl::Status Write(privacy::v1::SetUserConsentRequest* request) const {
     if (user.empty() == session.empty()) {
       return UsageError("name the user with --user or the session with --session");
     }
@@ -131,14 +135,14 @@ struct AllowFlags {
 };
 
 absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
-  admin::v1::SetUserConsentRequest request;
+  privacy::v1::SetUserConsentRequest request;
   RETURN_IF_ERROR(flags.subject.Write(&request));
   request.set_training(true);
   request.set_sharing(!flags.training_only);
   request.set_widest(Tiers().at(flags.tier));
-  request.set_days(flags.days);
+  *request.mutable_lifetime() = TimeUtil::HoursToDuration(24 * int64_t{flags.days});
   ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
-                                            .Call<admin::v1::SetUserConsentResponse>(request));
+                                            .Call<privacy::v1::SetUserConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -146,15 +150,15 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
   context.out << fmt::format(
       "consent stored until {}: {}\n"
       "lessons that were learned earlier do not change until new feedback teaches them again\n",
-      TimeLabel(response.consent().expires_ms(), ""), PurposesOf(response.consent()));
+      TimeLabel(response.consent().expire_time(), ""), PurposesOf(response.consent()));
   return absl::OkStatus();
 }
 
 absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
-  admin::v1::SetUserConsentRequest request;
+  privacy::v1::SetUserConsentRequest request;
   RETURN_IF_ERROR(subject.Write(&request));
   ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
-                                            .Call<admin::v1::SetUserConsentResponse>(request));
+                                            .Call<privacy::v1::SetUserConsentResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -169,9 +173,9 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
 }
 
 absl::Status ListConsents(CommandContext& context) {
-  ASSIGN_OR_RETURN(const auto response, client::NodeClient(context.server, context.credentials)
-                                            .Call<admin::v1::ListUserConsentsResponse>(
-                                                admin::v1::ListUserConsentsRequest()));
+  client::NodeClient client(context.server, context.credentials);
+  ASSIGN_OR_RETURN(const auto response, client::AllPages<privacy::v1::ListUserConsentsResponse>(
+                                            client, privacy::v1::ListUserConsentsRequest()));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -181,7 +185,7 @@ absl::Status ListConsents(CommandContext& context) {
     rows.push_back({PrintableLine(consent.has_user_id() ? "user " + consent.user_id()
                                                         : "session " + consent.session_id()),
                     PurposesOf(consent), consent.training() ? TierLabel(consent.widest()) : "-",
-                    TimeLabel(consent.granted_ms(), ""), TimeLabel(consent.expires_ms(), "")});
+                    TimeLabel(consent.grant_time(), ""), TimeLabel(consent.expire_time(), "")});
   }
   context.out << FormatTable({"OF", "FOR", "TIER UP TO", "SINCE", "UNTIL"}, rows);
   return absl::OkStatus();
@@ -202,7 +206,7 @@ void AddConsentVerbs(VerbTable& verbs) {
       .OneOf({"public", "dp", "masked"});
   verbs.Add(
       "consent revoke", kConsentGroup, "Stop sharing: nothing more leaves this node",
-      [](CommandContext& context) { return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE); });
+      [](CommandContext& context) { return SetTier(context, privacy::v1::SHARING_TIER_PRIVATE); });
   verbs.Add("consent status", kConsentGroup, "Show what may be shared and how much was shared",
             ShowConsent);
 

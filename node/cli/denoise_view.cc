@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "node/terminal/enum_name.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 
 namespace ruvd::cli {
@@ -171,8 +173,9 @@ void DenoiseView::Close() {
 }
 
 std::string GenerationFooter(const inference::v1::Finished& finished) {
-  const double tokens = finished.completion_tokens();
-  const double rate = finished.seconds() > 0 ? tokens / finished.seconds() : 0;
+  const double tokens = finished.usage().completion_tokens();
+  const double seconds = SecondsOf(finished.duration());
+  const double rate = seconds > 0 ? tokens / seconds : 0;
   const double parallel = finished.forwards() > 0 ? tokens / finished.forwards() : 0;
   std::string adapters;
   for (const auto& use : finished.adapters_used()) {
@@ -188,7 +191,7 @@ std::string GenerationFooter(const inference::v1::Finished& finished) {
                         finished.memory().tokens())
           : "";
   const std::string route = finished.has_route()
-                                ? fmt::format(" · route: {}{}", Printable(finished.route().name()),
+                                ? fmt::format(" · route: {}{}", EnumName(finished.route().kind()),
                                               finished.route().explored() ? " (explored)" : "")
                                 : "";
   return fmt::format("{} steps · {:.1f} tokens/s · {:.2f} tokens/forward · adapters: {}{}{}",

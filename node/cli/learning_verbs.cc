@@ -16,9 +16,12 @@
 #include "base/status.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/terminal/command.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
+#include "node/terminal/progress_line.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "ruvd/report/v1/report.pb.h"
@@ -29,17 +32,19 @@ namespace {
 using learning::v1::Change;
 
 constexpr char kLearningGroup[] = "Learning";
-constexpr uint32_t kMostChanges = 512;  // that a node lists
+constexpr uint32_t kMostChanges = 512;  // of a page
+constexpr uint32_t kUsualChanges = 50;  // that are listed
+constexpr std::chrono::hours kRoundTimeout(12);
 
 // Describes what a change was made to.
 std::string SubjectOf(const Change& change) {
-  if (change.kind() == "session_taught") {
+  if (change.kind() == learning::v1::CHANGE_KIND_SESSION_TAUGHT) {
     return fmt::format("session {}, {} position(s)", change.session_id(), change.lessons());
   }
-  if (change.kind() == "lesson_remembered") {
+  if (change.kind() == learning::v1::CHANGE_KIND_LESSON_REMEMBERED) {
     return fmt::format("the words of {}", fmt::join(change.response_ids(), ", "));
   }
-  if (change.kind() == "patterns_merged") {
+  if (change.kind() == learning::v1::CHANGE_KIND_PATTERNS_MERGED) {
     return fmt::format("pattern {} into {}", change.merged_pattern_id(), change.pattern_id());
   }
   const std::string adapter = fmt::format("{}@{}", change.adapter_name(), change.version());
@@ -48,15 +53,15 @@ std::string SubjectOf(const Change& change) {
 }
 
 std::string StateOf(const Change& change) {
-  return change.undone_ms() != 0 ? "undone" : change.can_be_undone() ? "stands" : "stays";
+  return change.has_undo_time() ? "undone" : change.can_be_undone() ? "stands" : "stays";
 }
 
 template <typename Changes>
 std::string TableOf(const Changes& changes) {
   std::vector<std::vector<std::string>> rows;
   for (const Change& change : changes) {
-    rows.push_back({change.undo_token(), FormatTime(change.created_ms()), change.loop(),
-                    change.kind(), StateOf(change), SubjectOf(change)});
+    rows.push_back({change.undo_token(), FormatTime(change.create_time()), EnumName(change.loop()),
+                    EnumName(change.kind()), StateOf(change), SubjectOf(change)});
   }
   return FormatTable({"TOKEN", "TIME (UTC)", "LOOP", "WHAT", "STATE", "OF"}, rows);
 }
@@ -64,7 +69,7 @@ std::string TableOf(const Changes& changes) {
 // Returns the token of the newest change that can be undone.
 absl::StatusOr<std::string> NewestChange(client::NodeClient& client) {
   learning::v1::ListChangesRequest request;
-  request.set_count(kMostChanges);
+  request.set_page_size(kMostChanges);
   ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::ListChangesResponse>(request));
   const auto newest = std::ranges::find_if(response.changes(), &Change::can_be_undone);
   if (newest == response.changes().end()) {
@@ -91,16 +96,16 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
   context.out << (context.json
                       ? ToJsonLine(response)
                       : fmt::format("undone: {} ({}, {})\n", PrintableLine(change.undo_token()),
-                                    PrintableLine(change.kind()),
-                                    PrintableLine(SubjectOf(change))));
+                                    EnumName(change.kind()), PrintableLine(SubjectOf(change))));
   return absl::OkStatus();
 }
 
 absl::Status Changes(CommandContext& context, uint32_t count) {
-  learning::v1::ListChangesRequest request;
-  request.set_count(count);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::ListChangesResponse>(request));
+  ASSIGN_OR_RETURN(const auto response, client::FirstItems<learning::v1::ListChangesResponse>(
+                                            client, learning::v1::ListChangesRequest(),
+                                            count == 0 ? kUsualChanges : count,
+                                            &learning::v1::ListChangesResponse::changes_size));
   context.out << (context.json ? ToJsonLine(response) : TableOf(response.changes()));
   return absl::OkStatus();
 }
@@ -121,11 +126,11 @@ std::string RouterState(const learning::v1::RouterStatus& router) {
           ? "nothing learned, explores"
           : fmt::format("router@{} of {} outcome(s)", router.version(), router.outcomes());
   const std::string last =
-      router.last_verdict().empty()
+      router.last_verdict() == learning::v1::ROUTER_VERDICT_UNSPECIFIED
           ? ""
           : fmt::format("; last training: {} of {} outcome(s), gain {:.3f} (standard error {:.3f})",
-                        PrintableLine(router.last_verdict()), router.last_outcomes(),
-                        router.last_gain(), router.last_standard_error());
+                        EnumName(router.last_verdict()), router.last_outcomes(), router.last_gain(),
+                        router.last_standard_error());
   return fmt::format("{}, {}, {} new outcome(s){}", PrintableLine(router.kind()), chooses,
                      router.waiting(), last);
 }
@@ -135,7 +140,6 @@ std::string Describe(const learning::v1::LearningStatus& status) {
                             : status.paused()        ? "paused"
                             : status.round_running() ? "a round runs"
                                                      : "waits for feedback";
-  constexpr double kMillis = 1000;
   constexpr uint64_t kMiB = 1 << 20;
   return fmt::format(
       "learning: {}\nlessons waiting: {}\nrounds since the start: {}\nchanges listed: {}\n"
@@ -143,9 +147,9 @@ std::string Describe(const learning::v1::LearningStatus& status) {
       "waited for serving: {} time(s), {:.1f} s\nmemory of training: {} of {} MiB\n"
       "deep loop: {}\nrouter: {}\n",
       state, status.lessons_waiting(), status.rounds(), status.changes(),
-      kMillis * status.p99_step_seconds(), kMillis * status.p99_step_seconds_without(),
-      status.pauses(), status.paused_seconds(), status.training_bytes() / kMiB,
-      status.budget_bytes() / kMiB, DeepState(status.deep()), RouterState(status.router()));
+      MillisOf(status.p99_step_time()), MillisOf(status.p99_step_time_without()), status.pauses(),
+      SecondsOf(status.paused_time()), status.training_bytes() / kMiB, status.budget_bytes() / kMiB,
+      DeepState(status.deep()), RouterState(status.router()));
 }
 
 template <typename Response>
@@ -159,48 +163,63 @@ absl::Status RunBackground(CommandContext& context, bool replay) {
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
   client::NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto response, client.Call<learning::v1::RunBackgroundResponse>(request));
+  client.set_timeout(kRoundTimeout);
+  ProgressLine line(context);
+  ASSIGN_OR_RETURN(
+      const auto result,
+      client.RunBackground(request, [&line](const learning::v1::BackgroundProgress& progress) {
+        line.Show(fmt::format("{} lesson(s) wait", progress.lessons_waiting()));
+      }));
+  line.End();
   if (context.json) {
-    context.out << ToJsonLine(response);
+    context.out << ToJsonLine(result);
     return absl::OkStatus();
   }
   context.out << fmt::format(
       "{} pattern(s) learned, {} without gain, {} failed, {} merged in {:.1f} s; {} lesson(s) "
       "wait\n",
-      response.patterns_kept(), response.patterns_without_gain(), response.patterns_failed(),
-      response.patterns_merged(), response.seconds(), response.lessons_waiting());
-  if (response.changes_size() > 0) {
-    context.out << TableOf(response.changes());
+      result.patterns_kept(), result.patterns_without_gain(), result.patterns_failed(),
+      result.patterns_merged(), SecondsOf(result.duration()), result.lessons_waiting());
+  if (result.changes_size() > 0) {
+    context.out << TableOf(result.changes());
   }
   return absl::OkStatus();
 }
 
 absl::Status RunDeep(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
-  client.set_timeout(std::chrono::hours(12));
-  ASSIGN_OR_RETURN(const auto response,
-                   client.Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest()));
+  client.set_timeout(kRoundTimeout);
+  ProgressLine line(context);
+  ASSIGN_OR_RETURN(
+      const auto result,
+      client.RunDeep(
+          learning::v1::RunDeepRequest(), [&line](const learning::v1::DeepProgress& progress) {
+            line.Show(progress.steps() == 0
+                          ? "it begins or is measured"
+                          : fmt::format("{} of {} steps", progress.step(), progress.steps()));
+          }));
+  line.End();
   if (context.json) {
-    context.out << ToJsonLine(response);
+    context.out << ToJsonLine(result);
     return absl::OkStatus();
   }
-  if (response.steps() == 0 && response.outcome() == "too_few_lessons") {
+  if (result.steps() == 0 && result.outcome() == learning::v1::DEEP_OUTCOME_TOO_FEW_LESSONS) {
     context.out << fmt::format(
         "too few lessons: a deep round needs {} completions that were rated well, accepted or "
         "corrected; `ruvd learn export` lists the present ones\n",
-        response.least_lessons());
+        result.least_lessons());
     return absl::OkStatus();
   }
   context.out << fmt::format(
       "{}: {} lesson(s) taught, {} held back, {} steps\n"
       "held-out loss {:.4f} -> {:.4f} nats/token (standard error {:.4f})\n"
       "general text {:.4f} -> {:.4f} nats/token\n",
-      PrintableLine(response.outcome()), response.lessons(), response.held_back_lessons(),
-      response.steps(), response.held_out_loss_before(), response.held_out_loss_after(),
-      response.standard_error(), response.general_loss_before(), response.general_loss_after());
-  if (response.has_change()) {
-    context.out << fmt::format("deep@{} is served; undo it with: ruvd undo {}\n",
-                               response.version(), PrintableLine(response.change().undo_token()));
+      EnumName(result.outcome()), result.lessons(), result.held_back_lessons(), result.steps(),
+      result.held_out_loss_before(), result.held_out_loss_after(), result.standard_error(),
+      result.general_loss_before(), result.general_loss_after());
+  if (result.has_change()) {
+    context.out << fmt::format("deep@{} is served; undo it with: ruvd undo {}\n", result.version(),
+                               PrintableLine(result.change().undo_token()));
   }
   return absl::OkStatus();
 }
@@ -208,21 +227,21 @@ absl::Status RunDeep(CommandContext& context) {
 // Writes one line of JSON for each lesson.
 absl::Status Export(CommandContext& context, const std::string& path) {
   client::NodeClient client(context.server, context.credentials);
-  learning::v1::ListLessonsRequest request;
   std::string lines;
   size_t count = 0;
-  do {
-    ASSIGN_OR_RETURN(const auto page, client.Call<learning::v1::ListLessonsResponse>(request));
-    for (const auto& lesson : page.lessons()) {
-      lines += ToJsonLine(lesson);
-      ++count;
-    }
-    if (path.empty()) {
-      context.out << lines;
-      lines.clear();
-    }
-    request.set_after_ms(page.next_after_ms());
-  } while (request.after_ms() != 0);
+  RETURN_IF_ERROR(client::ForEachPage<learning::v1::ListLessonsResponse>(
+      client, learning::v1::ListLessonsRequest(),
+      [&](const learning::v1::ListLessonsResponse& page) {
+        for (const auto& lesson : page.lessons()) {
+          lines += ToJsonLine(lesson);
+          ++count;
+        }
+        if (path.empty()) {
+          context.out << lines;
+          lines.clear();
+        }
+        return absl::OkStatus();
+      }));
   if (path.empty()) {
     return absl::OkStatus();
   }

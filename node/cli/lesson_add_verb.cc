@@ -31,6 +31,7 @@
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
@@ -122,7 +123,7 @@ absl::StatusOr<std::vector<FoundFile>> FilesOf(const std::vector<std::string>& p
 
 absl::StatusOr<LessonFile> FileOf(const AddFlags& flags) {
   static const auto* const formats =
-      new std::map<std::string, LessonFile::Format>{{"", LessonFile::FORMAT_BY_NAME},
+      new std::map<std::string, LessonFile::Format>{{"", LessonFile::FORMAT_UNSPECIFIED},
                                                     {"text", LessonFile::FORMAT_PLAIN_TEXT},
                                                     {"markdown", LessonFile::FORMAT_MARKDOWN},
                                                     {"jsonl", LessonFile::FORMAT_JSON_LINES}};
@@ -130,7 +131,7 @@ absl::StatusOr<LessonFile> FileOf(const AddFlags& flags) {
   file.set_user_id(flags.user);
   file.set_format(formats->at(flags.format));
   if (!flags.tier.empty()) {
-    const std::optional<pattern::v1::SharingTier> tier = ParseTier(flags.tier);
+    const std::optional<privacy::v1::SharingTier> tier = ParseTier(flags.tier);
     if (!tier) {
       return UsageError(fmt::format("--tier {} is not known; use private, masked, dp or public",
                                     PrintableLine(flags.tier)));

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -17,32 +17,29 @@
 #include "node/cli/sharing_tier.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
 constexpr char kLearningGroup[] = "Learning";
 
-std::string TierOf(pattern::v1::SharingTier tier) {
-  return tier == pattern::v1::SHARING_TIER_UNSPECIFIED ? "by consent" : TierLabel(tier);
+std::string TierOf(privacy::v1::SharingTier tier) {
+  return tier == privacy::v1::SHARING_TIER_UNSPECIFIED ? "by consent" : TierLabel(tier);
 }
 
 absl::Status Sources(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
-  learning::v1::ListLessonSourcesRequest request;
-  learning::v1::ListLessonSourcesResponse all;
-  do {
-    ASSIGN_OR_RETURN(auto page, client.Call<learning::v1::ListLessonSourcesResponse>(request));
-    all.mutable_sources()->MergeFrom(page.sources());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+  ASSIGN_OR_RETURN(auto all, client::AllPages<learning::v1::ListLessonSourcesResponse>(
+                                 client, learning::v1::ListLessonSourcesRequest()));
   std::ranges::sort(*all.mutable_sources(), {}, [](const learning::v1::LessonSource& source) {
-    return std::pair(source.created_ms(), source.name());
+    return std::tuple(source.create_time().seconds(), source.create_time().nanos(), source.name());
   });
   if (context.json) {
     context.out << ToJsonLine(all);
@@ -52,7 +49,7 @@ absl::Status Sources(CommandContext& context) {
   for (const learning::v1::LessonSource& source : all.sources()) {
     rows.push_back({source.source_id(), PrintableLine(source.name()),
                     fmt::format("{}", source.lessons()), PrintableLine(source.user_id()),
-                    TierOf(source.tier()), FormatTime(source.created_ms()),
+                    TierOf(source.tier()), FormatTime(source.create_time()),
                     source.complete() ? "" : "incomplete: add it again"});
   }
   context.out << FormatTable({"SOURCE", "NAME", "LESSONS", "USER", "TIER", "ADDED (UTC)", ""},
@@ -65,6 +62,13 @@ struct LessonsFlags {
   std::optional<std::string> user;
 };
 
+std::vector<std::string> RowOf(const learning::v1::TextLesson& lesson) {
+  constexpr size_t kShown = 60;
+  const std::string text = PrintableLine(lesson.text());
+  return {lesson.lesson_id(), lesson.source_id(), PrintableLine(lesson.user_id()),
+          std::string(CutUtf8(text, kShown)) + (text.size() > kShown ? "..." : "")};
+}
+
 absl::Status Lessons(CommandContext& context, const LessonsFlags& flags) {
   client::NodeClient client(context.server, context.credentials);
   learning::v1::ListTextLessonsRequest request;
@@ -73,20 +77,17 @@ absl::Status Lessons(CommandContext& context, const LessonsFlags& flags) {
     request.set_user_id(*flags.user);
   }
   std::vector<std::vector<std::string>> rows;
-  do {
-    ASSIGN_OR_RETURN(const auto page, client.Call<learning::v1::ListTextLessonsResponse>(request));
-    for (const learning::v1::TextLesson& lesson : page.lessons()) {
-      if (context.json) {
-        context.out << ToJsonLine(lesson);
-        continue;
-      }
-      constexpr size_t kShown = 60;
-      const std::string text = PrintableLine(lesson.text());
-      rows.push_back({lesson.lesson_id(), lesson.source_id(), PrintableLine(lesson.user_id()),
-                      std::string(CutUtf8(text, kShown)) + (text.size() > kShown ? "..." : "")});
-    }
-    request.set_from(page.next());
-  } while (request.from() != 0);
+  RETURN_IF_ERROR(client::ForEachPage<learning::v1::ListTextLessonsResponse>(
+      client, request, [&](const learning::v1::ListTextLessonsResponse& page) {
+        for (const learning::v1::TextLesson& lesson : page.lessons()) {
+          if (context.json) {
+            context.out << ToJsonLine(lesson);
+          } else {
+            rows.push_back(RowOf(lesson));
+          }
+        }
+        return absl::OkStatus();
+      }));
   if (!context.json) {
     context.out << FormatTable({"LESSON", "SOURCE", "USER", "TEXT"}, rows);
   }

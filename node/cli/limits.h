@@ -9,8 +9,8 @@
 namespace ruvd::limits {
 
 // Calls of an import that are open at the same time; fewer if their patterns are large. The node
-// writes them to disk together. This is half of the calls that may wait at a node.
-inline constexpr size_t kImportCalls = 32;
+// writes them to disk together. This is half of the uploads that a node takes at a time.
+inline constexpr size_t kImportCalls = 16;
 inline constexpr size_t kImportBytes = 16 << 20;
 // Refused patterns of an import that are named one by one; all refusals are counted.
 inline constexpr size_t kShownRefusals = 10;

@@ -4,7 +4,9 @@
 #include "node/cli/pattern_file.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,11 +18,13 @@
 #include "node/limits.h"
 #include "node/reasons.h"
 #include "node/terminal/output.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
 using google::protobuf::util::JsonParseOptions;
+using google::protobuf::util::TimeUtil;
 using pattern::v1::Pattern;
 using pattern::v1::PatternFileEnd;
 using pattern::v1::PatternFileHeader;
@@ -54,7 +58,8 @@ void ClearLocalFields(Pattern* pattern) {
   pattern->clear_adapter_name();
   pattern->clear_adapter_version();
   pattern->clear_dimension();
-  pattern->clear_last_used_ms();
+  pattern->clear_adapter_bytes();
+  pattern->clear_last_use_time();
   pattern->clear_standing();
 }
 
@@ -83,6 +88,12 @@ absl::Status CheckEmbedding(const pattern::v1::Embedding& embedding, uint32_t di
   return absl::OkStatus();
 }
 
+absl::Status CheckTime(std::string_view field, const google::protobuf::Timestamp& time) {
+  return time.seconds() < 0
+             ? Wrong("\"{}\" is {}, but must not be before 1970", field, TimeUtil::ToString(time))
+             : absl::OkStatus();
+}
+
 absl::Status CheckNumbers(const Pattern& pattern) {
   if (pattern.bank() >= limits::kPatternBanks) {
     return Wrong("\"bank\" is {}, but must be from 0 to {}", pattern.bank(),
@@ -91,20 +102,16 @@ absl::Status CheckNumbers(const Pattern& pattern) {
   if (!(pattern.quality() >= 0 && pattern.quality() <= 1)) {
     return Wrong("\"quality\" is {}, but must be from 0 to 1", pattern.quality());
   }
-  if (std::min({pattern.created_ms(), pattern.updated_ms(), pattern.expires_ms()}) < 0) {
-    return Wrong(
-        "\"created_ms\" is {}, \"updated_ms\" {} and \"expires_ms\" {}; a time must not be "
-        "negative",
-        pattern.created_ms(), pattern.updated_ms(), pattern.expires_ms());
-  }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(CheckTime("create_time", pattern.create_time()));
+  RETURN_IF_ERROR(CheckTime("update_time", pattern.update_time()));
+  return CheckTime("expire_time", pattern.expire_time());
 }
 
-absl::Status CheckPattern(uint32_t dimension, Pattern* pattern) {
+absl::Status CheckPattern(uint32_t dimension, std::string_view adapter, Pattern* pattern) {
   RETURN_IF_ERROR(CheckHex("id", kPatternIdBytes, pattern->mutable_id()));
   RETURN_IF_ERROR(CheckHex("origin", sizeof(Digest), pattern->mutable_origin()));
-  if (pattern->tier() != pattern::v1::SHARING_TIER_PRIVATE &&
-      pattern->tier() != pattern::v1::SHARING_TIER_PUBLIC) {
+  if (pattern->tier() != privacy::v1::SHARING_TIER_PRIVATE &&
+      pattern->tier() != privacy::v1::SHARING_TIER_PUBLIC) {
     return Wrong(
         "\"tier\" is not SHARING_TIER_PRIVATE or SHARING_TIER_PUBLIC; nodes of this version store "
         "no other");
@@ -112,9 +119,9 @@ absl::Status CheckPattern(uint32_t dimension, Pattern* pattern) {
   RETURN_IF_ERROR(CheckNumbers(*pattern));
   RETURN_IF_ERROR(CheckEmbedding(pattern->embedding(), dimension));
   if (pattern->task().size() > limits::kMaxPatternTaskBytes ||
-      pattern->adapter().size() > limits::kMaxPatternAdapterBytes) {
+      adapter.size() > limits::kMaxPatternAdapterBytes) {
     return Wrong("\"task\" has {} bytes and \"adapter\" {}; the limits are {} and {}",
-                 pattern->task().size(), pattern->adapter().size(), limits::kMaxPatternTaskBytes,
+                 pattern->task().size(), adapter.size(), limits::kMaxPatternTaskBytes,
                  limits::kMaxPatternAdapterBytes);
   }
   return absl::OkStatus();
@@ -127,10 +134,7 @@ absl::Status CheckHeader(PatternFileHeader* header) {
     return Wrong("\"dimension\" is {}, but must be from 1 to {}", header->dimension(),
                  limits::kMaxEmbeddingDimension);
   }
-  if (header->exported_ms() < 0) {
-    return Wrong("\"exported_ms\" is {}, but must not be negative", header->exported_ms());
-  }
-  return absl::OkStatus();
+  return CheckTime("export_time", header->export_time());
 }
 
 // Turns the error of a line into the error of its file.
@@ -155,9 +159,12 @@ absl::Status PatternFileWriter::Begin(const PatternFileHeader& header) {
   return WriteLine(line);
 }
 
-absl::Status PatternFileWriter::Add(const Pattern& pattern) {
+absl::Status PatternFileWriter::Add(const Pattern& pattern, std::string_view adapter) {
   PatternFileLine line;
   *line.mutable_pattern() = pattern;
+  if (!adapter.empty()) {
+    line.set_adapter(std::string(adapter));
+  }
   ClearLocalFields(line.mutable_pattern());
   ++patterns_;
   return WriteLine(line);
@@ -260,8 +267,8 @@ absl::Status PatternFileReader::CheckEnd(PatternFileEnd end) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
-  const auto next = [this]() -> absl::StatusOr<std::optional<Pattern>> {
+absl::StatusOr<std::optional<PatternFileLine>> PatternFileReader::Next() {
+  const auto next = [this]() -> absl::StatusOr<std::optional<PatternFileLine>> {
     ASSIGN_OR_RETURN(const std::string text, ReadLine());
     ASSIGN_OR_RETURN(PatternFileLine line, Parse(text));
     if (line.has_end()) {
@@ -271,14 +278,14 @@ absl::StatusOr<std::optional<Pattern>> PatternFileReader::Next() {
     if (!line.has_pattern()) {
       return Wrong("the line has neither \"pattern\" nor \"end\"");
     }
-    RETURN_IF_ERROR(CheckPattern(header_.dimension(), line.mutable_pattern()));
+    RETURN_IF_ERROR(CheckPattern(header_.dimension(), line.adapter(), line.mutable_pattern()));
     ClearLocalFields(line.mutable_pattern());
     hash_.Add(text);
     hash_.Add("\n");
     ++patterns_;
-    return std::move(*line.mutable_pattern());
+    return line;
   };
-  absl::StatusOr<std::optional<Pattern>> result = next();
+  absl::StatusOr<std::optional<PatternFileLine>> result = next();
   if (!result.ok()) {
     return InLine(line_, result.status());
   }

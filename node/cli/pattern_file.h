@@ -31,10 +31,10 @@ class PatternFileWriter {
   explicit PatternFileWriter(Sink sink) : sink_(std::move(sink)) {}
 
   // Call these in this order; they return the errors of the sink. Begin sets the header's version.
-  // Each pattern must carry its embedding, and its adapter if it has one; Add leaves out the fields
-  // that an export does not carry.
+  // Each pattern must carry its embedding; Add leaves out the fields that an export does not carry.
+  // `adapter` has the bytes of its adapter, or nothing.
   absl::Status Begin(const pattern::v1::PatternFileHeader& header);
-  absl::Status Add(const pattern::v1::Pattern& pattern);
+  absl::Status Add(const pattern::v1::Pattern& pattern, std::string_view adapter);
   absl::Status End();
 
   uint64_t patterns() const { return patterns_; }
@@ -56,11 +56,11 @@ class PatternFileReader {
 
   const pattern::v1::PatternFileHeader& header() const { return header_; }
 
-  // Returns the next pattern. Its id, tier, bank, numbers and lengths are checked; its embedding is
-  // finite, not all zero and has the header's dimension; fields that an export does not carry are
-  // not set. Returns nullopt at the end, after the last
-  // line was checked and nothing follows it.
-  absl::StatusOr<std::optional<pattern::v1::Pattern>> Next();
+  // Returns the next line with a pattern, and with its adapter if the file has one. Its id, tier,
+  // bank, numbers and lengths are checked; its embedding is finite, not all zero and has the
+  // header's dimension; fields that an export does not carry are not set. Returns nullopt at the
+  // end, after the last line was checked and nothing follows it.
+  absl::StatusOr<std::optional<pattern::v1::PatternFileLine>> Next();
 
   // Returns the number of the line that was read last, counted from 1.
   uint64_t line() const { return line_; }

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/clock.h"
 #include "base/status.h"
 #include "node/cli/sharing_tier.h"
@@ -46,11 +44,11 @@ absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {
   const int64_t now = SystemClock().WallMillis();
   if (!since_.empty()) {
     ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(since_));
-    filter->set_created_from_ms(std::max<int64_t>(0, now - period));
+    *filter->mutable_created_from() = ToTimestamp(now - period);
   }
   if (!until_.empty()) {
     ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(until_));
-    filter->set_created_before_ms(std::max<int64_t>(0, now - period));
+    *filter->mutable_created_before() = ToTimestamp(now - period);
   }
   return absl::OkStatus();
 }

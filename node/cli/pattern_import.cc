@@ -4,6 +4,7 @@
 #include "node/cli/pattern_import.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <chrono>
 #include <deque>
@@ -11,6 +12,8 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -26,7 +29,7 @@
 #include "node/client/rpc_error.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/pattern/v1/pattern_file.pb.h"
 #include "ruvd/report/v1/report.pb.h"
@@ -34,7 +37,10 @@
 namespace ruvd::cli {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using pattern::v1::Pattern;
+using pattern::v1::PatternFile;
+using pattern::v1::PatternFileLine;
 using pattern::v1::UpsertPatternRequest;
 using pattern::v1::UpsertPatternResponse;
 
@@ -89,12 +95,16 @@ class Uploader {
   Uploader& operator=(const Uploader&) = delete;
 
   // Waits until another call may start. Returns false after an error; then nothing more is sent.
-  bool Send(UpsertPatternRequest request, uint64_t line) {
+  bool Send(UpsertPatternRequest request, std::string adapter, uint64_t line) {
     if (!WaitForLessThan(limits::kImportCalls).ok()) {
       return false;
     }
-    Start({.bytes = request.ByteSizeLong(),
-           .request = std::make_shared<const UpsertPatternRequest>(std::move(request)),
+    const auto file = std::make_shared<PatternFile>();
+    *file->mutable_pattern() = std::move(request);
+    file->set_adapter_bytes(adapter.size());
+    Start({.bytes = file->ByteSizeLong() + adapter.size(),
+           .file = file,
+           .adapter = std::make_shared<const std::string>(std::move(adapter)),
            .line = line});
     return true;
   }
@@ -105,7 +115,8 @@ class Uploader {
  private:
   struct Upload {
     size_t bytes = 0;
-    std::shared_ptr<const UpsertPatternRequest> request;
+    std::shared_ptr<const PatternFile> file;
+    std::shared_ptr<const std::string> adapter;
     uint64_t line = 0;
     int tries = 1;
     std::chrono::milliseconds delay{};  // before the next attempt
@@ -136,16 +147,20 @@ class Uploader {
       ++calls_;
       bytes_ += upload.bytes;
     }
-    const auto& request = upload.request;
-    client_.StartUpsertPattern(
-        request, [this, upload](const absl::StatusOr<UpsertPatternResponse>& response) {
-          TakeAnswer(response, upload);
-        });
+    const auto done = [this, upload](const auto& response) {
+      TakeAnswer(response.ok() ? Outcome(response->outcome()) : response.status(), upload);
+    };
+    if (upload.adapter->empty()) {
+      client_.StartUpsertPattern({upload.file, &upload.file->pattern()}, done);
+    } else {
+      client_.StartImportPattern(upload.file, upload.adapter, done);
+    }
   }
 
-  void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, const Upload& upload) {
+  using Outcome = absl::StatusOr<UpsertPatternResponse::Outcome>;
+  void TakeAnswer(const Outcome& outcome, const Upload& upload) {
     const MutexLock lock(mutex_);
-    absl::Status status = response.ok() ? Count(response->outcome(), &counts_) : response.status();
+    absl::Status status = outcome.ok() ? Count(*outcome, &counts_) : outcome.status();
     const auto delay = RetryDelayOf(status);
     if (delay && upload.tries < limits::kBusyTries && error_.ok()) {
       busy_.push_back(upload);
@@ -202,9 +217,10 @@ absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
 // patterns.
 absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& in) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
-  ASSIGN_OR_RETURN(const auto node,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+  ASSIGN_OR_RETURN(const auto status,
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
   const pattern::v1::PatternFileHeader& header = reader.header();
+  const node::v1::NodeStatus& node = status.node();
   if (header.model_package() != node.model_package() ||
       header.dimension() != node.embedding_dimension()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
@@ -212,11 +228,11 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
                  "serves {} (package {}, {} values); embeddings of different models cannot be "
                  "compared, so nothing was imported",
                  header.model_name(), header.model_package(), header.dimension(), client.server(),
-                 node.model_name(), node.model_package(), node.embedding_dimension());
+                 node.model(), node.model_package(), node.embedding_dimension());
   }
   for (uint64_t patterns = 0;; ++patterns) {
-    ASSIGN_OR_RETURN(const auto pattern, reader.Next());
-    if (!pattern) {
+    ASSIGN_OR_RETURN(const auto line, reader.Next());
+    if (!line) {
       return patterns;
     }
   }
@@ -227,65 +243,66 @@ absl::StatusOr<uint64_t> CheckExport(client::NodeClient& client, std::ifstream& 
 // says. A node that does not report its capacity accepts all.
 absl::Status CheckRoom(CommandContext& context, client::NodeClient& client, uint64_t patterns,
                        const std::string& path) {
-  ASSIGN_OR_RETURN(const auto node,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  if (node.patterns_capacity() == 0) {
+  ASSIGN_OR_RETURN(const auto status,
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+  const node::v1::PatternStatus& own = status.patterns();
+  if (own.capacity() == 0) {
     return absl::OkStatus();
   }
-  if (patterns <= node.patterns_capacity()) {
-    if (patterns + node.patterns() > node.patterns_capacity()) {
+  if (patterns <= own.capacity()) {
+    if (patterns + own.stored() > own.capacity()) {
       context.err << fmt::format(
           "the node has {} patterns and keeps at most {}; with the {} of the file it removes the "
           "least valuable ones, unless patterns of the file replace its own\n",
-          node.patterns(), node.patterns_capacity(), patterns);
+          own.stored(), own.capacity(), patterns);
     }
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
                "{} has {} patterns, but the node at {} keeps at most {}; raise its "
                "storage.patterns, or export only good patterns (--min-quality)",
-               path, patterns, client.server(), node.patterns_capacity());
+               path, patterns, client.server(), own.capacity());
 }
 
 // A file without adapters says nothing about adapters, so the node's own adapter stays with its
 // pattern.
-absl::Status KeepAdapter(client::NodeClient& client, Pattern* pattern) {
-  pattern::v1::GetPatternRequest request;
-  request.set_id(pattern->id());
-  request.set_with_adapter(true);
-  auto stored =
-      client::RetryWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(request); });
+absl::StatusOr<std::string> AdapterOnNode(client::NodeClient& client, const std::string& id) {
+  auto stored = client::RetryWhileBusy([&] { return client.ExportPattern(id); });
   // The node has no such pattern, or cannot use its adapter.
-  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status()) ||
+  if (absl::IsNotFound(stored.status()) || client::IsDamaged(stored.status()) ||
       ReasonOf(stored.status()) == reasons::kFrameMismatch) {
-    return absl::OkStatus();
+    return std::string();
   }
   RETURN_IF_ERROR(stored.status());
-  *pattern->mutable_adapter() = std::move(*stored->mutable_pattern()->mutable_adapter());
-  return absl::OkStatus();
+  return std::move(stored->adapter);
+}
+
+// Patterns may expire during a long import.
+bool IsExpired(const Pattern& pattern) {
+  return pattern.has_expire_time() &&
+         TimeUtil::TimestampToMilliseconds(pattern.expire_time()) <= SystemClock().WallMillis();
 }
 
 absl::Status ImportAll(client::NodeClient& client, std::ifstream& in, ImportCounts* counts) {
   ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
   Uploader uploader(client, counts);
   for (;;) {
-    ASSIGN_OR_RETURN(auto pattern, reader.Next());
-    if (!pattern) {
+    ASSIGN_OR_RETURN(std::optional<PatternFileLine> line, reader.Next());
+    if (!line) {
       break;
     }
-    // Patterns may expire during a long import.
-    if (pattern->expires_ms() != 0 && pattern->expires_ms() <= SystemClock().WallMillis()) {
+    if (IsExpired(line->pattern())) {
       ++counts->expired;
       continue;
     }
     if (reader.header().without_adapters()) {
-      RETURN_IF_ERROR(KeepAdapter(client, &*pattern));
+      ASSIGN_OR_RETURN(*line->mutable_adapter(), AdapterOnNode(client, line->pattern().id()));
     }
     UpsertPatternRequest request;
-    *request.mutable_pattern() = *std::move(pattern);
+    *request.mutable_pattern() = std::move(*line->mutable_pattern());
     request.set_model_package(reader.header().model_package());
     request.set_only_if_newer(true);
-    if (!uploader.Send(std::move(request), reader.line())) {
+    if (!uploader.Send(std::move(request), std::move(*line->mutable_adapter()), reader.line())) {
       break;
     }
   }

@@ -19,10 +19,13 @@
 #include "node/cli/verbs.h"
 #include "node/client/busy.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
+#include "node/client/rpc_error.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "ruvd/pattern/v1/pattern_file.pb.h"
 #include "ruvd/report/v1/report.pb.h"
@@ -49,52 +52,63 @@ struct LeftOut {
   uint64_t of_other_frame = 0;
 };
 
+pattern::v1::PatternFileHeader HeaderOf(const node::v1::GetStatusResponse& status,
+                                        const ExportFlags& flags) {
+  pattern::v1::PatternFileHeader header;
+  header.set_model_package(status.node().model_package());
+  header.set_model_name(status.node().model());
+  header.set_dimension(status.node().embedding_dimension());
+  header.set_node_id(status.node().id());
+  *header.mutable_export_time() = ToTimestamp(SystemClock().WallMillis());
+  header.set_without_adapters(flags.without_adapters);
+  return header;
+}
+
+// Writes a pattern that the node listed with its embedding, unless it is to be left out.
+absl::Status WritePattern(client::NodeClient& client, const ExportFlags& flags,
+                          const Pattern& listed, PatternFileWriter* writer, LeftOut* left_out) {
+  // What is on trial or was refused is of no use to another node, which would not try it again.
+  if (listed.standing() != pattern::v1::PATTERN_STANDING_OWN &&
+      listed.standing() != pattern::v1::PATTERN_STANDING_SERVING &&
+      listed.standing() != pattern::v1::PATTERN_STANDING_NO_ADAPTER) {
+    return absl::OkStatus();
+  }
+  if (flags.without_adapters || listed.adapter_name().empty()) {
+    return writer->Add(listed, "");
+  }
+  const absl::StatusOr<client::ExportedPattern> exported =
+      client::RetryWhileBusy([&] { return client.ExportPattern(listed.id()); });
+  if (absl::IsNotFound(exported.status())) {
+    return absl::OkStatus();  // deleted since it was listed
+  }
+  if (client::IsDamaged(exported.status())) {
+    ++left_out->damaged;
+    return absl::OkStatus();
+  }
+  if (ReasonOf(exported.status()) == reasons::kFrameMismatch) {
+    ++left_out->of_other_frame;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(exported.status());
+  return writer->Add(exported->pattern, exported->adapter);
+}
+
 absl::Status WriteAll(client::NodeClient& client, const ExportFlags& flags,
                       PatternFileWriter* writer, LeftOut* left_out) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_with_embedding(true);
   ASSIGN_OR_RETURN(const auto node,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  pattern::v1::PatternFileHeader header;
-  header.set_model_package(node.model_package());
-  header.set_model_name(node.model_name());
-  header.set_dimension(node.embedding_dimension());
-  header.set_node_id(node.node_id());
-  header.set_exported_ms(SystemClock().WallMillis());
-  header.set_without_adapters(flags.without_adapters);
-  RETURN_IF_ERROR(writer->Begin(header));
-  const auto write = [&](Pattern& listed) -> absl::Status {
-    // What is on trial or was refused is of no use to another node, which would not try it again.
-    if (listed.standing() != pattern::v1::PATTERN_STANDING_OWN &&
-        listed.standing() != pattern::v1::PATTERN_STANDING_SERVING &&
-        listed.standing() != pattern::v1::PATTERN_STANDING_NO_ADAPTER) {
-      return absl::OkStatus();
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+  RETURN_IF_ERROR(writer->Begin(HeaderOf(node, flags)));
+  const auto write_page = [&](const pattern::v1::ListPatternsResponse& page) -> absl::Status {
+    for (const Pattern& listed : page.patterns()) {
+      RETURN_IF_ERROR(WritePattern(client, flags, listed, writer, left_out));
     }
-    if (flags.without_adapters || listed.adapter_name().empty()) {
-      return writer->Add(listed);
-    }
-    pattern::v1::GetPatternRequest get;
-    get.set_id(listed.id());
-    get.set_with_embedding(true);
-    get.set_with_adapter(true);
-    const auto response =
-        client::RetryWhileBusy([&] { return client.Call<pattern::v1::GetPatternResponse>(get); });
-    if (absl::IsNotFound(response.status())) {
-      return absl::OkStatus();  // deleted since it was listed
-    }
-    if (absl::IsDataLoss(response.status())) {
-      ++left_out->damaged;
-      return absl::OkStatus();
-    }
-    if (ReasonOf(response.status()) == reasons::kFrameMismatch) {
-      ++left_out->of_other_frame;
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(response.status());
-    return writer->Add(response->pattern());
+    return absl::OkStatus();
   };
-  RETURN_IF_ERROR(client::ForEachPattern(client, request, write));
+  RETURN_IF_ERROR(
+      client::ForEachPage<pattern::v1::ListPatternsResponse>(client, request, write_page));
   return writer->End();
 }
 

@@ -12,7 +12,9 @@
 #include "node/cli/sharing_tier.h"
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/terminal/command.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
 #include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
@@ -22,6 +24,7 @@
 namespace ruvd::cli {
 namespace {
 
+using pattern::v1::ListPatternsResponse;
 using pattern::v1::Pattern;
 using pattern::v1::WatchPatternsResponse;
 
@@ -35,10 +38,6 @@ std::string Adapter(const Pattern& pattern) {
   return pattern.adapter_name().empty()
              ? "-"
              : fmt::format("{}@{}", pattern.adapter_name(), pattern.adapter_version());
-}
-
-std::string TimeOr(int64_t ms, const char* otherwise) {
-  return ms == 0 ? otherwise : FormatTime(ms) + " UTC";
 }
 
 const char* StandingLabel(pattern::v1::PatternStanding standing) {
@@ -86,22 +85,15 @@ struct ListFlags {
 };
 
 // Returns at most `limit` patterns, and the page token of the patterns after them.
-absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(client::NodeClient& client,
-                                                          const ListFlags& flags) {
+absl::StatusOr<ListPatternsResponse> Collect(client::NodeClient& client, const ListFlags& flags) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_page_token(flags.page);
-  pattern::v1::ListPatternsResponse all;
-  do {
-    const auto have = static_cast<uint32_t>(all.patterns_size());
-    request.set_page_size(flags.limit == 0 ? 0 : flags.limit - have);
-    ASSIGN_OR_RETURN(const auto page, client.Call<pattern::v1::ListPatternsResponse>(request));
-    all.mutable_patterns()->MergeFrom(page.patterns());
-    all.set_next_page_token(page.next_page_token());
-    request.set_page_token(page.next_page_token());
-  } while (!all.next_page_token().empty() &&
-           (flags.limit == 0 || static_cast<uint32_t>(all.patterns_size()) < flags.limit));
-  return all;
+  if (flags.limit == 0) {
+    return client::AllPages<ListPatternsResponse>(client, request);
+  }
+  return client::FirstItems<ListPatternsResponse>(client, request, flags.limit,
+                                                  &ListPatternsResponse::patterns_size);
 }
 
 absl::Status List(CommandContext& context, const ListFlags& flags) {
@@ -140,14 +132,14 @@ absl::Status Show(CommandContext& context, const std::string& id, bool embedding
       {"bank", fmt::format("{}", pattern.bank())},
       {"quality", fmt::format("{:.3f}", pattern.quality())},
       {"uses", fmt::format("{}", pattern.uses())},
-      {"last used", TimeOr(pattern.last_used_ms(), "never")},
+      {"last used", TimeLabel(pattern.last_use_time(), "never")},
       {"examples", fmt::format("{}", pattern.examples())},
       {"tier", TierLabel(pattern.tier())},
       {"origin", pattern.origin()},
       {"standing", StandingLabel(pattern.standing())},
-      {"created", TimeOr(pattern.created_ms(), "-")},
-      {"updated", TimeOr(pattern.updated_ms(), "-")},
-      {"expires", TimeOr(pattern.expires_ms(), "never")},
+      {"created", TimeLabel(pattern.create_time(), "-")},
+      {"updated", TimeLabel(pattern.update_time(), "-")},
+      {"expires", TimeLabel(pattern.expire_time(), "never")},
       {"adapter", Adapter(pattern)},
       {"dimension", fmt::format("{}", pattern.dimension())},
   });
@@ -161,7 +153,7 @@ struct SearchFlags {
   PatternFlags filter;
   std::string text;
   uint32_t k = 10;
-  uint32_t ef = 0;
+  std::optional<uint32_t> ef;
   std::optional<float> min_similarity;
 };
 
@@ -169,7 +161,9 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
   pattern::v1::SearchPatternsRequest request;
   request.set_text(flags.text);
   request.set_k(flags.k);
-  request.set_ef(flags.ef);
+  if (flags.ef) {
+    request.set_ef(*flags.ef);
+  }
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   if (flags.min_similarity) {
     request.set_min_similarity(*flags.min_similarity);
@@ -222,26 +216,29 @@ absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids
   return first;
 }
 
-std::string KindName(WatchPatternsResponse::ChangeKind kind) {
-  switch (kind) {
-    case WatchPatternsResponse::CHANGE_KIND_PUT:
-      return "put";
-    case WatchPatternsResponse::CHANGE_KIND_DELETE:
-      return "delete";
-    case WatchPatternsResponse::CHANGE_KIND_EXPIRE:
-      return "expire";
-    case WatchPatternsResponse::CHANGE_KIND_EVICT:
-      return "evict";
-    default:
-      return "change";
-  }
-}
-
 struct WatchFlags {
   std::optional<uint64_t> after;
-  std::optional<uint64_t> log;
+  std::optional<std::string> log;
   uint64_t count = 0;
 };
+
+std::string LineOf(const WatchPatternsResponse& event) {
+  if (event.has_started()) {
+    return fmt::format("watching behind change {} of log {}\n", event.started().sequence(),
+                       PrintableLine(event.started().log_id()));
+  }
+  const WatchPatternsResponse::Change& change = event.change();
+  std::string about;
+  if (change.has_pattern()) {
+    const Pattern& pattern = change.pattern();
+    about =
+        fmt::format("  task {}  quality {:.2f}  tier {}  adapter {}",
+                    pattern.task().empty() ? "-" : PrintableLine(pattern.task()), pattern.quality(),
+                    TierLabel(pattern.tier()), PrintableLine(Adapter(pattern)));
+  }
+  return fmt::format("{}  {}  {:<6}  {}{}\n", change.sequence(), FormatTime(change.time()),
+                     EnumName(change.kind()), PrintableLine(change.id()), about);
+}
 
 // Prints one line for each change and flushes it, because the reader follows live.
 absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
@@ -249,34 +246,12 @@ absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
   if (flags.after) {
     request.set_after_sequence(*flags.after);
   }
-  if (flags.log) {
-    request.set_log_id(*flags.log);
-  }
+  request.set_log_id(flags.log.value_or(""));
   const uint64_t count = flags.count;
   uint64_t seen = 0;
   client::NodeClient client(context.server, context.credentials);
   return client.WatchPatterns(request, [&](const WatchPatternsResponse& event) {
-    if (context.json) {
-      context.out << ToJsonLine(event) << std::flush;
-    } else if (event.has_started()) {
-      context.out << fmt::format("watching behind change {} of log {}\n",
-                                 event.started().sequence(), event.started().log_id())
-                  << std::flush;
-    } else {
-      const auto& change = event.change();
-      std::string about;
-      if (change.has_pattern()) {
-        const Pattern& pattern = change.pattern();
-        about = fmt::format("  task {}  quality {:.2f}  tier {}  adapter {}",
-                            pattern.task().empty() ? "-" : PrintableLine(pattern.task()),
-                            pattern.quality(), TierLabel(pattern.tier()),
-                            PrintableLine(Adapter(pattern)));
-      }
-      context.out << fmt::format("{}  {}  {:<6}  {}{}\n", change.sequence(),
-                                 FormatTime(change.time_ms()), KindName(change.kind()),
-                                 PrintableLine(change.id()), about)
-                  << std::flush;
-    }
+    context.out << (context.json ? ToJsonLine(event) : LineOf(event)) << std::flush;
     seen += event.has_change() ? 1 : 0;
     return count == 0 || seen < count;
   });
@@ -299,7 +274,7 @@ void AddSearchVerb(VerbTable& verbs) {
   search.Option("--k", flags->k, "Most hits").ShowDefault();
   search.Option(
       "--ef", flags->ef,
-      "Breadth of the HNSW search; a larger value misses fewer patterns; 0 is the default");
+      "Breadth of the HNSW search; a larger value misses fewer patterns; default: the index's");
   search.Option("--min-similarity", flags->min_similarity, "Lowest cosine similarity of a hit");
   flags->filter.AddTo(search);
 }

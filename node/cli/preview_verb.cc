@@ -19,10 +19,10 @@
 #include "node/cli/verbs.h"
 #include "node/client/client.h"
 #include "node/terminal/command.h"
+#include "node/terminal/enum_name.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -40,13 +40,14 @@ std::string HexLines(std::string_view bytes) {
   return text;
 }
 
-std::string WhatIsClipped(const admin::v1::ReleaseStatus& release) {
-  return release.unit() == "node" ? "together" : "each " + release.unit();
+std::string WhatIsClipped(const privacy::v1::ReleaseStatus& release) {
+  return release.unit() == privacy::v1::PRIVACY_UNIT_NODE ? "together"
+                                                          : "each " + EnumName(release.unit());
 }
 
 // Describes the next noised contribution, as far as it exists before noise is drawn.
-std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
-  const admin::v1::ReleaseStatus& release = preview.release();
+std::string NoisedText(const privacy::v1::PreviewReleaseResponse& preview) {
+  const privacy::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
              "\n"
              "{} values: the sum of the gradients of a secret sample of the lessons, "
@@ -64,8 +65,8 @@ std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
 }
 
 // Describes the next share of a masked sum.
-std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
-  const admin::v1::ReleaseStatus& release = preview.release();
+std::string MaskedText(const privacy::v1::PreviewReleaseResponse& preview) {
+  const privacy::v1::ReleaseStatus& release = preview.release();
   return fmt::format(
       "\n"
       "a share of {} bytes in a masked sum: the sum of the gradients of a secret sample of the "
@@ -79,7 +80,7 @@ std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
 }
 
 // Shows the plain payloads as they would be sent.
-std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
+std::string PlainText(const privacy::v1::PreviewReleaseResponse& preview) {
   std::string text;
   for (const std::string& payload : preview.payloads()) {
     text += fmt::format("\npayload of {} bytes, SHA-256 {}\n{}", payload.size(),
@@ -92,18 +93,18 @@ std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
 }
 
 absl::Status Preview(CommandContext& context, const std::string& tier) {
-  admin::v1::PreviewReleaseRequest request;
+  privacy::v1::PreviewReleaseRequest request;
   if (!tier.empty()) {
     request.set_tier(*ParseTier(tier));
   }
   ASSIGN_OR_RETURN(const auto preview, client::NodeClient(context.server, context.credentials)
-                                           .Call<admin::v1::PreviewReleaseResponse>(request));
+                                           .Call<privacy::v1::PreviewReleaseResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(preview);
     return absl::OkStatus();
   }
-  const bool masked = preview.tier() == pattern::v1::SHARING_TIER_MASKED;
-  const bool noised = masked || preview.tier() == pattern::v1::SHARING_TIER_DP;
+  const bool masked = preview.tier() == privacy::v1::SHARING_TIER_MASKED;
+  const bool noised = masked || preview.tier() == privacy::v1::SHARING_TIER_DP;
   std::vector<std::pair<std::string, std::string>> fields = {
       {"tier", TierLabel(preview.tier())},
       {"would leave", preview.refusal().empty()

@@ -15,6 +15,7 @@
 #include "node/client/client.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/learning/v1/learning.pb.h"
 
@@ -99,7 +100,7 @@ std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
     text += fmt::format(
         "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
         "held-out loss {:.3f} -> {:.3f} nats/token\n",
-        response.seconds(), PrintableLine(response.pattern_id()),
+        SecondsOf(response.duration()), PrintableLine(response.pattern_id()),
         PrintableLine(response.adapter_name()), response.adapter_version(),
         response.held_out_loss_before(), response.held_out_loss_after());
   }

@@ -3,23 +3,15 @@
 
 #include "node/cli/release_fields.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
-
+#include "node/terminal/enum_name.h"
 #include "node/terminal/terminal.h"
 
 namespace ruvd::cli {
 
-std::string TimeLabel(int64_t unix_ms, std::string_view never) {
-  return unix_ms == 0 ? std::string(never)
-                      : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                                    fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
-}
-
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
-    const admin::v1::ReleaseStatus& release) {
+    const privacy::v1::ReleaseStatus& release) {
   if (release.noise_multiplier() == 0 && release.releases() == 0) {
     return {};
   }
@@ -27,7 +19,9 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
       release.unknown().empty()
           ? fmt::format("epsilon {:.3f} of {:.3f} at delta {:.1e} by {}, in {} release(s)",
                         release.spent_epsilon(), release.budget_epsilon(), release.delta(),
-                        release.unit() == "node" ? "this node" : "any one " + release.unit(),
+                        release.unit() == privacy::v1::PRIVACY_UNIT_NODE
+                            ? "this node"
+                            : "any one " + EnumName(release.unit()),
                         release.releases())
           : fmt::format("unknown: {} [{}]", PrintableLine(release.unknown()),
                         PrintableLine(release.unknown_reason()));

@@ -15,7 +15,8 @@
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -29,7 +30,7 @@ std::string Refusal(const std::string& message, const std::string& reason) {
 }
 
 // Describes the last judgement of a version of the global adapter on this node.
-std::string Judgement(const admin::v1::RoundsStatus& rounds) {
+std::string Judgement(const cluster::v1::RoundsStatus& rounds) {
   if (rounds.general_before() == 0) {
     return "none yet";
   }
@@ -40,14 +41,14 @@ std::string Judgement(const admin::v1::RoundsStatus& rounds) {
       rounds.general_after());
 }
 
-std::string Served(const admin::v1::RoundsStatus& rounds) {
+std::string Served(const cluster::v1::RoundsStatus& rounds) {
   const std::string served = rounds.served_version() == 0
                                  ? std::string("no global adapter")
                                  : fmt::format("version {}", rounds.served_version());
   return rounds.held_back() ? served + "; a newer one is held back on this node" : served;
 }
 
-std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
+std::string LastContribution(const cluster::v1::RoundsStatus& rounds) {
   if (rounds.last_round() == 0) {
     return "none since the start";
   }
@@ -64,7 +65,7 @@ std::string LastContribution(const admin::v1::RoundsStatus& rounds) {
              : line + fmt::format(", epsilon {:.3f} by itself", rounds.last_epsilon());
 }
 
-std::string Combined(const admin::v1::RoundsStatus& rounds) {
+std::string Combined(const cluster::v1::RoundsStatus& rounds) {
   if (rounds.combined_round() == 0) {
     return "no round that is not settled";
   }
@@ -79,7 +80,7 @@ std::string Combined(const admin::v1::RoundsStatus& rounds) {
 }
 
 // Describes what one contribution counted in the newest round.
-std::string Part(const admin::v1::RoundPart& part) {
+std::string Part(const cluster::v1::RoundPart& part) {
   std::string line = fmt::format("{} weight {:.3f}, norm {:.3g}, cosine {:+.2f}",
                                  PrintableLine(part.origin().substr(0, 16)), part.weight(),
                                  part.norm(), part.cosine());
@@ -95,7 +96,7 @@ std::string Part(const admin::v1::RoundPart& part) {
   return part.refusal().empty() ? line : line + "; " + PrintableLine(part.refusal());
 }
 
-std::string LastVerdict(const admin::v1::RoundsStatus& rounds) {
+std::string LastVerdict(const cluster::v1::RoundsStatus& rounds) {
   return rounds.last_verdict_round() == 0
              ? "none since the start"
              : fmt::format("round {}, {} contribution(s) by {} lesson(s)",
@@ -104,7 +105,7 @@ std::string LastVerdict(const admin::v1::RoundsStatus& rounds) {
 }
 
 // Describes how many neighbours hold the state of this node.
-std::string Neighbours(const admin::v1::RoundsStatus& rounds) {
+std::string Neighbours(const cluster::v1::RoundsStatus& rounds) {
   if (rounds.peers_agreeing() + rounds.peers_differing() == 0) {
     return "no state compared yet";
   }
@@ -117,7 +118,7 @@ absl::Status ShowRound(CommandContext& context) {
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kRoundTimeout);
   ASSIGN_OR_RETURN(const auto status,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
   if (context.json) {
     context.out << ToJsonLine(status.rounds());
     return absl::OkStatus();
@@ -127,7 +128,7 @@ absl::Status ShowRound(CommandContext& context) {
                    "frame, as the log of its start says\n";
     return absl::OkStatus();
   }
-  const admin::v1::RoundsStatus& rounds = status.rounds();
+  const cluster::v1::RoundsStatus& rounds = status.rounds();
   std::vector<std::pair<std::string, std::string>> fields = {
       {"round", std::to_string(rounds.round())},
       {"plan", rounds.plan_id()},
@@ -141,7 +142,7 @@ absl::Status ShowRound(CommandContext& context) {
       {"last given", LastContribution(rounds)},
       {"refused", Refusal(rounds.refusal(), rounds.refusal_reason())}};
   fields.emplace_back("combined", Combined(rounds));
-  for (const admin::v1::RoundPart& part : rounds.parts()) {
+  for (const cluster::v1::RoundPart& part : rounds.parts()) {
     fields.emplace_back("", Part(part));
   }
   if (rounds.counts_verdicts()) {

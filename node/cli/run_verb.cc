@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@
 
 namespace ruvd::cli {
 namespace {
+
+constexpr uint32_t kDefaultTokens = 64;  // that a node generates unless it is told otherwise
 
 struct RunFlags {
   std::string prompt;
@@ -60,8 +63,19 @@ absl::Status AddConversation(const RunFlags& flags, const std::string& prompt,
     RETURN_IF_ERROR(ReadMessage(message, request));
   }
   RETURN_IF_ERROR(ReadMessage("user=" + prompt, request));
-  request->set_chat_format(flags.chat_template);
+  request->mutable_chat()->set_format(flags.chat_template);
   return absl::OkStatus();
+}
+
+// Adds a gap between the prompt and the suffix.
+void AddSuffix(const RunFlags& flags, std::string prompt, inference::v1::GenerateRequest* request) {
+  inference::v1::Infill& infill = *request->mutable_infill();
+  if (!prompt.empty()) {
+    infill.add_parts()->set_text(std::move(prompt));
+  }
+  infill.add_parts()->set_gap(flags.sampling.has_max_tokens() ? flags.sampling.max_tokens()
+                                                              : kDefaultTokens);
+  infill.add_parts()->set_text(flags.suffix);
 }
 
 absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags,
@@ -71,10 +85,11 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
     RETURN_IF_ERROR(AddConversation(flags, prompt, &request));
   } else if (flags.infill) {
     RETURN_IF_ERROR(ReadGaps(prompt, &request));
+  } else if (!flags.suffix.empty()) {
+    AddSuffix(flags, std::move(prompt), &request);
   } else {
     request.set_prompt(std::move(prompt));
   }
-  request.set_suffix(flags.suffix);
   request.set_session_id(flags.session);
   if (flags.session_memory.has_value()) {
     request.set_session_memory(*flags.session_memory);
@@ -83,6 +98,9 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   RETURN_IF_ERROR(ReadAdapterFlags(flags.adapters, request.mutable_adapters()));
   RETURN_IF_ERROR(ReadConstraintFlags(flags.constraint, &request));
   *request.mutable_sampling() = flags.sampling;
+  if (!flags.suffix.empty()) {
+    request.mutable_sampling()->clear_max_tokens();  // the gap says it
+  }
   request.mutable_sampling()->set_mode(DecodingModeByName(flags.mode));
   request.mutable_sampling()->mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
   return request;
@@ -176,7 +194,7 @@ void AddTokenFlags(Verb verb, RunFlags& flags) {
   AddFlag(verb, flags, "--frequency-penalty", &Sampling::set_frequency_penalty,
           "Subtract this from the logit of a token for each time it is in the window; 0 is off");
   AddFlag(verb, flags, "--penalty-window", &Sampling::set_penalty_window,
-          "Positions on either side that penalties look at; 0 is all");
+          "Positions on either side that penalties look at; default: all");
   AddFlag(verb, flags, "--no-repeat-ngram", &Sampling::set_no_repeat_ngram,
           "Never repeat a sequence of this many tokens; 0 is off");
   AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
@@ -195,27 +213,27 @@ void AddPositionFlags(Verb verb, RunFlags& flags) {
           "Sampler that decides which positions a step commits")
       .ValueName(limits::kSamplerNames);
   AddFlag(verb, flags, "--steps", &Sampling::set_steps,
-          "Denoising steps (per block in block mode); 0 commits one token per step");
+          "Denoising steps (per block in block mode); default: one for each token");
   AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
-          "Tokens per block; 0 is the model's default");
+          "Tokens per block; default: the model's block length");
   AddFlag(
       verb, flags, "--confidence", &Sampling::set_confidence_threshold,
       "Samplers threshold, klass: commit all positions with at least this confidence in one step");
   AddFlag(verb, flags, "--position-temperature", &Sampling::set_position_temperature,
           "Draw positions at random by score with this temperature; 0 takes the best");
   AddFlag(verb, flags, "--entropy-bound", &Sampling::set_entropy_bound,
-          "Sampler entropy_bounded: bound in nats; 0 means 0.1");
-  AddFlag(verb, flags, "--factor", &Sampling::set_factor, "Sampler factor: its factor; 0 means 1");
+          "Sampler entropy_bounded: bound in nats; default 0.1");
+  AddFlag(verb, flags, "--factor", &Sampling::set_factor, "Sampler factor: its factor; default 1");
   AddFlag(verb, flags, "--stability-kl", &Sampling::set_stability_kl,
-          "Sampler klass: nats by which a prediction may move in a step; 0 means 0.01");
+          "Sampler klass: nats by which a prediction may move in a step; default 0.01");
   AddFlag(verb, flags, "--stability-steps", &Sampling::set_stability_steps,
-          "Sampler klass: steps for which a prediction must be stable; 0 means 2");
+          "Sampler klass: steps for which a prediction must be stable; default 2");
   verb.OptionFunction<std::string>(
           "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
           "Sampler remdm: cap, rescale or confidence")
       .ValueName(limits::kRemaskNames);
   AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength,
-          "Sampler remdm: strength of remasking; 0 means 0.05");
+          "Sampler remdm: strength of remasking; default 0.05");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
           "Scale of classifier-free guidance; 0 is off");
   AddFlag(verb, flags, "--approximate-cache", &Sampling::set_approximate_cache_steps,

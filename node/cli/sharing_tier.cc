@@ -3,26 +3,17 @@
 
 #include "node/cli/sharing_tier.h"
 
+#include "node/terminal/enum_name.h"
+
 namespace ruvd::cli {
 
-std::string TierLabel(pattern::v1::SharingTier tier) {
-  switch (tier) {
-    case pattern::v1::SHARING_TIER_PRIVATE:
-      return "private";
-    case pattern::v1::SHARING_TIER_MASKED:
-      return "masked";
-    case pattern::v1::SHARING_TIER_DP:
-      return "dp";
-    case pattern::v1::SHARING_TIER_PUBLIC:
-      return "public";
-    default:
-      return "unspecified";
-  }
+std::string TierLabel(privacy::v1::SharingTier tier) {
+  return tier == privacy::v1::SHARING_TIER_UNSPECIFIED ? "unspecified" : EnumName(tier);
 }
 
-std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name) {
-  for (const auto tier : {pattern::v1::SHARING_TIER_PRIVATE, pattern::v1::SHARING_TIER_MASKED,
-                          pattern::v1::SHARING_TIER_DP, pattern::v1::SHARING_TIER_PUBLIC}) {
+std::optional<privacy::v1::SharingTier> ParseTier(std::string_view name) {
+  for (const auto tier : {privacy::v1::SHARING_TIER_PRIVATE, privacy::v1::SHARING_TIER_MASKED,
+                          privacy::v1::SHARING_TIER_DP, privacy::v1::SHARING_TIER_PUBLIC}) {
     if (TierLabel(tier) == name) {
       return tier;
     }

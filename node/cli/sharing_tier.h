@@ -7,14 +7,15 @@
 #include <string>
 #include <string_view>
 
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 
-// Returns "private", "masked", "dp" or "public"; "unspecified" for any other number.
-std::string TierLabel(pattern::v1::SharingTier tier);
+// Returns "private", "masked", "dp" or "public"; "unspecified" if there is no tier, and the number
+// of one that this version does not know.
+std::string TierLabel(privacy::v1::SharingTier tier);
 
 // Returns the tier with this name; nullopt for any other text.
-std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name);
+std::optional<privacy::v1::SharingTier> ParseTier(std::string_view name);
 
 }  // namespace ruvd::cli

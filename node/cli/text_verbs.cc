@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/status.h"
 #include "node/cli/adapter_flags.h"
@@ -23,16 +24,18 @@ constexpr char kTextGroup[] = "Use a node";
 absl::Status Embed(CommandContext& context, const std::string& text) {
   client::NodeClient client(context.server, context.credentials);
   inference::v1::EmbedRequest request;
-  request.set_text(text);
+  request.add_texts(text);
   ASSIGN_OR_RETURN(const auto response, client.Call<inference::v1::EmbedResponse>(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  context.out << fmt::format("{} tokens, {} dimensions\n", response.tokens(),
-                             response.embedding_size());
-  for (const float value : response.embedding()) {
-    context.out << fmt::format("{:.6f}\n", value);
+  for (const inference::v1::TextEmbedding& embedding : response.embeddings()) {
+    context.out << fmt::format("{} tokens, {} dimensions\n", embedding.tokens(),
+                               embedding.values_size());
+    for (const float value : embedding.values()) {
+      context.out << fmt::format("{:.6f}\n", value);
+    }
   }
   return absl::OkStatus();
 }
@@ -71,7 +74,7 @@ absl::Status Score(CommandContext& context, const inference::v1::ScoreRequest& r
 void AddScore(VerbTable& verbs) {
   struct Flags {
     std::string prompt, completion, mode;
-    uint32_t samples = 0;
+    std::optional<uint32_t> samples;
     uint64_t seed = 0;
     AdapterFlags adapters;
   };
@@ -83,7 +86,9 @@ void AddScore(VerbTable& verbs) {
                   score.set_prompt(flags->prompt);
                   score.set_completion(flags->completion);
                   score.set_mode(DecodingModeByName(flags->mode));
-                  score.set_samples(flags->samples);
+                  if (flags->samples) {
+                    score.set_samples(*flags->samples);
+                  }
                   score.set_seed(flags->seed);
                   RETURN_IF_ERROR(ReadAdapterFlags(flags->adapters, score.mutable_adapters()));
                   return Score(context, score);
@@ -91,7 +96,7 @@ void AddScore(VerbTable& verbs) {
   verb.Option("prompt", flags->prompt, "Text before the completion").Required();
   verb.Option("completion", flags->completion, "Text to score").Required();
   AddDecodingModeFlag(verb, flags->mode);
-  verb.Option("--samples", flags->samples, "Number of mask draws to average; 0 means 32");
+  verb.Option("--samples", flags->samples, "Number of mask draws to average; default 32");
   verb.Option("--seed", flags->seed, "Seed of the masks; equal seeds give equal masks");
   AddAdapterFlags(verb, flags->adapters);
 }

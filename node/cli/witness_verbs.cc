@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +22,7 @@
 namespace ruvd::cli {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using witness::v1::Entry;
 
 constexpr char kGroup[] = "Learning";
@@ -46,10 +49,18 @@ void AddFilterFlags(Verb verb, FilterFlags* flags) {
               "Only requests that failed for this reason, for example CONTEXT_TOO_LONG");
 }
 
+absl::StatusOr<google::protobuf::Duration> DurationOf(float ms) {
+  constexpr float kMostMs = 1e12F;  // thirty years
+  if (!(ms >= 0 && ms <= kMostMs)) {
+    return UsageError(fmt::format("--slower is {}; give milliseconds from 0 to {:g}", ms, kMostMs));
+  }
+  return TimeUtil::MicrosecondsToDuration(static_cast<int64_t>(1e3 * double{ms}));
+}
+
 absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) {
   if (!flags.since.empty()) {
     ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(flags.since));
-    filter->set_from_ms(SystemClock().WallMillis() - period);
+    *filter->mutable_from() = ToTimestamp(SystemClock().WallMillis() - period);
   }
   if (flags.min_quality) {
     filter->set_min_quality(*flags.min_quality);
@@ -58,7 +69,7 @@ absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) 
     filter->set_max_quality(*flags.max_quality);
   }
   if (flags.slower_ms) {
-    filter->set_min_total_ms(*flags.slower_ms);
+    ASSIGN_OR_RETURN(*filter->mutable_min_total(), DurationOf(*flags.slower_ms));
   }
   if (flags.failed) {
     filter->set_outcome(witness::v1::OUTCOME_FAILED);
@@ -107,10 +118,10 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
   for (const auto& hit : response.hits()) {
     const Entry& entry = hit.entry();
     std::vector<std::string> row = {
-        FormatTime(entry.timestamp_ms()),
+        FormatTime(entry.time()),
         entry.request_id(),
         OrDash(entry.session_id()),
-        fmt::format("{:.0f}", entry.latency().total_ms()),
+        fmt::format("{:.0f}", MillisOf(entry.latency().total())),
         fmt::format("{}", entry.completion_tokens()),
         Quality(entry),
         Outcome(entry),
@@ -141,7 +152,7 @@ absl::Status Show(CommandContext& context, const std::string& id) {
   const auto& latency = entry.latency();
   context.out << FormatFields({
       {"request", entry.request_id()},
-      {"time", FormatTime(entry.timestamp_ms()) + " UTC"},
+      {"time", FormatTime(entry.time()) + " UTC"},
       {"session", OrDash(entry.session_id())},
       {"model", entry.model()},
       {"outcome", Outcome(entry)},
@@ -153,19 +164,19 @@ absl::Status Show(CommandContext& context, const std::string& id) {
       {"adapters", OrDash(fmt::format("{}", fmt::join(entry.adapters(), ", ")))},
       {"memory", MemoryShare(entry)},
       {"patterns", OrDash(fmt::format("{}", fmt::join(entry.retrieved_ids(), ", ")))},
-      {"total", fmt::format("{:.1f} ms", latency.total_ms())},
-      {"queue", fmt::format("{:.1f} ms", latency.queue_ms())},
-      {"embedding", fmt::format("{:.1f} ms", latency.embedding_ms())},
-      {"retrieval", fmt::format("{:.3f} ms", latency.retrieval_ms())},
-      {"generation", fmt::format("{:.1f} ms", latency.generation_ms())},
+      {"total", fmt::format("{:.1f} ms", MillisOf(latency.total()))},
+      {"queue", fmt::format("{:.1f} ms", MillisOf(latency.queue()))},
+      {"embedding", fmt::format("{:.1f} ms", MillisOf(latency.embedding()))},
+      {"retrieval", fmt::format("{:.3f} ms", MillisOf(latency.retrieval()))},
+      {"generation", fmt::format("{:.1f} ms", MillisOf(latency.generation()))},
   });
   return absl::OkStatus();
 }
 
 std::string Summary(const witness::v1::LatencySummary& summary) {
   return fmt::format("mean {:.0f}, p50 {:.0f}, p90 {:.0f}, p99 {:.0f}, max {:.0f} ms",
-                     summary.mean_ms(), summary.p50_ms(), summary.p90_ms(), summary.p99_ms(),
-                     summary.max_ms());
+                     MillisOf(summary.mean()), MillisOf(summary.p50()), MillisOf(summary.p90()),
+                     MillisOf(summary.p99()), MillisOf(summary.max()));
 }
 
 // Returns "name 3, name 1", ordered by name, or "none".
@@ -183,7 +194,7 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
   RETURN_IF_ERROR(WriteFilter(flags, request.mutable_filter()));
   if (!interval.empty()) {
     ASSIGN_OR_RETURN(const int64_t interval_ms, ParsePeriod(interval));
-    request.set_interval_ms(interval_ms);
+    *request.mutable_interval() = TimeUtil::MillisecondsToDuration(interval_ms);
   }
   client::NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto stats, client.Call<witness::v1::GetStatsResponse>(request));
@@ -212,7 +223,7 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& part : stats.intervals()) {
-    rows.push_back({FormatTime(part.start_ms()), fmt::format("{}", part.entries()),
+    rows.push_back({FormatTime(part.start_time()), fmt::format("{}", part.entries()),
                     fmt::format("{}", part.failed()), fmt::format("{}", part.rated()),
                     part.rated() == 0 ? "-" : fmt::format("{:.3f}", part.mean_quality())});
   }

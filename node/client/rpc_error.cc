@@ -106,4 +106,8 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
   return Error(status_code, "", "{} (from {})", message, server);
 }
 
+bool IsDamaged(const absl::Status& status) {
+  return absl::IsDataLoss(status) && ReasonOf(status) != reasons::kInternal;
+}
+
 }  // namespace ruvd::client

@@ -18,4 +18,8 @@ namespace ruvd::client {
 absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
                           std::string_view server);
 
+// Returns whether the node says that what it stored is damaged. An answer that was cut off on its
+// way is another error.
+bool IsDamaged(const absl::Status& status);
+
 }  // namespace ruvd::client

@@ -187,7 +187,7 @@ void Outbox::End() {
 
 void Outbox::Abandon() {
   if (status() == 0) {
-    Respond(refuse_(500, "the node gave no answer; its log may say more"));
+    Respond(refuse_("", 500, "the node gave no answer; its log may say more"));
   }
   const MutexLock lock(mutex_);
   if (!ended_) {

@@ -29,7 +29,7 @@ class Outbox {
   // `refuse` makes an answer to what no handler answers, on any thread. `wake` tells the connection
   // that there is something to take. It is called with the outbox locked, must not call back, and
   // is not called after Leave.
-  Outbox(const Form& form, std::function<Answer(int status, std::string_view message)> refuse,
+  Outbox(const Form& form, std::function<Answer(std::string_view, int, std::string_view)> refuse,
          std::function<void()> wake)
       : form_(form), refuse_(std::move(refuse)), wake_(std::move(wake)) {}
 
@@ -67,7 +67,7 @@ class Outbox {
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Form form_;
-  const std::function<Answer(int status, std::string_view message)> refuse_;
+  const std::function<Answer(std::string_view, int, std::string_view)> refuse_;
   mutable Mutex mutex_;
   std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);  // null: the connection has left
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;          // since the last Take

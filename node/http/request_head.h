@@ -16,7 +16,9 @@ struct RequestHead {
   std::string query;   // behind '?'; empty if nothing is there
   std::string host;    // the field Host
   std::string content_type;
+  std::string content_encoding;  // empty: the body is as it is
   std::optional<std::string> authorization;
+  std::optional<std::string> connect_timeout;  // the field Connect-Timeout-Ms
   std::string source;                      // a name of the address that the connection comes from
   std::optional<uint64_t> content_length;  // nullopt: no body, or one of unknown length
   bool has_body = false;

@@ -157,7 +157,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
 
   void on_response_impl(int, beast::string_view, int, error_code&) override {}
 
-  void on_field_impl(Field name, beast::string_view, beast::string_view text,
+  void on_field_impl(Field name, beast::string_view as_sent, beast::string_view text,
                      error_code& error) override {
     if (stage != Stage::kHead) {
       return;  // a trailer, which nothing here reads
@@ -166,6 +166,11 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
       return Refuse({431, fmt::format("the request has more than {} fields; send fewer",
                                       limits::kMaxHttpFields)},
                     error);
+    }
+    if (name == Field::unknown &&
+        absl::EqualsIgnoreCase({as_sent.data(), as_sent.size()}, "Connect-Timeout-Ms")) {
+      head.connect_timeout = ViewOf(text);
+      return;
     }
     ReadField(name, ViewOf(text), error);
   }
@@ -189,6 +194,9 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
         break;
       case Field::content_type:
         head.content_type = value;
+        break;
+      case Field::content_encoding:
+        head.content_encoding = value;
         break;
       case Field::authorization:
         if (head.authorization) {

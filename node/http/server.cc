@@ -3,6 +3,10 @@
 
 #include "node/http/server.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -24,6 +28,19 @@ namespace {
 
 namespace asio = boost::asio;
 
+// Lets the kernel ask a caller that is silent during a long answer whether it is there, as gRPC's
+// pings do. Sockets that cannot are served without it.
+void NoticeLoss(int socket) {
+  constexpr int kOn = 1;
+  constexpr int kIdleSeconds = 60;
+  constexpr int kSecondsBetween = 10;
+  constexpr int kTries = 3;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof kOn);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kSecondsBetween, sizeof kSecondsBetween);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kTries, sizeof kTries);
+}
+
 class ServerImpl final : public Server {
  public:
   ServerImpl(ServerOptions options, std::unique_ptr<transport::ConnectionAcceptor> acceptor,
@@ -36,6 +53,7 @@ class ServerImpl final : public Server {
   void Accept() override {
     thread_ = std::thread([this] { RunIo(); });
     shared_.acceptor->Start([this](int, int socket) {
+      NoticeLoss(socket);
       asio::post(io_, [this, held = std::make_shared<transport::Descriptor>(socket)] {
         OnConnection(held->Release());
       });

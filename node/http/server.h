@@ -58,8 +58,10 @@ struct ServerOptions {
   // Decides about a request by its head. Called on the I/O thread; it must not block or compute.
   std::function<Verdict(const RequestHead& head)> admit;
   // Makes the answer to what never reaches `admit`: bytes that are no request, a body that is too
-  // large or too slow, a node with too much to do.
-  std::function<Answer(int status, std::string_view message)> refuse;
+  // large or too slow, a node with too much to do. `name` is that of the route; empty: it is not
+  // known.
+  using Refuse = std::function<Answer(std::string_view name, int status, std::string_view message)>;
+  Refuse refuse;
   // Hears of every answer, on the I/O thread: the route, the status (499: the caller left first,
   // 500 and 503: the node ended it) and the time from the head to the last byte. May be null.
   std::function<void(std::string_view name, int status, double seconds)> on_answered;

@@ -340,7 +340,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   asio::awaitable<void> AnswerEnd(RequestEnd end, std::string_view name, const RequestHead& head,
                                   TimePoint since, int status, std::string_view why) {
     shared_.Count(end);
-    const Refused refused{name, shared_.options.refuse(status, why)};
+    const Refused refused{name, shared_.options.refuse(name, status, why)};
     co_await Answered(refused, head, /*may_go_on=*/false, since);
   }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <chrono>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "node/admission/node_key_files.h"
 #include "node/admission/revocation_file.h"
 #include "node/client/client.h"
+#include "node/client/pages.h"
 #include "node/config/config.h"
 #include "node/limits.h"
 #include "node/local/verbs.h"
@@ -29,25 +31,24 @@
 #include "node/transport/tls.h"
 #include "privacy/reasons.h"
 #include "privacy/sodium.h"
-#include "ruvd/admin/v1/admin.pb.h"
-#include "ruvd/admission/v1/admission.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
-namespace pb = admission::v1;
+namespace pb = cluster::v1;
+using google::protobuf::util::TimeUtil;
 
 constexpr char kAdmissionGroup[] = "Cluster";
 constexpr std::chrono::seconds kOfficePatience(30);
 
-// Every role includes the right to link.
-const std::map<std::string, uint32_t>& RolesByName() {
-  static const auto* const names = new std::map<std::string, uint32_t>{
-      {"observer", privacy::roles::kObserver},
-      {"contributor", privacy::roles::kObserver | privacy::roles::kContributor},
-      {"aggregator", privacy::roles::kObserver | privacy::roles::kAggregator},
-      {"admin", privacy::roles::kObserver | privacy::roles::kAdmin}};
+const std::map<std::string, pb::MemberRole>& RolesByName() {
+  static const auto* const names =
+      new std::map<std::string, pb::MemberRole>{{"observer", pb::MEMBER_ROLE_OBSERVER},
+                                                {"contributor", pb::MEMBER_ROLE_CONTRIBUTOR},
+                                                {"aggregator", pb::MEMBER_ROLE_AGGREGATOR},
+                                                {"admin", pb::MEMBER_ROLE_ADMIN}};
   return *names;
 }
 
@@ -74,13 +75,11 @@ struct TokenFlags {
 
 absl::Status CreateToken(CommandContext& context, const TokenFlags& flags) {
   pb::CreateJoinTokenRequest request;
-  uint32_t granted = 0;
   for (const std::string& role : flags.roles) {
-    granted |= RolesByName().at(role);
+    request.add_roles(RolesByName().at(role));
   }
-  request.set_roles(granted);
   ASSIGN_OR_RETURN(const int64_t lifetime, ParsePeriod(flags.expires));
-  request.set_lifetime_ms(static_cast<uint64_t>(lifetime));
+  *request.mutable_lifetime() = TimeUtil::MillisecondsToDuration(lifetime);
   ASSIGN_OR_RETURN(const auto response, CallOffice<pb::CreateJoinTokenResponse>(context, request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -89,7 +88,7 @@ absl::Status CreateToken(CommandContext& context, const TokenFlags& flags) {
         "{}\n"
         "this token admits one node ({}) until {} UTC; run on that node: ruvd join LINKS --token "
         "TOKEN, where LINKS is the federation address of this node\n",
-        response.token(), fmt::join(flags.roles, ", "), FormatTime(response.expires_ms()));
+        response.token(), fmt::join(flags.roles, ", "), FormatTime(response.expire_time()));
   }
   return absl::OkStatus();
 }
@@ -142,7 +141,7 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
     report::v1::JoinReport report;
     report.set_id(ToHex(certificate.node_id));
     report.set_authority(config.federation.authority);
-    report.set_expires_ms(certificate.not_after_ms);
+    SetTime(certificate.not_after_ms, [&] { return report.mutable_expire_time(); });
     report.set_config(path);
     context.out << ToJsonLine(report);
     return absl::OkStatus();
@@ -187,7 +186,7 @@ absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
   if (context.json) {
     report::v1::RenewReport report;
     report.set_id(ToHex(key.id()));
-    report.set_expires_ms(renewed.not_after_ms);
+    SetTime(renewed.not_after_ms, [&] { return report.mutable_expire_time(); });
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
@@ -220,7 +219,7 @@ absl::Status RotateKey(CommandContext& context, const RotateFlags& flags) {
     report.set_id(ToHex(granted.node_id));
     report.set_public_key(ToHex(granted.node_key));
     report.set_key_epoch(granted.key_epoch);
-    report.set_expires_ms(granted.not_after_ms);
+    SetTime(granted.not_after_ms, [&] { return report.mutable_expire_time(); });
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }
@@ -235,16 +234,16 @@ absl::Status RotateKey(CommandContext& context, const RotateFlags& flags) {
   return absl::OkStatus();
 }
 
-// Returns the id of the member with this name or id.
+// Returns the id of the member with this name or id, in hexadecimal.
 absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::string& text) {
   const auto bytes = FromHex(text);
   if (bytes && bytes->size() == sizeof(privacy::NodeId)) {
-    return *bytes;
+    return ToHex(AsBytes(*bytes));
   }
   client::NodeClient client(context.server, context.credentials);
   client.set_timeout(kOfficePatience);
   ASSIGN_OR_RETURN(const auto members,
-                   client.Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest()));
+                   client::AllPages<pb::ListMembersResponse>(client, pb::ListMembersRequest()));
   std::string id;
   for (const auto& member : members.members()) {
     if (member.name() == text && !id.empty()) {
@@ -259,7 +258,7 @@ absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::strin
                     "names and ids; an id of 64 digits works even for a member that was not seen",
                     text));
   }
-  return FromHex(id).value_or("");
+  return id;
 }
 
 absl::Status Revoke(CommandContext& context, const std::string& node) {

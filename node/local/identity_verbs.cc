@@ -158,7 +158,7 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
     report.set_config(config);
     if (flags.authority) {
       report.set_root_key(root);
-      report.set_issuer_expires_ms(issuer.not_after_ms);
+      SetTime(issuer.not_after_ms, [&] { return report.mutable_issuer_expire_time(); });
     }
     context.out << ToJsonLine(report);
     return absl::OkStatus();
@@ -253,7 +253,7 @@ absl::Status MakeIssuer(CommandContext& context, const IssuerFlags& flags) {
     report.set_authority(ToHex(issuer.root));
     report.set_number(issuer.number);
     report.set_least(issuer.least);
-    report.set_expires_ms(issuer.not_after_ms);
+    SetTime(issuer.not_after_ms, [&] { return report.mutable_expire_time(); });
     context.out << ToJsonLine(report);
     return absl::OkStatus();
   }

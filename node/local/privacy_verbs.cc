@@ -4,11 +4,9 @@
 // `ruvd privacy`: shows and checks what a node has released, from its store or from an exported
 // ledger file.
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -28,6 +26,7 @@
 #include "node/process/privacy_counter.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "privacy/consent/consent.h"
 #include "privacy/dp/rdp_curve.h"
@@ -46,11 +45,6 @@ namespace ruvd::cli {
 namespace {
 
 constexpr char kPrivacyGroup[] = "Privacy";
-
-std::string UtcText(int64_t unix_ms) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                     fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
-}
 
 struct VerifyFlags {
   std::string file;
@@ -129,7 +123,7 @@ absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
     report.set_public_key(ToHex(file.key));
     report.set_node_compared(!flags.key.empty());
     report.set_counter_compared(demands.counter.has_value());
-    report.set_created_ms(file.created_ms);
+    SetTime(file.created_ms, [&] { return report.mutable_create_time(); });
     report.set_entries(file.head.sequence);
     report.set_head(ToHex(file.head.hash));
     report.set_delta(flags.budget.delta);
@@ -139,7 +133,7 @@ absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
   }
   context.out << FormatFields({{"node", ToHex(file.node)},
                                {"public key", ToHex(file.key)},
-                               {"exported", UtcText(file.created_ms)},
+                               {"exported", FormatTime(file.created_ms) + " UTC"},
                                {"entries", std::to_string(file.head.sequence)},
                                {"head", ToHex(file.head.hash)}})
               << AccountsTable(accounts, flags.budget.delta)
@@ -293,7 +287,7 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
     report::v1::LedgerReport report;
     report.set_node(ToHex(opened.key->id()));
     report.set_tier(std::string(privacy::TierName(stored.tier)));
-    report.set_since_ms(stored.since_ms);
+    SetTime(stored.since_ms, [&] { return report.mutable_since(); });
     report.set_consent(stored.consent);
     report.set_entries(head.sequence);
     report.set_head(ToHex(head.hash));
@@ -308,7 +302,8 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   context.out << FormatFields(
                      {{"node", ToHex(opened.key->id())},
                       {"tier", std::string(privacy::TierName(stored.tier))},
-                      {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
+                      {"since",
+                       stored.since_ms == 0 ? "always" : FormatTime(stored.since_ms) + " UTC"},
                       {"consent", stored.consent},
                       {"may spend", MaySpendText(opened.store.config)},
                       {"entries", std::to_string(head.sequence)},

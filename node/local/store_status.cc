@@ -3,10 +3,8 @@
 
 #include "node/local/store_status.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -15,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
 #include "ruvd/report/v1/report.pb.h"
 #include "storage/db/disk_reserve.h"
@@ -40,8 +39,7 @@ std::string DescribeLoss(const storage::RecoveryReport& recovery) {
     return "none";
   }
   const storage::RecoveryReport::Loss& loss = *recovery.last_loss;
-  const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
-                                       fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
+  const std::string when = fmt::format("found {} UTC", FormatTime(loss.at_ms));
   return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
                           : "the high-water mark was damaged, " + when;
 }
@@ -53,7 +51,7 @@ void WriteCollections(const std::vector<storage::PatternCollection>& collections
     message.set_collection(collection.number);
     message.set_model_package(ToHex(collection.model_hash));
     message.set_dimension(collection.dimension);
-    message.set_created_ms(collection.created_ms);
+    SetTime(collection.created_ms, [&] { return message.mutable_create_time(); });
     message.set_patterns(collection.patterns);
     message.set_damaged(collection.damaged);
   }
@@ -78,7 +76,7 @@ void WriteKeys(const storage::Database& database, report::v1::StoreReport* repor
     message.set_id(key.id);
     message.set_scope(key.scope);
     message.set_state(std::string(StateName(key.state)));
-    message.set_created_ms(key.created_ms);
+    SetTime(key.created_ms, [&] { return message.mutable_create_time(); });
   }
 }
 
@@ -111,7 +109,8 @@ absl::Status PrintStoreStatus(CommandContext& context, const storage::Database& 
     report.set_mark_damaged(recovery.mark_damaged);
     report.set_closed(recovery.closed);
     if (recovery.last_loss) {
-      report.mutable_last_loss()->set_at_ms(recovery.last_loss->at_ms);
+      SetTime(recovery.last_loss->at_ms,
+              [&] { return report.mutable_last_loss()->mutable_time(); });
       report.mutable_last_loss()->set_changes(recovery.last_loss->changes);
     }
     if (collections.ok()) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -26,8 +27,10 @@
 #include "node/process/restore_keys.h"
 #include "node/terminal/command.h"
 #include "node/terminal/output.h"
+#include "node/terminal/period.h"
+#include "node/terminal/progress_line.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 #include "storage/consent/consent_book.h"
 #include "storage/db/backup.h"
@@ -41,6 +44,7 @@ namespace ruvd::cli {
 namespace {
 
 constexpr char kStoreGroup[] = "Look after a node";
+constexpr std::chrono::hours kBackupLimit(12);  // the node copies a large store in this time
 
 struct StoreFlags {
   ConfigFlags config;
@@ -157,7 +161,7 @@ report::v1::BackupReport ReportOf(const storage::BackupManifest& manifest) {
   report::v1::BackupReport report;
   report.set_store_id(ToHex(AsBytes(manifest.store_id)));
   report.set_schema(manifest.schema);
-  report.set_created_ms(manifest.created_ms);
+  SetTime(manifest.created_ms, [&] { return report.mutable_create_time(); });
   report.set_sequence(manifest.sequence);
   report.set_boot_counter(manifest.boot_counter);
   report.set_files(manifest.files.size());
@@ -186,9 +190,18 @@ absl::Status CheckRunning(const StoreFlags& flags) {
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(CheckRunning(flags));
   client::NodeClient client(context.server, context.credentials);
-  admin::v1::BackUpStoreRequest request;
+  node::v1::BackUpStoreRequest request;
   request.set_name(flags.name);
-  ASSIGN_OR_RETURN(const auto backup, client.Call<admin::v1::BackUpStoreResponse>(request));
+  client.set_timeout(kBackupLimit);
+  ProgressLine line(context);
+  ASSIGN_OR_RETURN(
+      const node::v1::BackUpResult backup,
+      client.BackUpStore(request, [&line](const node::v1::BackUpProgress& progress) {
+        line.Show(progress.total_files() == 0
+                      ? "copying the store"
+                      : fmt::format("{} of {} files", progress.files(), progress.total_files()));
+      }));
+  line.End();
   if (context.json) {
     context.out << ToJsonLine(backup);
     return absl::OkStatus();
@@ -316,9 +329,9 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
   }
   RETURN_IF_ERROR(CheckRunning(flags));
   client::NodeClient client(context.server, context.credentials);
-  admin::v1::EraseUserRequest request;
+  node::v1::EraseUserRequest request;
   request.set_user_id(flags.user);
-  return client.Call<admin::v1::EraseUserResponse>(request).status();
+  return client.Call<node::v1::EraseUserResponse>(request).status();
 }
 
 absl::Status Erase(CommandContext& context, const StoreFlags& flags) {

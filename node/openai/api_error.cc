@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/cord.h"
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/retry_delay.h"
 #include "base/status.h"
@@ -21,8 +21,6 @@ namespace ruvd::openai {
 namespace {
 
 using nlohmann::json;
-
-constexpr char kParamUrl[] = "type.ruvdllm.dev/param";
 
 constexpr char kInvalidRequest[] = "invalid_request_error";
 constexpr char kAuthentication[] = "authentication_error";
@@ -102,19 +100,6 @@ std::string Cut(std::string message) {
 
 }  // namespace
 
-absl::Status WithParam(absl::Status status, std::string_view path) {
-  if (!status.ok() && !path.empty()) {
-    const std::string_view shown = CutUtf8(path, limits::kMaxErrorParamBytes);
-    status.SetPayload(kParamUrl, absl::Cord(absl::string_view(shown.data(), shown.size())));
-  }
-  return status;
-}
-
-std::string ParamOf(const absl::Status& status) {
-  const auto param = status.GetPayload(kParamUrl);
-  return param ? std::string(*param) : "";
-}
-
 ApiError ErrorOf(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
   const auto* const known = std::ranges::find(kMeanings, reason, &Meaning::reason);
@@ -124,7 +109,7 @@ ApiError ErrorOf(const absl::Status& status) {
                  .type = meaning.type,
                  .code = meaning.code != nullptr ? meaning.code : absl::AsciiStrToLower(reason),
                  .message = Cut(MessageOf(status)),
-                 .param = ParamOf(status),
+                 .param = FieldOf(status),
                  .retry_ms = meaning.retry_ms};
   if (error.code.empty()) {
     error.code = "internal";

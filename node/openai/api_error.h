@@ -22,11 +22,6 @@ struct ApiError {
   int retry_ms = 0;   // the time after which it is worth trying again; 0: none is known
 };
 
-// Adds the path of the field that an error is about. OK stays OK.
-absl::Status WithParam(absl::Status status, std::string_view path);
-// Returns the path that was added; empty if none was.
-std::string ParamOf(const absl::Status& status);
-
 // Turns an error of any room into one of the API, by one table of reasons and, for other reasons,
 // of codes.
 ApiError ErrorOf(const absl::Status& status);

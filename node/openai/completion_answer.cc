@@ -35,10 +35,16 @@ const char* ReasonName(inference::v1::FinishReason reason) {
   return reason == inference::v1::FINISH_REASON_LENGTH ? "length" : "stop";
 }
 
-json Usage(const Started& started, const Finished& finished) {
-  return {{"prompt_tokens", started.prompt_tokens()},
-          {"completion_tokens", finished.completion_tokens()},
-          {"total_tokens", started.prompt_tokens() + finished.completion_tokens()}};
+json Usage(const Finished& finished) {
+  const inference::v1::Usage& usage = finished.usage();
+  return {{"prompt_tokens", usage.prompt_tokens()},
+          {"completion_tokens", usage.completion_tokens()},
+          {"total_tokens", usage.prompt_tokens() + usage.completion_tokens()},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens()}}}};
+}
+
+double Seconds(const google::protobuf::Duration& duration) {
+  return static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9;
 }
 
 // What only this node says, in one object, which clients of OpenAI leave alone.
@@ -52,8 +58,8 @@ json Own(const Started& started, const Finished& finished) {
           {"seed", finished.seed()},
           {"steps", finished.steps()},
           {"forwards", finished.forwards()},
-          {"seconds", finished.seconds()},
-          {"queue_seconds", finished.queue_seconds()},
+          {"seconds", Seconds(finished.duration())},
+          {"queue_seconds", Seconds(finished.queue_time())},
           {"adapters", std::move(adapters)}};
 }
 
@@ -187,7 +193,7 @@ std::string WholeAnswer(const AnswerStamp& stamp, const Started& started, const 
     choice["text"] = text;
   }
   answer["choices"] = json::array({std::move(choice)});
-  answer["usage"] = Usage(started, finished);
+  answer["usage"] = Usage(finished);
   answer["ruvd"] = Own(started, finished);
   AddMetadata(stamp, &answer);
   return TextOf(answer);
@@ -213,6 +219,8 @@ std::string StreamFrame(const AnswerStamp& stamp, const Started& started,
   json chunk = Chunk(stamp, started, EmptyDelta(stamp), nullptr);
   chunk["diffusion"] = {{"step", frame.step()},
                         {"t", frame.t()},
+                        {"block", frame.block()},
+                        {"bank", frame.bank()},
                         {"window", started.window()},
                         {"masked", frame.masked()},
                         {"mean_entropy", frame.mean_entropy()},
@@ -231,7 +239,7 @@ std::string StreamEnd(const AnswerStamp& stamp, const Started& started, const Fi
     json usage =
         Stamped(stamp, started, stamp.is_chat ? "chat.completion.chunk" : "text_completion");
     usage["choices"] = json::array();
-    usage["usage"] = Usage(started, finished);
+    usage["usage"] = Usage(finished);
     events += Event(usage);
   }
   return events.append(kDone);

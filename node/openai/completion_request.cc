@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
@@ -259,6 +260,13 @@ std::optional<std::string> ReadContent(FieldReader& message) {
   return text;
 }
 
+inference::v1::ChatRole RoleOf(std::string_view name) {
+  return name == "system"      ? inference::v1::CHAT_ROLE_SYSTEM
+         : name == "user"      ? inference::v1::CHAT_ROLE_USER
+         : name == "assistant" ? inference::v1::CHAT_ROLE_ASSISTANT
+                               : inference::v1::CHAT_ROLE_UNSPECIFIED;
+}
+
 void ReadMessages(FieldReader& fields, GenerateRequest* out) {
   const json* const messages = fields.Any("messages");
   if (messages == nullptr || !messages->is_array() || messages->empty()) {
@@ -279,8 +287,8 @@ void ReadMessages(FieldReader& fields, GenerateRequest* out) {
                                 fmt::format("is '{}'; send system, developer, user or assistant",
                                             SanitizeForDisplay(role)));
     }
-    auto* const added = out->add_messages();
-    added->set_role(std::move(role));
+    auto* const added = out->mutable_chat()->add_messages();
+    added->set_role(RoleOf(role));
     added->set_content(ReadContent(message).value_or(""));
     fields.Note(message.Finish());
   }
@@ -305,9 +313,23 @@ void ReadPrompt(FieldReader& fields, GenerateRequest* out) {
   } else if (prompts) {
     out->set_prompt(prompts->front());
   }
-  if (auto suffix = fields.Text("suffix")) {
-    out->set_suffix(*std::move(suffix));
+}
+
+// Turns a prompt with a suffix into a text with a gap between them, of as many tokens as are asked
+// for.
+void ReadSuffix(FieldReader& fields, GenerateRequest* out) {
+  auto suffix = fields.Text("suffix");
+  if (!suffix || suffix->empty()) {
+    return;
   }
+  const uint32_t tokens = out->sampling().has_max_tokens() ? out->sampling().max_tokens()
+                                                           : limits::kDefaultSuffixTokens;
+  out->mutable_sampling()->clear_max_tokens();
+  std::string prompt = out->prompt();
+  inference::v1::Infill* const infill = out->mutable_infill();  // in place of the prompt
+  infill->add_parts()->set_text(std::move(prompt));
+  infill->add_parts()->set_gap(tokens);
+  infill->add_parts()->set_text(*std::move(suffix));
 }
 
 }  // namespace
@@ -319,7 +341,7 @@ absl::Status ReadModelName(std::string_view name, std::string_view served,
   }
   const bool is_ours = name.starts_with(served) && name.substr(served.size()).starts_with(':');
   if (!is_ours || adapters == nullptr) {
-    return WithParam(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+    return WithField(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
                            "this node does not serve the model '{}'; use '{}'{}",
                            SanitizeForDisplay(CutUtf8(name, limits::kMaxMetadataValueBytes)),
                            served, adapters == nullptr ? "" : ", or one of GET /v1/models"),
@@ -336,7 +358,7 @@ absl::Status ReadModelName(std::string_view name, std::string_view served,
   uint32_t version = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
   if (failed != std::errc() || end != digits.data() + digits.size()) {
-    return WithParam(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
+    return WithField(Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
                            "'{}' is no version of an adapter; send a number behind '@'",
                            SanitizeForDisplay(CutUtf8(digits, limits::kMaxMetadataKeyBytes))),
                      "model");
@@ -351,7 +373,9 @@ absl::StatusOr<CompletionRequest> ReadChatRequest(std::string_view body, std::st
   out.is_chat = true;
   FieldReader fields(request);
   ReadMessages(fields, &out.generate);
-  out.generate.set_chat_format(fields.Text("chat_format").value_or(""));
+  if (auto format = fields.Text("chat_format")) {
+    out.generate.mutable_chat()->set_format(*std::move(format));
+  }
   ReadShared(fields, body, model, &out);
   ReadChatLogprobs(fields, &out);
   RETURN_IF_ERROR(fields.Finish());
@@ -364,6 +388,7 @@ absl::StatusOr<CompletionRequest> ReadTextRequest(std::string_view body, std::st
   FieldReader fields(request);
   ReadPrompt(fields, &out.generate);
   ReadShared(fields, body, model, &out);
+  ReadSuffix(fields, &out.generate);
   if (const auto count = fields.Whole("logprobs", 0, limits::kMaxJsonCount)) {
     out.has_logprobs = true;
     out.generate.mutable_sampling()->set_logprobs(static_cast<uint32_t>(*count));

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
@@ -22,7 +23,7 @@ using nlohmann::json;
 FieldReader::FieldReader(const json& object, std::string path)
     : object_(object), path_(std::move(path)) {
   if (!object_.is_object()) {
-    status_ = WithParam(
+    status_ = WithField(
         Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
               "{} is {}; send an "
               "object",
@@ -43,14 +44,14 @@ void FieldReader::Note(absl::Status status) {
 
 void FieldReader::Refuse(std::string_view name, std::string_view what) {
   const std::string path = PathOf(name);
-  Note(WithParam(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{} {}",
+  Note(WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{} {}",
                        SanitizeForDisplay(path), what),
                  path));
 }
 
 void FieldReader::RefuseUnsupported(std::string_view name, std::string_view what) {
   const std::string path = PathOf(name);
-  Note(WithParam(Error(absl::StatusCode::kInvalidArgument, reasons::kUnsupportedParameter, "{} {}",
+  Note(WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kUnsupportedParameter, "{} {}",
                        SanitizeForDisplay(path), what),
                  path));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_details.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
@@ -49,7 +50,7 @@ class LimitedBuilder final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t place, const std::string&,
                    const nlohmann::detail::exception& error) override {
     const bool is_number = error.id == 406;  // json::out_of_range: a number beyond a double
-    status_ = WithParam(
+    status_ = WithField(
         Error(absl::StatusCode::kInvalidArgument, reasons::kJsonInvalid,
               "{} at byte {}{}; send JSON in UTF-8",
               is_number ? "a number is too large for JSON" : "the body is not JSON", place,
@@ -86,7 +87,7 @@ class LimitedBuilder final : public nlohmann::json_sax<json> {
 
   bool Refuse(std::string_view why) {
     const std::string path = Path();
-    status_ = WithParam(
+    status_ = WithField(
         Error(absl::StatusCode::kInvalidArgument, reasons::kJsonInvalid, "{} {}",
               path.empty() ? "the body" : fmt::format("the field {}", SanitizeForDisplay(path)),
               why),

@@ -21,8 +21,9 @@ inline constexpr size_t kMaxEmbeddingInputs = 256;
 inline constexpr size_t kMaxMetadataPairs = 16;
 inline constexpr size_t kMaxMetadataKeyBytes = 64;
 inline constexpr size_t kMaxMetadataValueBytes = 512;
-// What an error shows of a path and of its message, which may quote what the caller sent.
-inline constexpr size_t kMaxErrorParamBytes = 200;
+// Tokens between a prompt and its suffix if a request does not say how many.
+inline constexpr uint32_t kDefaultSuffixTokens = 64;
+// What an error shows of its message, which may quote what the caller sent.
 inline constexpr size_t kMaxErrorMessageBytes = 4'096;
 // The largest number of tokens, steps or positions that a request may name.
 inline constexpr uint64_t kMaxJsonCount = 1U << 20;

@@ -161,11 +161,11 @@ void NodeImpl::StopNow() {
   }
   watch_pool_.Shutdown();  // a port that stops is not deaf
   constexpr auto kGrace = std::chrono::milliseconds(400);
+  if (http_ != nullptr) {
+    http_->Shutdown(kGrace);  // first: calls by Connect end at the server of api.listen
+  }
   api_port_.Shutdown(std::chrono::system_clock::now() + kGrace);
   socket_.Shutdown(std::chrono::system_clock::now() + kGrace);
-  if (http_ != nullptr) {
-    http_->Shutdown(kGrace);
-  }
   if (link_tls_ != nullptr) {
     link_tls_->gate().Close();
   }

@@ -73,6 +73,7 @@
 #include "node/sharing/trust_records.h"
 #include "node/transport/api_keys.h"
 #include "node/transport/grpc_types.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "storage/changes/change_store.h"
 #include "storage/changes/feedback_answer_store.h"
 #include "storage/consent/consent_book.h"
@@ -177,7 +178,9 @@ class NodeImpl final : public Node {
   absl::Status LoadKeys();
   // Returns plain credentials, or TLS with keys, according to the configuration.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
-  void FillStatus(admin::v1::GetStatusResponse* status) const;
+  void FillStatus(node::v1::GetStatusResponse* status) const;
+  void WriteStores(node::v1::GetStatusResponse* status) const;
+  void WritePorts(node::v1::GetStatusResponse* status) const;
   std::vector<PartHealth> Parts() const;
   api::HttpHealth HttpHealth() const;
   // Adds the limits of all parts to limits_, once the ports are open.
@@ -316,6 +319,7 @@ class NodeImpl final : public Node {
   api::RunningServer api_port_;
   LogLimit foreign_lines_{clock_, limits::kLinkLogLines, limits::kLinkLogPeriod};  // of socket_
   api::RunningServer socket_;  // empty if there is no unix socket
+  std::unique_ptr<api::ConnectCalls> connect_;
   std::unique_ptr<api::HttpApi> http_api_;
   std::unique_ptr<http::Server> http_;                      // null: there is no HTTP
   std::unique_ptr<HealthReport> health_;                    // of api_port_

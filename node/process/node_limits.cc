@@ -15,6 +15,7 @@
 #include "node/process/node_impl.h"
 #include "node/sharing/limits.h"
 #include "node/transport/header_guard.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::node {
 namespace {
@@ -23,6 +24,22 @@ using transport::ConnectionEnd;
 
 double Seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+node::v1::LimitScope WireScope(LimitScope scope) {
+  switch (scope) {
+    case LimitScope::kSystem:
+      return node::v1::LIMIT_SCOPE_SYSTEM;
+    case LimitScope::kUnauthenticated:
+      return node::v1::LIMIT_SCOPE_UNAUTHENTICATED;
+    case LimitScope::kSource:
+      return node::v1::LIMIT_SCOPE_SOURCE;
+    case LimitScope::kOrigin:
+      return node::v1::LIMIT_SCOPE_ORIGIN;
+    case LimitScope::kLink:
+      return node::v1::LIMIT_SCOPE_LINK;
+  }
+  return node::v1::LIMIT_SCOPE_UNSPECIFIED;
 }
 
 LimitUse Counted(std::string_view name, LimitScope scope, std::string_view unit, double limit,
@@ -74,11 +91,11 @@ std::vector<LimitUse> LimitsOfHttp(const http::Server::Counts& counts) {
            ended(http::RequestEnd::kCallerSlow)}};
 }
 
-void WriteLimits(const std::vector<LimitUse>& limits, admin::v1::GetStatusResponse* status) {
+void WriteLimits(const std::vector<LimitUse>& limits, node::v1::GetStatusResponse* status) {
   for (const LimitUse& limit : limits) {
-    admin::v1::LimitStatus* const message = status->add_limits();
+    node::v1::LimitStatus* const message = status->add_limits();
     message->set_name(std::string(limit.name));
-    message->set_scope(std::string(LimitScopeName(limit.scope)));
+    message->set_scope(WireScope(limit.scope));
     message->set_unit(std::string(limit.unit));
     message->set_limit(limit.limit);
     message->set_used(limit.used);
@@ -86,8 +103,8 @@ void WriteLimits(const std::vector<LimitUse>& limits, admin::v1::GetStatusRespon
   }
 }
 
-void WriteResources(const ResourceUse& use, admin::v1::GetStatusResponse* status) {
-  admin::v1::ResourceStatus* const message = status->mutable_resources();
+void WriteResources(const ResourceUse& use, node::v1::GetStatusResponse* status) {
+  node::v1::ResourceStatus* const message = status->mutable_resources();
   message->set_descriptors(use.descriptors);
   message->set_most_descriptors(use.most_descriptors);
   message->set_threads(use.threads);

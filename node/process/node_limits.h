@@ -10,7 +10,7 @@
 #include "node/http/server.h"
 #include "node/process/resource_use.h"
 #include "node/transport/connection_acceptor.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::node {
 
@@ -63,7 +63,7 @@ std::vector<LimitUse> LimitsOfPort(const PortLimitNames& names,
 std::vector<LimitUse> LimitsOfHttp(const http::Server::Counts& counts);
 
 // Write limits and resources into a status.
-void WriteLimits(const std::vector<LimitUse>& limits, admin::v1::GetStatusResponse* status);
-void WriteResources(const ResourceUse& use, admin::v1::GetStatusResponse* status);
+void WriteLimits(const std::vector<LimitUse>& limits, node::v1::GetStatusResponse* status);
+void WriteResources(const ResourceUse& use, node::v1::GetStatusResponse* status);
 
 }  // namespace ruvd::node

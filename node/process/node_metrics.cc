@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "ruvd/admin/v1/admin.pb.h"
-
 namespace ruvd::node {
 namespace {
 

@@ -68,8 +68,13 @@ absl::Status NodeImpl::OpenHttp(const api::ServiceDependencies& dependencies) {
     return absl::OkStatus();
   }
   const std::optional<HostPort> address = ParseHostPort(listen);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(limits::kMaxResponseBytes);  // as other clients have it
+  connect_ =
+      std::make_unique<api::ConnectCalls>(api_port_.server->InProcessChannel(arguments), io_pool_);
   http_api_ = std::make_unique<api::HttpApi>(
-      api::HttpApiOptions{.node = dependencies,
+      api::HttpApiOptions{.connect = connect_.get(),
+                          .node = dependencies,
                           .callers = callers_,
                           .is_loopback = address && IsLoopback(address->host),
                           .requests = &io_pool_,

@@ -36,35 +36,12 @@
 #include "node/transport/header_guard.h"
 #include "node/transport/tls.h"
 #include "node/version.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "storage/counters/store_incarnation.h"
 
 namespace ruvd::node {
 
-namespace {
-
-void WritePort(const char* name, const transport::ConnectionAcceptor* acceptor,
-               admin::v1::GetStatusResponse* status) {
-  if (acceptor == nullptr) {
-    return;
-  }
-  const transport::ConnectionAcceptor::Counts counts = acceptor->counts();
-  admin::v1::PortStatus* const message = status->add_ports();
-  message->set_name(name);
-  message->set_address(acceptor->address());
-  message->set_connections(static_cast<uint32_t>(counts.connections));
-  message->set_unproven(static_cast<uint32_t>(counts.unproven));
-  message->set_most_connections(static_cast<uint32_t>(acceptor->most_connections()));
-  message->set_accepted(counts.accepted);
-  for (size_t i = 0; i < counts.ended.size(); ++i) {
-    if (counts.ended[i] > 0) {
-      const auto why = static_cast<transport::ConnectionEnd>(i);
-      (*message->mutable_ended())[std::string(transport::ConnectionEndName(why))] = counts.ended[i];
-    }
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool NodeImpl::HoldsAuthority() const {
   const auto key = std::filesystem::path(config_.node.data_dir) / admission::kAuthorityKeyFile;
@@ -320,7 +297,10 @@ absl::Status NodeImpl::StartServers() {
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
   const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
-  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
+  const std::optional<HostPort> http = ParseHostPort(config_.api.http_listen);
+  dependencies.paths_are_local =
+      !config_.api.allow_remote && address && IsLoopback(address->host) &&
+      (config_.api.http_listen.empty() || (http && IsLoopback(http->host)));
   RETURN_IF_ERROR(LoadKeys());
   dependencies.callers = callers_.get();
   dependencies.database = database_.get();
@@ -341,9 +321,10 @@ absl::Status NodeImpl::StartServers() {
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
   dependencies.consents = consents_.get();
-  dependencies.fill_status = [this](admin::v1::GetStatusResponse* status) { FillStatus(status); };
+  dependencies.fill_status = [this](node::v1::GetStatusResponse* status) { FillStatus(status); };
   for (auto make : {api::MakeInferenceService, api::MakeLearningService, api::MakePatternService,
-                    api::MakeWitnessService, api::MakeAdminService}) {
+                    api::MakeWitnessService, api::MakeNodeService, api::MakeStoreService,
+                    api::MakeClusterService, api::MakePrivacyService}) {
     services_.push_back(make(dependencies));
     api_services_.push_back(services_.back().get());
   }
@@ -410,73 +391,6 @@ void NodeImpl::LookAtHealth() {
   }
   health_->Update();
   io_pool_.PostAt(clock_.Now() + limits::kHealthLook, [this] { LookAtHealth(); });
-}
-
-void NodeImpl::FillStatus(admin::v1::GetStatusResponse* status) const {
-  status->set_node_id(id());
-  status->set_name(config_.node.name);
-  status->set_version(kVersion);
-  bool degraded = false;
-  for (const PartHealth& part : Parts()) {
-    admin::v1::PartStatus* const message = status->add_parts();
-    message->set_name(part.name);
-    message->set_problem(part.problem);
-    degraded = degraded || !part.problem.empty();
-  }
-  status->set_state(stopping_.load() ? "draining" : degraded ? "degraded" : "serving");
-  status->set_model_name(model_->config().name);
-  status->set_model_hash(ToHex(model_->hash()));
-  status->set_model_package(ToHex(package_.id));
-  status->set_embedding_dimension(patterns_->dimension());
-  const storage::PatternStoreStats patterns = patterns_->Stats();
-  status->set_patterns(patterns.patterns);
-  status->set_patterns_capacity(patterns.capacity);
-  status->set_patterns_pending(patterns.pending);
-  status->set_patterns_problem(patterns.checkpoint.problem);
-  status->set_pattern_watches(pattern_feed_->size());
-  status->set_trajectories(trajectories_->size());
-  status->set_sessions(sessions_->size());
-  const storage::WitnessLogCounts witness = witness_->counts();
-  status->set_witness_stored(witness.stored);
-  status->set_witness_queued(witness.queued);
-  status->set_witness_refused(witness.refused + witness.unfit);
-  status->set_witness_crowded_out(witness.crowded_out);
-  status->set_dead_letters(DeadLetterTotal(*actors_));
-  WritePort("api", api_port_.acceptor.get(), status);
-  if (http_ != nullptr) {
-    WritePort("http", &http_->acceptor(), status);
-    auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
-    const http::Server::Counts counts = http_->counts();
-    for (size_t i = 0; i < counts.ended.size(); ++i) {
-      if (counts.ended[i] > 0) {
-        ended[std::string(http::RequestEndName(static_cast<http::RequestEnd>(i)))] =
-            counts.ended[i];
-      }
-    }
-  }
-  WritePort("federation", federation_port_.acceptor.get(), status);
-  if (link_tls_ != nullptr && federation_port_.acceptor != nullptr) {
-    auto& ended = *status->mutable_ports()->rbegin()->mutable_ended();
-    for (const auto& [reason, count] : link_tls_->gate().refusals()) {
-      ended[absl::AsciiStrToLower(reason)] = count;
-    }
-  }
-  WritePort("socket", socket_.acceptor.get(), status);
-  WriteLimits(limits_.Read(), status);
-  WriteResources(Resources(), status);
-  status->set_storage_health(std::string(storage::HealthName(database_->Health())));
-  status->set_uptime_seconds(std::chrono::duration<double>(clock_.Now() - started_).count());
-  status->set_requests_running(inference_->running());
-  const learning::MemoryStatus remembered = memory_->status();
-  admin::v1::MemoryStatus* const memory = status->mutable_memory();
-  memory->set_enabled(remembered.enabled);
-  memory->set_disabled_because(remembered.disabled_because);
-  memory->set_lessons(remembered.memories.lessons);
-  memory->set_tokens(remembered.memories.entries);
-  memory->set_bytes(remembered.memories.bytes);
-  memory->set_users(static_cast<uint32_t>(remembered.memories.users));
-  memory->set_waiting(remembered.waiting);
-  memory->set_restored(remembered.restored);
 }
 
 }  // namespace ruvd::node

@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   ruvd::cli::CommandContext context{.out = std::cout,
                                     .err = std::cerr,
                                     .environment = Environment(),
-                                    .out_is_terminal = ::isatty(STDOUT_FILENO) == 1};
+                                    .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
+                                    .err_is_terminal = ::isatty(STDERR_FILENO) == 1};
   winsize size = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
     context.columns = size.ws_col;

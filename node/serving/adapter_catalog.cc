@@ -112,10 +112,6 @@ AdapterSummary SummaryOf(const inference::Talora& talora) {
   return summary;
 }
 
-std::string_view AdapterOriginName(AdapterOrigin origin) {
-  return kOriginNames.at(static_cast<size_t>(origin));
-}
-
 AdapterCatalog::AdapterCatalog(const inference::Model& model, AdapterCatalogOptions options)
     : model_(model), options_(std::move(options)), registry_(model.hash(), options_.budget) {}
 

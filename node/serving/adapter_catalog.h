@@ -48,8 +48,6 @@ enum class AdapterOrigin : uint8_t {
   kRounds,    // made by the rounds of the cluster; see AdapterCatalog::SetGlobal
   kPeer,      // an expert that a peer learned; see AdapterCatalog::SetExpert
 };
-// "config", "loaded", "imported", "learned", "rounds" or "peer"
-std::string_view AdapterOriginName(AdapterOrigin origin);
 
 // What can be said about an adapter without reading its file again.
 struct AdapterSummary {

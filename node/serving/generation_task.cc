@@ -113,8 +113,9 @@ absl::Status GenerationTask::Begin(inference::Transformer& transformer) {
 }
 
 absl::Status GenerationTask::Advance(inference::ForwardRoundResult round) {
-  ASSIGN_OR_RETURN(const std::optional<inference::StepResult> step, std::move(round));
+  ASSIGN_OR_RETURN(std::optional<inference::StepResult> step, std::move(round));
   if (step.has_value()) {
+    step->retrieved = request_.TakeRetrieval();
     request_.RecordStep(*step);
     for (const auto& extension : extensions_) {
       extension->AfterStep(request_, *step);

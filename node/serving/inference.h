@@ -45,6 +45,8 @@ struct GenerationStarted {
   std::string response_id;
   int prompt_tokens = 0;
   int window = 0;  // number of tokens from the first generated to the last one
+  std::string model;
+  std::string package;  // hexadecimal id of the model package
   std::vector<AdapterUse> adapters;
   std::vector<inference::Commit> given;  // the given tokens between gaps
 };
@@ -59,6 +61,8 @@ struct RouteUse {
 struct GenerationFinished {
   std::string response_id;
   inference::FinishReason reason = inference::FinishReason::kLength;
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  // of the prompt, whose keys and values were in the cache
   int completion_tokens = 0;
   int steps = 0;
   int forwards = 0;
@@ -69,6 +73,8 @@ struct GenerationFinished {
   std::optional<RouteUse> route = std::nullopt;  // nullopt: the router chose nothing
   std::vector<inference::Commit> tokens;         // if log-probabilities are asked for
   uint64_t seed = 0;                             // of its random choices
+  inference::DecodingMode mode = inference::DecodingMode::kDiffusion;
+  std::string sampler = {};  // empty in autoregressive mode
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly

@@ -52,7 +52,7 @@ absl::StatusOr<ChatPrompt> WriteConversation(const inference::Model& model,
     if (tokenizer.chat_template().empty()) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelUnsupported,
                    "the model {} has no chat template (tokenizer.chat_template), so it is unknown "
-                   "how messages must be written for it; send a prompt, or name the chat_format "
+                   "how messages must be written for it; send a prompt, or name the chat format "
                    "that it was trained on, one of {}",
                    model.config().name, inference::ChatFormatNames());
     }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/constrain/constrained_text.h"
@@ -185,7 +186,9 @@ absl::StatusOr<std::vector<inference::TokenId>> ServedRequest::Create(
   if (!job_.conversation.messages.empty()) {
     ASSIGN_OR_RETURN(chat_, WriteConversation(model, job_.conversation));
   }
-  return CreateWith(model, options);
+  ASSIGN_OR_RETURN(std::vector<inference::TokenId> given, CreateWith(model, options));
+  prompt_tokens_ = static_cast<int>(given.size());
+  return given;
 }
 
 absl::StatusOr<std::vector<inference::TokenId>> ServedRequest::CreateWith(
@@ -194,13 +197,17 @@ absl::StatusOr<std::vector<inference::TokenId>> ServedRequest::CreateWith(
   if (job_.parts.empty()) {
     std::vector<inference::TokenId> prompt =
         chat_.tokens.empty() ? PromptTokens(model, job_.prompt) : chat_.tokens;
-    ASSIGN_OR_RETURN(generation_, inference::Generation::Create(model, prompt, options, policy,
-                                                                services_.prefixes));
+    auto created =
+        inference::Generation::Create(model, prompt, options, policy, services_.prefixes);
+    RETURN_IF_ERROR(InField(created.status(), "sampling"));
+    generation_ = *std::move(created);
     return prompt;
   }
   std::vector<inference::TokenId> canvas = CanvasTokens(model, job_.parts);
-  ASSIGN_OR_RETURN(generation_, inference::Generation::CreateInfill(model, canvas, options, policy,
-                                                                    services_.prefixes));
+  auto created =
+      inference::Generation::CreateInfill(model, canvas, options, policy, services_.prefixes);
+  RETURN_IF_ERROR(InField(created.status(), "sampling"));
+  generation_ = *std::move(created);
   std::erase(canvas, inference::kNoToken);
   return canvas;
 }
@@ -255,6 +262,8 @@ GenerationStarted ServedRequest::Started(const inference::Model& model,
   started.response_id = response_id_;
   started.prompt_tokens = static_cast<int>(prompt_tokens);
   started.window = generation_->window();
+  started.model = model.config().name;
+  started.package = ToHex(services_.package_id);
   started.adapters = adapters_.uses;
   const std::vector<inference::TokenId>& tokens = generation_->tokens();
   const auto begin = static_cast<size_t>(generation_->prompt_length());
@@ -297,6 +306,8 @@ RequestEnd ServedRequest::End() {
   GenerationFinished& finished = end.finished;
   finished.response_id = response_id_;
   finished.reason = generation_->finish_reason();
+  finished.prompt_tokens = prompt_tokens_;
+  finished.cached_tokens = std::min(generation_->cached_tokens(), prompt_tokens_);
   finished.completion_tokens = generation_->completion_tokens();
   finished.steps = generation_->steps();
   finished.forwards = generation_->forwards();
@@ -310,6 +321,8 @@ RequestEnd ServedRequest::End() {
                 });
   finished.tokens = std::move(tokens_);
   finished.seed = job_.options.seed;
+  finished.mode = mode_;
+  finished.sampler = generation_->sampler();
   return end;
 }
 

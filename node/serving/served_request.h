@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -69,6 +70,8 @@ class ServedRequest {
   // --- What an extension may change ---
   // Uses these adapters from the next step on; before the first step, instead of those chosen.
   void SetAdapters(ChosenAdapters next);
+  // Notes that adapters were searched for after the step.
+  void NoteRetrieval() { retrieved_ = true; }
   // The functions below may be called only before the first forward.
   // Returns the job's options, completed by the node's own settings. Returns INVALID_ARGUMENT if
   // the job asks for more tokens than the node allows.
@@ -105,6 +108,8 @@ class ServedRequest {
   void Start(inference::Generation::StepWatcher watcher);
   // Returns what the caller hears when the first step is about to come.
   GenerationStarted Started(const inference::Model& model, size_t prompt_tokens) const;
+  // Returns whether adapters were searched for after the last step.
+  bool TakeRetrieval() { return std::exchange(retrieved_, false); }
   // Keeps what a step did, for the trajectory and the answer.
   void RecordStep(const inference::StepResult& step);
   // Returns the end of a completion that is done, without the parts of extensions.
@@ -137,6 +142,8 @@ class ServedRequest {
   bool remembers_ = false;
   std::shared_ptr<const inference::InstantMemory> memory_;
   std::unique_ptr<inference::MemoryReader> reader_;
+  bool retrieved_ = false;
+  int prompt_tokens_ = 0;                  // given tokens, set by Create
   ChatPrompt chat_;                        // set for a conversation
   std::vector<inference::Commit> tokens_;  // by position, if log-probabilities are asked for
   std::vector<float> step_t_;

@@ -19,7 +19,8 @@
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd::sharing {
@@ -42,17 +43,18 @@ struct FederationView {
   TimePoint now;                             // the time that last_heard is compared with
   std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
-  std::map<privacy::NodeId, admin::v1::PeerPatternStatus> patterns;  // by the peer that offers them
-  std::map<privacy::NodeId, admin::v1::ExpertStatus> experts;        // of this node and its peers
+  std::map<privacy::NodeId, cluster::v1::PeerPatternStatus>
+      patterns;                                                  // by the peer that offers them
+  std::map<privacy::NodeId, cluster::v1::ExpertStatus> experts;  // of this node and its peers
   privacy::ConsentTier tier = privacy::ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;  // in the node's whole life
   bool plain_shared = false;  // items without noise left this node, or may have left it, under this
                               // or an earlier consent
   // nullopt: the node takes part in no rounds
-  std::optional<admin::v1::RoundsStatus> rounds;
-  std::optional<admin::v1::ReleaseStatus> release;  // nullopt: the node does not federate
-  privacy::AdmissionCert certificate;               // in use; the default: it does not federate
+  std::optional<cluster::v1::RoundsStatus> rounds;
+  std::optional<privacy::v1::ReleaseStatus> release;  // nullopt: the node does not federate
+  privacy::AdmissionCert certificate;                 // in use; the default: it does not federate
 };
 
 // What was withdrawn because consents of users or sessions changed.
@@ -112,7 +114,7 @@ class FederationActor : public LinkHandler {
   // cannot be taken back.
   virtual void SetConsent(
       privacy::ConsentTier tier,
-      std::function<void(absl::StatusOr<admin::v1::SetConsentResponse>)> done) = 0;
+      std::function<void(absl::StatusOr<privacy::v1::SetConsentResponse>)> done) = 0;
   // Lessons were withdrawn or erased: takes back plain contributions that may contain them.
   virtual void OnLessonsWithdrawn() = 0;
   // Handles changed consents of users or sessions: withdraws what may no longer leave and tells
@@ -121,7 +123,7 @@ class FederationActor : public LinkHandler {
   // Returns what would leave the node next under a tier. Nothing is charged, noised or offered.
   virtual void Preview(
       privacy::ConsentTier tier,
-      std::function<void(absl::StatusOr<admin::v1::PreviewReleaseResponse>)> done) = 0;
+      std::function<void(absl::StatusOr<privacy::v1::PreviewReleaseResponse>)> done) = 0;
 };
 
 }  // namespace ruvd::sharing

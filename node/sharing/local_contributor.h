@@ -32,7 +32,7 @@
 #include "privacy/masking/clique.h"
 #include "privacy/release/release_guards.h"
 #include "privacy/release/unit_release.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
 namespace ruvd::sharing {
@@ -136,7 +136,7 @@ class LocalContributor {
                                       const ContributionRequest& request) const;
   // Returns what everything with noise has cost, and the noise of this plan; null: this node takes
   // part in no rounds.
-  admin::v1::ReleaseStatus View(const federation::LearnerPlan* plan) const;
+  privacy::v1::ReleaseStatus View(const federation::LearnerPlan* plan) const;
 
   // Makes the contribution. Nullopt if no lesson may leave under the tier. INVALID_ARGUMENT for the
   // tier `masked`, under which only MakeSum reads lessons. Further errors: PRIVACY_BUDGET_SPENT if
@@ -183,7 +183,7 @@ class LocalContributor {
  private:
   using Sampling = LessonSampling;
 
-  void WriteSpent(privacy::PrivacyUnit unit, admin::v1::ReleaseStatus* view) const;
+  void WriteSpent(privacy::PrivacyUnit unit, privacy::v1::ReleaseStatus* view) const;
   absl::Status CheckNoised(const federation::LearnerPlan& plan, privacy::ConsentTier tier) const;
   // Returns the largest sampling rate within the budget of the plan's unit.
   absl::StatusOr<double> LargestRate(const federation::LearnerPlan& plan,

@@ -13,9 +13,22 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::sharing {
 namespace {
+
+privacy::v1::PrivacyUnit WireUnit(privacy::PrivacyUnit unit) {
+  switch (unit) {
+    case privacy::PrivacyUnit::kLesson:
+      return privacy::v1::PRIVACY_UNIT_LESSON;
+    case privacy::PrivacyUnit::kUser:
+      return privacy::v1::PRIVACY_UNIT_USER;
+    case privacy::PrivacyUnit::kNode:
+      return privacy::v1::PRIVACY_UNIT_NODE;
+  }
+  return privacy::v1::PRIVACY_UNIT_UNSPECIFIED;
+}
 
 using federation::ContributionKind;
 using federation::LearnerPlan;
@@ -159,7 +172,7 @@ absl::Status LocalContributor::RequireSignal(const ContributionRequest& request,
 
 // A cluster may have changed its unit, so releases of another one are told, too; what a unit has
 // spent includes them (storage::ledger::LedgerAccounts).
-void LocalContributor::WriteSpent(PrivacyUnit unit, admin::v1::ReleaseStatus* view) const {
+void LocalContributor::WriteSpent(PrivacyUnit unit, privacy::v1::ReleaseStatus* view) const {
   absl::Status known;
   const auto spent_by = [&](PrivacyUnit spender, double delta) {
     const absl::StatusOr<double> spent = options_.ledger->LargestEpsilon(spender, delta);
@@ -185,11 +198,11 @@ void LocalContributor::WriteSpent(PrivacyUnit unit, admin::v1::ReleaseStatus* vi
   }
 }
 
-admin::v1::ReleaseStatus LocalContributor::View(const LearnerPlan* plan) const {
+privacy::v1::ReleaseStatus LocalContributor::View(const LearnerPlan* plan) const {
   const PrivacyUnit unit = plan == nullptr ? PrivacyUnit::kLesson : plan->unit;
-  admin::v1::ReleaseStatus view;
+  privacy::v1::ReleaseStatus view;
   view.set_scope(options_.scope);
-  view.set_unit(std::string(privacy::UnitName(unit)));
+  view.set_unit(WireUnit(unit));
   if (plan != nullptr && plan->kind == ContributionKind::kGradient) {
     view.set_clip_norm(plan->clip_norm);
     view.set_noise_multiplier(plan->grid.NoiseMultiplier());

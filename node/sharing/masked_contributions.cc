@@ -22,6 +22,7 @@
 #include "node/sharing/shared_items.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::sharing {
 namespace {
@@ -465,7 +466,7 @@ void MaskedContributions::Add(const federation::MaskedOutcome& outcome,
   LogInfo("masked round {} has the sum of {} nodes", round, outcome.weight());
 }
 
-void MaskedContributions::Write(admin::v1::RoundsStatus* view) const {
+void MaskedContributions::Write(cluster::v1::RoundsStatus* view) const {
   view->set_last_members(static_cast<uint32_t>(last_members_));
   if (!masked_) {
     return;

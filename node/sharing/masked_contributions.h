@@ -25,7 +25,7 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/masking/clique.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::sharing {
 
@@ -102,7 +102,7 @@ class MaskedContributions {
   void SetSum(uint64_t round, absl::StatusOr<PreparedSum> sum, Duration took);
 
   // Writes the fields of a masked contribution.
-  void Write(admin::v1::RoundsStatus* view) const;
+  void Write(cluster::v1::RoundsStatus* view) const;
 
  private:
   struct TickContext {

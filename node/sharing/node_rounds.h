@@ -34,7 +34,7 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/masking/clique.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 
 namespace ruvd::sharing {
 
@@ -164,7 +164,7 @@ class NodeRounds {
   // ---- Views
   // Returns what a contribution to the running round under a tier asks for.
   ContributionWork WorkUnder(const federation::GossipCore& core, privacy::ConsentTier tier);
-  void Write(admin::v1::RoundsStatus* view);
+  void Write(cluster::v1::RoundsStatus* view);
   federation::ClusterRounds& cluster() { return rounds_; }
 
  private:
@@ -195,7 +195,7 @@ class NodeRounds {
   std::optional<RoundWork> MeasureVerdict(const federation::GossipCore& core);
   absl::Status OfferVerdict(uint64_t round, MeasuredVerdict made, federation::GossipCore& core,
                             federation::Instant now, RoundsOutput* output);
-  void WriteVerdicts(admin::v1::RoundsStatus* view);
+  void WriteVerdicts(cluster::v1::RoundsStatus* view);
 
   NodeRoundsOptions options_;
   federation::ClusterRounds rounds_;

@@ -18,6 +18,7 @@
 #include "node/sharing/node_rounds.h"
 #include "node/sharing/refusal.h"
 #include "node/sharing/shared_items.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "storage/reasons.h"
 
 namespace ruvd::sharing {
@@ -128,7 +129,7 @@ absl::Status NodeRounds::OfferVerdict(uint64_t round, MeasuredVerdict made,
   return absl::OkStatus();
 }
 
-void NodeRounds::Write(admin::v1::RoundsStatus* view) {
+void NodeRounds::Write(cluster::v1::RoundsStatus* view) {
   const federation::LearnerPlan& plan = *options_.plan;
   view->set_plan_id(ToHex(plan.Id()));
   view->set_frame_id(ToHex(plan.frame_id));
@@ -151,13 +152,13 @@ void NodeRounds::Write(admin::v1::RoundsStatus* view) {
   WriteVerdicts(view);
 }
 
-void NodeRounds::WriteVerdicts(admin::v1::RoundsStatus* view) {
+void NodeRounds::WriteVerdicts(cluster::v1::RoundsStatus* view) {
   if (const federation::RoundReport* const report = rounds_.NewestReport()) {
     view->set_combined_round(report->round);
     view->set_verdicts(static_cast<uint32_t>(report->verdicts));
     view->set_combined_step(report->step);
     for (const federation::RoundReport::Part& part : report->parts) {
-      admin::v1::RoundPart& shown = *view->add_parts();
+      cluster::v1::RoundPart& shown = *view->add_parts();
       shown.set_origin(ToHex(part.origin));
       shown.set_members(static_cast<uint32_t>(part.members));
       shown.set_weight(part.weight);

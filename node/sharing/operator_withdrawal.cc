@@ -3,12 +3,15 @@
 
 #include "node/sharing/operator_withdrawal.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include "base/status.h"
 #include "node/log/log.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::sharing {
 
-absl::StatusOr<admin::v1::SetConsentResponse> OperatorWithdrawal::Store() {
+absl::StatusOr<privacy::v1::SetConsentResponse> OperatorWithdrawal::Store() {
   const auto record =
       privacy::ConsentRecord::Sign(privacy::ConsentTier::kPrivate, clock_.WallMillis(), key_);
   const absl::Status stored = consent_.Set(record);
@@ -18,9 +21,10 @@ absl::StatusOr<admin::v1::SetConsentResponse> OperatorWithdrawal::Store() {
                     "nothing is shared until the node restarts, but the withdrawal could not be "
                     "stored; repeat it once the store takes writes again");
   }
-  admin::v1::SetConsentResponse answer;
-  answer.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
-  answer.set_since_ms(record.since_ms);
+  privacy::v1::SetConsentResponse answer;
+  answer.set_tier(privacy::v1::SHARING_TIER_PRIVATE);
+  *answer.mutable_since() =
+      google::protobuf::util::TimeUtil::MillisecondsToTimestamp(record.since_ms);
   answer.set_residual(
       "the withdrawal is stored; peers keep what this node offered until it federates again and "
       "tells them");

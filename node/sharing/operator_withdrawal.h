@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/consent/consent_store.h"
 
 namespace ruvd::sharing {
@@ -27,7 +27,7 @@ class OperatorWithdrawal {
   // Stores that nothing may leave the node; the federation obeys once it runs. Waits for the disk.
   // Returns the answer to the operator. After an error of ConsentStore::Set the withdrawal holds
   // until the node ends.
-  absl::StatusOr<admin::v1::SetConsentResponse> Store();
+  absl::StatusOr<privacy::v1::SetConsentResponse> Store();
 
   // Returns the consent under which the federation starts. nullopt: nothing may be shared, because
   // no consent was given, a withdrawal could still not be stored, or a restore suspended the

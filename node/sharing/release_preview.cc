@@ -20,11 +20,13 @@
 #include "node/limits.h"
 #include "node/sharing/refusal.h"
 #include "privacy/reasons.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::sharing {
 namespace {
 
-absl::Status AddPatterns(const PreviewInput& question, admin::v1::PreviewReleaseResponse* preview) {
+absl::Status AddPatterns(const PreviewInput& question,
+                         privacy::v1::PreviewReleaseResponse* preview) {
   return question.own->ForEachShareable(
       question.now, [preview](const federation::SharedPattern& pattern) {
         if (static_cast<size_t>(preview->payloads_size()) < limits::kMaxPreviewPayloads) {
@@ -37,7 +39,7 @@ absl::Status AddPatterns(const PreviewInput& question, admin::v1::PreviewRelease
 
 // Splits the payload of a noised contribution into what is known before the noise, and the values.
 absl::Status AddLayout(const ContributionRequest& request,
-                       admin::v1::PreviewReleaseResponse* preview) {
+                       privacy::v1::PreviewReleaseResponse* preview) {
   const federation::LearnerPlan& plan = *request.plan;
   const size_t values = plan.banks() * size_t{plan.values_per_bank};
   ASSIGN_OR_RETURN(const federation::Contribution zeros,
@@ -54,7 +56,7 @@ absl::Status AddLayout(const ContributionRequest& request,
 
 // A share names its round, sender, member set and layout, which are public; everything else is
 // masked.
-void AddShare(const ContributionRequest& request, admin::v1::PreviewReleaseResponse* preview) {
+void AddShare(const ContributionRequest& request, privacy::v1::PreviewReleaseResponse* preview) {
   const size_t values = federation::LayoutOfSums(*request.plan).Values();
   preview->set_values(values);
   preview->set_value_bytes(
@@ -70,7 +72,7 @@ absl::Status NoLesson() {
 
 absl::Status AddOpen(const LocalContributor& contributor,
                      const learning::LearningServices& services, const ContributionRequest& request,
-                     admin::v1::PreviewReleaseResponse* preview) {
+                     privacy::v1::PreviewReleaseResponse* preview) {
   ASSIGN_OR_RETURN(const std::optional<LocalContribution> made,
                    contributor.Make(services, request));
   if (!made) {
@@ -89,7 +91,7 @@ absl::Status AddOpen(const LocalContributor& contributor,
 absl::Status AddNoised(const LocalContributor& contributor,
                        const learning::LearningServices& services,
                        const ContributionRequest& request,
-                       admin::v1::PreviewReleaseResponse* preview) {
+                       privacy::v1::PreviewReleaseResponse* preview) {
   *preview->mutable_release() = contributor.View(request.plan);
   ASSIGN_OR_RETURN(const LessonSampling sampling, contributor.Plan(services, request));
   preview->set_lessons(sampling.names.size());
@@ -104,9 +106,9 @@ absl::Status AddNoised(const LocalContributor& contributor,
 
 }  // namespace
 
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question) {
-  admin::v1::PreviewReleaseResponse preview;
-  preview.set_tier(static_cast<pattern::v1::SharingTier>(question.tier));
+absl::StatusOr<privacy::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question) {
+  privacy::v1::PreviewReleaseResponse preview;
+  preview.set_tier(static_cast<privacy::v1::SharingTier>(question.tier));
   if (question.tier == privacy::ConsentTier::kPrivate) {
     WriteRefusal(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                        "under tier private nothing leaves this node"),
@@ -125,7 +127,7 @@ absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewI
 
 void AddContribution(const LocalContributor& contributor,
                      const learning::LearningServices& services, const ContributionRequest& request,
-                     admin::v1::PreviewReleaseResponse* preview) {
+                     privacy::v1::PreviewReleaseResponse* preview) {
   const absl::Status added = request.tier == privacy::ConsentTier::kPublic
                                  ? AddOpen(contributor, services, request, preview)
                                  : AddNoised(contributor, services, request, preview);

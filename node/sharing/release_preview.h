@@ -10,7 +10,7 @@
 #include "node/sharing/local_contributor.h"
 #include "node/sharing/own_expert.h"
 #include "node/sharing/own_patterns.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 // What would leave this node next. Nothing is charged, noised or offered for it.
 namespace ruvd::sharing {
@@ -25,7 +25,7 @@ struct PreviewInput {
 
 // Returns what would leave if the operator's tier were `tier`, except the contribution to the
 // running round: patterns and the expert under `public`. Returns errors of the store.
-absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question);
+absl::StatusOr<privacy::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewInput& question);
 
 // Adds the contribution to the round of `request` under its tier, or why there would be none. Under
 // `public` it is the first payload: byte for byte if the plan is of deltas, else of another sample.
@@ -34,7 +34,7 @@ absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewPatterns(const PreviewI
 // Under `masked` it is the size of a share in bytes. Belongs on the learning thread.
 void AddContribution(const LocalContributor& contributor,
                      const learning::LearningServices& services, const ContributionRequest& request,
-                     admin::v1::PreviewReleaseResponse* preview);
+                     privacy::v1::PreviewReleaseResponse* preview);
 
 // Returns why a node whose model has no frame gives no contribution.
 absl::Status NoFrameForRounds();

@@ -30,6 +30,7 @@ struct CommandContext {
   // something.
   Duration stop_limit = limits::kStopSeconds - std::chrono::seconds(2);
   bool out_is_terminal = false;
+  bool err_is_terminal = false;
   int columns = 80;  // of the terminal
   int rows = 24;
 

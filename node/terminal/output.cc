@@ -4,12 +4,17 @@
 #include "node/terminal/output.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/duration.pb.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
 #include <google/protobuf/util/type_resolver.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -19,11 +24,34 @@
 namespace ruvd::cli {
 namespace {
 
+using google::protobuf::Duration;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using google::protobuf::Timestamp;
+using google::protobuf::util::TimeUtil;
 
-void MakeTextsValid(Message* message);
+// The bounds of what JSON can say of a duration (google/protobuf/duration.proto): ten thousand
+// years
+constexpr int64_t kMostSeconds = 315'576'000'000;
+constexpr int32_t kMostNanos = 999'999'999;
+
+// Brings a time or duration that no valid message has into range, because its text would not exist.
+void MakeTimeValid(Message* message) {
+  if (auto* time = google::protobuf::DynamicCastToGenerated<Timestamp>(message); time != nullptr) {
+    time->set_seconds(std::clamp<int64_t>(time->seconds(), TimeUtil::kTimestampMinSeconds,
+                                          TimeUtil::kTimestampMaxSeconds));
+    time->set_nanos(std::clamp(time->nanos(), 0, kMostNanos));
+  } else if (auto* length = google::protobuf::DynamicCastToGenerated<Duration>(message);
+             length != nullptr) {
+    length->set_seconds(std::clamp(length->seconds(), -kMostSeconds, kMostSeconds));
+    const bool whole = std::abs(length->seconds()) == kMostSeconds;
+    length->set_nanos(std::clamp(length->nanos(), whole || length->seconds() > 0 ? 0 : -kMostNanos,
+                                 whole || length->seconds() < 0 ? 0 : kMostNanos));
+  }
+}
+
+void MakeValid(Message* message);
 
 void MakeFieldValid(const FieldDescriptor& field, Message* message) {
   const Reflection& reflection = *message->GetReflection();
@@ -36,14 +64,15 @@ void MakeFieldValid(const FieldDescriptor& field, Message* message) {
     } else if (text) {
       reflection.SetString(message, &field, ValidUtf8(reflection.GetString(*message, &field)));
     } else if (field.message_type() != nullptr) {
-      MakeTextsValid(field.is_repeated() ? reflection.MutableRepeatedMessage(message, &field, i)
-                                         : reflection.MutableMessage(message, &field));
+      MakeValid(field.is_repeated() ? reflection.MutableRepeatedMessage(message, &field, i)
+                                    : reflection.MutableMessage(message, &field));
     }
   }
 }
 
 // Protobuf drops bytes that are not UTF-8 and complains on standard error.
-void MakeTextsValid(Message* message) {
+void MakeValid(Message* message) {
+  MakeTimeValid(message);
   std::vector<const FieldDescriptor*> fields;
   message->GetReflection()->ListFields(*message, &fields);
   for (const FieldDescriptor* field : fields) {
@@ -56,7 +85,7 @@ void MakeTextsValid(Message* message) {
 std::string ToJsonLine(const Message& message) {
   const std::unique_ptr<Message> valid(message.New());
   valid->CopyFrom(message);
-  MakeTextsValid(valid.get());
+  MakeValid(valid.get());
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;

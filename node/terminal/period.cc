@@ -5,6 +5,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,6 +20,13 @@ namespace ruvd::cli {
 namespace {
 
 constexpr int64_t kMaxPeriodMs = int64_t{36'500} * 86'400'000;  // a hundred years
+constexpr int64_t kLastSecond = 253'402'300'799;                // 9999-12-31 23:59:59
+
+std::string FormatSeconds(int64_t seconds) {
+  return fmt::format(
+      "{:%Y-%m-%d %H:%M:%S}",
+      fmt::gmtime(static_cast<std::time_t>(std::clamp<int64_t>(seconds, 0, kLastSecond))));
+}
 
 }  // namespace
 
@@ -41,9 +49,29 @@ absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
 }
 
 std::string FormatTime(int64_t ms) {
-  constexpr int64_t kLast = 253'402'300'799;  // 9999-12-31 23:59:59
-  const int64_t seconds = std::clamp<int64_t>(ms / 1000, 0, kLast);
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+  return FormatSeconds(ms / 1000);
+}
+
+std::string FormatTime(const google::protobuf::Timestamp& time) {
+  return FormatSeconds(time.seconds());
+}
+
+std::string TimeLabel(const google::protobuf::Timestamp& time, std::string_view otherwise) {
+  return time.seconds() == 0 && time.nanos() == 0 ? std::string(otherwise)
+                                                  : FormatTime(time) + " UTC";
+}
+
+double SecondsOf(const google::protobuf::Duration& duration) {
+  return static_cast<double>(duration.seconds()) + 1e-9 * duration.nanos();
+}
+
+double MillisOf(const google::protobuf::Duration& duration) {
+  return 1e3 * static_cast<double>(duration.seconds()) + 1e-6 * duration.nanos();
+}
+
+google::protobuf::Timestamp ToTimestamp(int64_t ms) {
+  return google::protobuf::util::TimeUtil::MillisecondsToTimestamp(
+      std::clamp<int64_t>(ms, 0, 1000 * kLastSecond));
 }
 
 }  // namespace ruvd::cli

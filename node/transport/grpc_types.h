@@ -14,6 +14,7 @@ class CallbackServerContext;
 class Channel;
 class ChannelCredentials;
 class Server;
+class ServerContextBase;
 class ServerCredentials;
 class ServerUnaryReactor;
 class Service;

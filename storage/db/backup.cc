@@ -204,8 +204,9 @@ absl::StatusOr<BackupManifest> Database::Impl::CopyStore(const std::string& stor
   return manifest;
 }
 
-absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
-                                                      const std::function<bool()>& cancelled) {
+absl::StatusOr<BackupManifest> Database::Impl::Backup(
+    const std::string& name, const std::function<bool()>& cancelled,
+    const std::function<void(size_t, size_t)>& on_file) {
   const std::string folder = WithoutSlash(name);
   RETURN_IF_ERROR(CheckNotFailed());
   RETURN_IF_ERROR(MakeFolder(folder));
@@ -226,6 +227,9 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                    "the backup in {} was cancelled after {} of {} files; make another one", folder,
                    manifest.files.size(), names.size());
+    }
+    if (on_file) {
+      on_file(manifest.files.size(), names.size());
     }
     ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, file_name));
     manifest.files.push_back(std::move(file));

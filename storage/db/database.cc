@@ -216,9 +216,10 @@ absl::Status Database::Compact() {
   return impl_->Compact();
 }
 
-absl::StatusOr<BackupManifest> Database::Backup(const std::string& folder,
-                                                const std::function<bool()>& cancelled) {
-  return impl_->Backup(folder, cancelled);
+absl::StatusOr<BackupManifest> Database::Backup(
+    const std::string& folder, const std::function<bool()>& cancelled,
+    const std::function<void(size_t, size_t)>& on_file) {
+  return impl_->Backup(folder, cancelled, on_file);
 }
 
 absl::StatusOr<StoreReport> Database::Verify() const {

@@ -246,10 +246,12 @@ class Database {
   // checkpoint (hard links on the same file system) and a sealed manifest, see backup.h. The store
   // keeps working. Key changes, erasures and Compact wait for the checkpoint, but not for the
   // manifest, for which every file is read. Calls `cancelled` before each file; when it returns
-  // true, the folder is removed and the result is CANCELLED. Other errors are FILE_UNWRITABLE,
-  // DISK_FULL and read errors.
-  absl::StatusOr<BackupManifest> Backup(const std::string& folder,
-                                        const std::function<bool()>& cancelled = nullptr);
+  // true, the folder is removed and the result is CANCELLED. Calls `on_file` with the number of
+  // files done and of all before each file. Other errors are FILE_UNWRITABLE, DISK_FULL and read
+  // errors.
+  absl::StatusOr<BackupManifest> Backup(
+      const std::string& folder, const std::function<bool()>& cancelled = nullptr,
+      const std::function<void(size_t done, size_t total)>& on_file = nullptr);
   // Reads all rows, opens every seal and makes RocksDB check every block. It reports everything
   // that is wrong instead of stopping at the first problem. See store_check.h for the checks of
   // single stores.

@@ -75,7 +75,8 @@ class Database::Impl {
   absl::StatusOr<bool> ReclaimKeysStep();
   absl::Status Compact();
   absl::StatusOr<BackupManifest> Backup(const std::string& folder,
-                                        const std::function<bool()>& cancelled);
+                                        const std::function<bool()>& cancelled,
+                                        const std::function<void(size_t, size_t)>& on_file);
   absl::StatusOr<StoreReport> Verify() const;
 
   // ActiveKey returns the key that seals new values of a scope, or nullopt when the scope has no

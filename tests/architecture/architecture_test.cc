@@ -160,13 +160,13 @@ TEST(RuleSlowHeaders, DetectsThemInHeadersOfRoomsOnly) {
   EXPECT_THAT(CheckSlowHeaders(One("node/cli/a.h", "#include <CLI/CLI.hpp>\n")),
               ElementsAre(HasSubstr("node/cli/a.h: a header may not have #include <CLI/CLI.hpp>")));
   for (const char* include :
-       {"<grpcpp/grpcpp.h>", "<nlohmann/json.hpp>", "\"ruvd/admin/v1/admin.grpc.pb.h\""}) {
+       {"<grpcpp/grpcpp.h>", "<nlohmann/json.hpp>", "\"ruvd/node/v1/node.grpc.pb.h\""}) {
     EXPECT_EQ(
         CheckSlowHeaders(One("node/api/a.h", std::string("#include ") + include + "\n")).size(), 1u)
         << include;
   }
   EXPECT_THAT(CheckSlowHeaders({{"node/api/a.cc", "#include <grpcpp/grpcpp.h>\n"},
-                                {"node/api/b.h", "#include \"ruvd/admin/v1/admin.pb.h\"\n"},
+                                {"node/api/b.h", "#include \"ruvd/node/v1/node.pb.h\"\n"},
                                 {"inference/c.h", "#include <nlohmann/json_fwd.hpp>\n"},
                                 {"tests/node/d.h", "#include <grpcpp/grpcpp.h>\n"}}),
               IsEmpty());

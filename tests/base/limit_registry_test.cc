@@ -32,7 +32,7 @@ TEST(LimitRegistry, ReadsAllPartsByNameAsTheyAreNow) {
   EXPECT_EQ(all[1].used, 2u);
   EXPECT_EQ(all[1].refused, 1u);
   EXPECT_EQ(all[2].name, "rows");
-  EXPECT_EQ(std::string(LimitScopeName(all[2].scope)), "origin");
+  EXPECT_EQ(all[2].scope, LimitScope::kOrigin);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ LESSONS = [
     ("The blue lamp above the rack means", " that the second power supply has failed."),
     ("Visitors sign in at the", " wooden desk beside the eastern stairs."),
 ]
+ALIVE = ("MEMBER_STATE_ALIVE", "MEMBER_STATE_SELF")
 KINDS = ["kill", "stop", "partition", "one-way", "kill-partition"]
 
 
@@ -191,7 +192,7 @@ class Campaign:
         for node in self.nodes:
             try:
                 members = node.ask("members", timeout=10).get("members", [])
-                alive = {m["node_id"] for m in members if m["state"] in ("alive", "self")}
+                alive = {m["node_id"] for m in members if m["state"] in ALIVE}
                 if len(alive) < len(self.nodes):
                     return f"node {node.index} sees {len(alive)} of {len(self.nodes)} alive"
                 held = self.patterns(node)
@@ -206,7 +207,7 @@ class Campaign:
     def silent(node):
         """How many members `node` does not see alive."""
         members = node.ask("members").get("members", [])
-        return sum(m["state"] not in ("alive", "self") for m in members)
+        return sum(m["state"] not in ALIVE for m in members)
 
     @staticmethod
     def patterns(node):

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "node/local/demo/child_process.h"
 #include "node/terminal/limits.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/paths.h"
 
 namespace ruvd::cli {
@@ -115,9 +115,9 @@ absl::StatusOr<size_t> ClusterTest::PatternsFrom(size_t index, const std::string
 void ClusterTest::AwaitMembers(size_t index, uint32_t members) {
   const auto waited =
       WaitUntil("the number of live members", kEventually, [&]() -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(const auto status, client(index).Call<admin::v1::GetStatusResponse>(
-                                                admin::v1::GetStatusRequest()));
-        return status.members_alive() == members;
+        ASSIGN_OR_RETURN(const auto status, client(index).Call<node::v1::GetStatusResponse>(
+                                                node::v1::GetStatusRequest()));
+        return status.cluster().members_alive() == members;
       });
   ASSERT_TRUE(waited.ok()) << waited.status();
 }

@@ -60,7 +60,7 @@ TEST_F(Durability, AStreamEndsBeforeItsNodeStops) {
   const ExitReport report = Stop(0, SIGTERM);
   stream.join();
   EXPECT_TRUE(streamed.ok()) << streamed;
-  EXPECT_GT(finished.completion_tokens(), 0U);
+  EXPECT_GT(finished.usage().completion_tokens(), 0U);
   EXPECT_EQ(report.Describe(), "exit code 0");
 }
 

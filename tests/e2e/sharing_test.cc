@@ -6,7 +6,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/local/tour/link_probe.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/e2e/cluster_fixture.h"
 
 namespace ruvd::cli {
@@ -18,10 +18,10 @@ TEST_F(Sharing, NothingLeavesWithoutConsent) {
   ASSERT_NO_FATAL_FAILURE(StartCluster(2));
   AwaitMembers(0, 2);
   ASSERT_FALSE(Teach(0, TourLessons()[0]).empty());
-  const auto status = client(1).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  const auto status = client(1).Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->patterns(), 0U);
-  EXPECT_TRUE(status->accepted_items().empty());
+  EXPECT_EQ(status->patterns().stored(), 0U);
+  EXPECT_TRUE(status->cluster().accepted_items().empty());
   const Output consent = Ruvd(0, {"consent", "status"});
   ASSERT_EQ(consent.code, 0) << consent.errors;
   EXPECT_THAT(consent.text, ::testing::ContainsRegex("shared +0"));
@@ -63,8 +63,8 @@ TEST_F(Sharing, ForgedAndReplayedEnvelopesAreCounted) {
     ASSERT_TRUE(sent.ok()) << sent;
     const auto counted = WaitUntil(reason, kEventually, [&]() -> absl::StatusOr<bool> {
       ASSIGN_OR_RETURN(const auto status,
-                       client(0).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-      return status.refused_envelopes().contains(reason);
+                       client(0).Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+      return status.cluster().refused_envelopes().contains(reason);
     });
     EXPECT_TRUE(counted.ok()) << counted.status();
   };

@@ -25,7 +25,7 @@ constexpr uint32_t kDimension = 2;
 
 struct File {
   ruvd::pattern::v1::PatternFileHeader header;
-  std::vector<ruvd::pattern::v1::Pattern> patterns;
+  std::vector<ruvd::pattern::v1::PatternFileLine> patterns;
 };
 
 bool Read(const std::string& bytes, File* file) {
@@ -36,11 +36,11 @@ bool Read(const std::string& bytes, File* file) {
   }
   file->header = reader->header();
   for (;;) {
-    const auto pattern = reader->Next();
-    if (!pattern.ok() || !*pattern) {
-      return pattern.ok();
+    const auto line = reader->Next();
+    if (!line.ok() || !*line) {
+      return line.ok();
     }
-    file->patterns.push_back(**pattern);
+    file->patterns.push_back(**line);
   }
 }
 
@@ -51,8 +51,8 @@ std::string Write(const File& file) {
     return absl::OkStatus();
   });
   RUVD_CHECK(writer.Begin(file.header).ok());
-  for (const auto& pattern : file.patterns) {
-    RUVD_CHECK(writer.Add(pattern).ok());
+  for (const auto& line : file.patterns) {
+    RUVD_CHECK(writer.Add(line.pattern(), line.adapter()).ok());
   }
   RUVD_CHECK(writer.End().ok());
   return bytes;
@@ -81,7 +81,7 @@ std::string Between(const std::string& lines) {
   empty.header.set_model_name("fuzz");
   empty.header.set_dimension(kDimension);
   empty.header.set_node_id(std::string(64, 'b'));
-  empty.header.set_exported_ms(1);
+  empty.header.mutable_export_time()->set_seconds(1);
   const std::string whole = Write(empty);
   const std::string before = whole.substr(0, whole.find('\n') + 1) + lines + "\n";
   const auto count = std::count(lines.begin(), lines.end(), '\n') + 1;

@@ -12,12 +12,13 @@
 
 namespace {
 
+using ruvd::inference::v1::ChatRole;
 using ruvd::inference::v1::GenerateRequest;
 
 // Writes what ReadGaps took apart in the syntax that it reads.
 std::string Spelled(const GenerateRequest& request) {
   std::string text;
-  for (const auto& part : request.parts()) {
+  for (const auto& part : request.infill().parts()) {
     text += part.has_gap() ? "[[" + std::to_string(part.gap()) + "]]" : part.text();
   }
   return text;
@@ -28,7 +29,7 @@ void CheckGaps(std::string_view text) {
   if (!ruvd::cli::ReadGaps(text, &request).ok()) {
     return;
   }
-  for (const auto& part : request.parts()) {
+  for (const auto& part : request.infill().parts()) {
     RUVD_CHECK(part.has_gap() ? part.gap() > 0 : part.text().find("[[") == std::string::npos);
   }
   GenerateRequest again;
@@ -36,11 +37,24 @@ void CheckGaps(std::string_view text) {
   RUVD_CHECK(again.SerializeAsString() == request.SerializeAsString());
 }
 
+std::string Spelled(ChatRole role) {
+  switch (role) {
+    case ruvd::inference::v1::CHAT_ROLE_SYSTEM:
+      return "system";
+    case ruvd::inference::v1::CHAT_ROLE_USER:
+      return "user";
+    case ruvd::inference::v1::CHAT_ROLE_ASSISTANT:
+      return "assistant";
+    default:
+      return "";
+  }
+}
+
 void CheckMessage(std::string_view text) {
   GenerateRequest request;
   if (ruvd::cli::ReadMessage(text, &request).ok()) {
-    const auto& message = request.messages(0);
-    RUVD_CHECK(message.role() + "=" + message.content() == text);
+    const auto& message = request.chat().messages(0);
+    RUVD_CHECK(Spelled(message.role()) + "=" + message.content() == text);
   }
 }
 

@@ -43,7 +43,7 @@ class HttpServerTest : public ::testing::Test {
   ServerOptions Options() {
     ServerOptions options{.listen = "127.0.0.1:0", .connections = kTestConnections};
     options.admit = [this](const RequestHead& head) { return Admit(head); };
-    options.refuse = [](int status, std::string_view message) {
+    options.refuse = [](std::string_view, int status, std::string_view message) {
       return Answer{.status = status,
                     .content_type = kTextType,
                     .body = "refused: " + std::string(message),

@@ -30,10 +30,10 @@
 #include "node/process/node_tuning.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/paths.h"
 
@@ -116,6 +116,24 @@ class NodeTest : public ::testing::Test {
     request.mutable_sampling()->set_max_tokens(tokens);
     return request;
   }
+  // Returns a request that fills one gap between two texts.
+  static inference::v1::GenerateRequest Infilling(const std::string& before, uint32_t gap,
+                                                  const std::string& after) {
+    inference::v1::GenerateRequest request;
+    request.mutable_infill()->add_parts()->set_text(before);
+    request.mutable_infill()->add_parts()->set_gap(gap);
+    request.mutable_infill()->add_parts()->set_text(after);
+    return request;
+  }
+  absl::StatusOr<inference::v1::EmbedResponse> Embed(const std::vector<std::string>& texts) {
+    inference::v1::EmbedRequest request;
+    request.mutable_texts()->Assign(texts.begin(), texts.end());
+    inference::v1::EmbedResponse response;
+    grpc::ClientContext context;
+    RETURN_IF_ERROR(api::FromRpcStatus(
+        inference::v1::InferenceService::NewStub(channel_)->Embed(&context, request, &response)));
+    return response;
+  }
   absl::Status Rate(const learning::v1::SubmitFeedbackRequest& request,
                     learning::v1::SubmitFeedbackResponse* response) {
     grpc::ClientContext context;
@@ -137,24 +155,24 @@ class NodeTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.nats_per_token();
   }
-  admin::v1::GetStatusResponse Status() {
-    admin::v1::GetStatusResponse response;
+  node::v1::GetStatusResponse Status() {
+    node::v1::GetStatusResponse response;
     grpc::ClientContext context;
-    const auto status = admin::v1::AdminService::NewStub(channel_)->GetStatus(
-        &context, admin::v1::GetStatusRequest(), &response);
+    const auto status = node::v1::NodeService::NewStub(channel_)->GetStatus(
+        &context, node::v1::GetStatusRequest(), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
   // Returns what the status says of a limit; empty if it does not know the limit.
-  admin::v1::LimitStatus Limit(std::string_view name) {
-    const admin::v1::GetStatusResponse status = Status();
-    const auto found = std::ranges::find(status.limits(), name, &admin::v1::LimitStatus::name);
-    return found == status.limits().end() ? admin::v1::LimitStatus() : *found;
+  node::v1::LimitStatus Limit(std::string_view name) {
+    const node::v1::GetStatusResponse status = Status();
+    const auto found = std::ranges::find(status.limits(), name, &node::v1::LimitStatus::name);
+    return found == status.limits().end() ? node::v1::LimitStatus() : *found;
   }
   // Returns what is wrong with a part of the node, "" if it works.
   std::string ProblemOf(std::string_view part) {
-    const admin::v1::GetStatusResponse status = Status();
-    for (const admin::v1::PartStatus& known : status.parts()) {
+    const node::v1::GetStatusResponse status = Status();
+    for (const node::v1::PartStatus& known : status.parts()) {
       if (known.name() == part) {
         return known.problem();
       }

@@ -7,10 +7,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error_details.h"
 #include "base/sanitize_for_display.h"
 #include "base/status.h"
 #include "inference/model/model.h"
@@ -48,7 +50,7 @@ absl::Status CheckAdapters(const inference::v1::AdapterSelection& adapters,
   }
   constexpr size_t kMostShown = 1000;
   known.resize(std::min(known.size(), kMostShown));
-  return openai::WithParam(
+  return WithField(
       Error(absl::StatusCode::kNotFound, reasons::kModelUnknown,
             "this node has no adapter '{}{}'; use '{}'{}{}", SanitizeForDisplay(chosen.name()),
             chosen.has_version() ? fmt::format("@{}", chosen.version()) : "",
@@ -68,9 +70,9 @@ std::string NameOf(const inference::v1::AdapterSelection& adapters, const std::s
 // OpenAI's clients cannot name a format, so a model without a template gets the messages as they
 // are.
 void ChooseFormat(const ServiceDependencies& node, openai::CompletionRequest* request) {
-  if (request->is_chat && request->generate.chat_format().empty() &&
+  if (request->is_chat && request->generate.chat().format().empty() &&
       node.model->tokenizer().chat_template().empty()) {
-    request->generate.set_chat_format(
+    request->generate.mutable_chat()->set_format(
         std::string(inference::ChatFormatName(inference::ChatFormat::kPlain)));
   }
 }
@@ -79,8 +81,11 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
   RETURN_IF_ERROR(request.status());
   RETURN_IF_ERROR(CheckAdapters(request->generate.adapters(), call.node));
   ChooseFormat(call.node, &*request);
-  ASSIGN_OR_RETURN(serving::GenerationJob job,
-                   ReadGenerate(request->generate, call.admitted->caller()));
+  auto read = ReadGenerate(request->generate, call.admitted->caller());
+  if (!read.ok()) {
+    return WithHttpField(read.status());
+  }
+  serving::GenerationJob job = *std::move(read);
   const ServiceDependencies& node = call.node;
   openai::AnswerStamp stamp{
       .is_chat = request->is_chat,
@@ -98,6 +103,30 @@ absl::Status Begin(const HttpCall& call, absl::StatusOr<openai::CompletionReques
 }
 
 }  // namespace
+
+absl::Status WithHttpField(absl::Status status) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"chat.format", "chat_format"},
+      {"chat.messages", "messages"},
+      {"infill.parts", "suffix"},
+      {"json_object", "response_format"},
+      {"json_schema", "response_format"},
+      {"sampling.block_length", "diffusion.block_length"},
+      {"sampling.confidence_threshold", "diffusion.threshold"},
+      {"sampling.sampler", "diffusion.sampler"},
+      {"sampling.steps", "diffusion.steps"},
+      {"session_id", "metadata.session_id"},
+      {"user_id", "user"}};
+  constexpr std::string_view kSampling = "sampling.";
+  const std::string field = FieldOf(status);
+  for (const auto& [own, http] : kNames) {
+    if (field == own) {
+      return WithField(std::move(status), http);
+    }
+  }
+  return field.starts_with(kSampling) ? WithField(std::move(status), field.substr(kSampling.size()))
+                                      : status;
+}
 
 void ServeChat(const HttpCall& call) {
   const absl::Status begun =

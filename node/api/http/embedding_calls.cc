@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/model/model.h"
@@ -35,7 +36,7 @@ void Fail(const Batch& batch, size_t failed, const absl::Status& status) {
   const std::string param =
       batch.request.texts.size() == 1 ? "input" : "input[" + std::to_string(failed) + "]";
   batch.exchange->Respond(openai::ErrorAnswer(openai::ErrorOf(
-      ReasonOf(status) == reasons::kContextTooLong ? openai::WithParam(status, param) : status)));
+      ReasonOf(status) == reasons::kContextTooLong ? WithField(status, param) : status)));
 }
 
 void Answer(Batch& batch, serving::EmbedListAnswer answer) {

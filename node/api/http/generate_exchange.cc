@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "node/api/frame_merger.h"
+#include "node/api/http/http_call.h"
 #include "node/api/messages.h"
 #include "node/openai/api_error.h"
 #include "node/openai/limits.h"
@@ -82,7 +83,8 @@ class GenerateExchange final : public serving::GenerationListener {
     }
   }
 
-  void Fail(const absl::Status& status) {
+  void Fail(const absl::Status& error) {
+    const absl::Status status = WithHttpField(error);
     if (has_begun_) {
       exchange_->Send(openai::StreamError(status));
       exchange_->FailStream(openai::ErrorOf(status).status);

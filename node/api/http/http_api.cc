@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "node/api/authorization.h"
+#include "node/api/bad_request.h"
 #include "node/api/caller.h"
 #include "node/http/limits.h"
 #include "node/openai/api_error.h"
@@ -29,12 +31,14 @@
 namespace ruvd::api {
 namespace {
 
-constexpr std::string_view kLook = "/ruvd.admin.v1.AdminService/GetStatus";
+constexpr std::string_view kLook = "/ruvd.node.v1.NodeService/GetStatus";
 constexpr std::string_view kHealth = "/grpc.health.v1.Health/Check";
 constexpr std::string_view kGenerate = "/ruvd.inference.v1.InferenceService/Generate";
 constexpr std::string_view kEmbed = "/ruvd.inference.v1.InferenceService/Embed";
 constexpr std::string_view kFeedback = "/ruvd.learning.v1.LearningService/SubmitFeedback";
 constexpr std::string_view kLive = "/livez";
+// Paths of the methods of the API
+constexpr std::string_view kConnectPrefix = "/ruvd.";
 
 constexpr std::array kRoutes = {
     HttpRoute{"GET", "/health", kHealth},
@@ -111,6 +115,32 @@ absl::Status UnknownRoute(const http::RequestHead& head) {
                Shown(head.path));
 }
 
+// The protocol says 404 of a method that is not there, and its code is "unimplemented".
+http::Answer UnknownMethod(const http::RequestHead& head) {
+  http::Answer answer = ConnectCalls::ErrorAnswer(
+      Error(absl::StatusCode::kUnimplemented, reasons::kRouteUnknown,
+            "this node has no method {}; docs/api.md lists its services", Shown(head.path)),
+      ConnectType());
+  answer.status = 404;
+  return answer;
+}
+
+// Returns what the server of HTTP itself refuses as an error of the API.
+absl::Status ErrorOfHttp(int status, std::string_view message) {
+  switch (status) {
+    case 413:
+      return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded, "{}", message);
+    case 408:
+      return Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded, "{}", message);
+    case 503:
+      return Error(absl::StatusCode::kUnavailable, reasons::kMailboxFull, "{}", message);
+    default:
+      return status >= 500 ? Error(absl::StatusCode::kInternal, reasons::kInternal, "{}", message)
+                           : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                                   "{}", message);
+  }
+}
+
 http::Answer AnswerOf(const absl::Status& status) {
   return openai::ErrorAnswer(openai::ErrorOf(status));
 }
@@ -153,6 +183,34 @@ std::optional<std::string> AuthorizationOf(const http::RequestHead& head) {
   return std::string(kScheme) + head.authorization->substr(kScheme.size());
 }
 
+// Returns whether gRPC takes a text as metadata. It ends the process if it does not.
+bool IsPrintable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// Returns whether a body is compressed, which nothing here reads.
+bool IsEncoded(const http::RequestHead& head) {
+  return !head.content_encoding.empty() &&
+         !absl::EqualsIgnoreCase(head.content_encoding, "identity");
+}
+
+// Returns how long the caller waits; nullopt: it does not say.
+absl::StatusOr<std::optional<std::chrono::milliseconds>> TimeoutOf(const http::RequestHead& head) {
+  if (!head.connect_timeout) {
+    return std::nullopt;
+  }
+  constexpr size_t kMostDigits = 10;  // as the protocol has it
+  const std::string& text = *head.connect_timeout;
+  const bool is_number = !text.empty() && text.size() <= kMostDigits &&
+                         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_number) {
+    return BadField("Connect-Timeout-Ms",
+                    "Connect-Timeout-Ms is '{}'; send a whole number of at most {} digits",
+                    Shown(text), kMostDigits);
+  }
+  return std::chrono::milliseconds(std::stoll(text));
+}
+
 }  // namespace
 
 void HttpCall::Fail(const absl::Status& status) const {
@@ -167,11 +225,105 @@ std::span<const HttpRoute> HttpRoutes() {
   return kRoutes;
 }
 
-http::Answer HttpApi::Refuse(int status, std::string_view message) {
+http::Answer HttpApi::Refuse(std::string_view name, int status, std::string_view message) {
+  if (name.starts_with(kConnectPrefix)) {
+    http::Answer answer = ConnectCalls::ErrorAnswer(ErrorOfHttp(status, message), ConnectType());
+    answer.status = status;
+    return answer;
+  }
   return openai::ErrorAnswer(openai::ErrorOfHttp(status, message));
 }
 
+absl::Status HttpApi::CheckConnect(const google::protobuf::MethodDescriptor& method,
+                                   const http::RequestHead& head) const {
+  RETURN_IF_ERROR(CheckHost(head));
+  const bool by_get = head.method == "GET" && MayBeAskedByGet(method);
+  if (!by_get && head.method != "POST") {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kMethodNotAllowed,
+                 "{} is called by {}; send that", head.path,
+                 MayBeAskedByGet(method) ? "POST or GET" : "POST");
+  }
+  if (!IsPrintable(AuthorizationOf(head).value_or(""))) {
+    return BadField("Authorization",
+                    "the field Authorization has bytes that no key has; send Bearer and the key");
+  }
+  RETURN_IF_ERROR(options_.callers->Authorize(head.path, AuthorizationOf(head)));
+  if (IsEncoded(head)) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
+                 "the body has the encoding {}; send it as it is (the encoding identity)",
+                 Shown(head.content_encoding));
+  }
+  const std::optional<ConnectType> type = ReadConnectType(head.content_type);
+  const bool fits =
+      type && (type->streams == method.server_streaming() || method.client_streaming());
+  if (!by_get && !fits) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kMediaTypeUnsupported,
+        "the body is of the type '{}', and {} answers with {}; send Content-Type: {} or {}",
+        Shown(head.content_type), method.name(),
+        method.server_streaming() ? "a stream" : "one message",
+        ConnectTypeName({ConnectEncoding::kJson, method.server_streaming()}),
+        ConnectTypeName({ConnectEncoding::kProto, method.server_streaming()}));
+  }
+  return TimeoutOf(head).status();
+}
+
+http::Verdict HttpApi::AdmitConnect(const google::protobuf::MethodDescriptor& method,
+                                    const http::RequestHead& head) const {
+  const std::string_view name = RuleOf(head.path)->method;
+  const bool by_get = head.method == "GET";
+  const ConnectType type = ReadConnectType(head.content_type).value_or(ConnectType());
+  if (const absl::Status allowed = CheckConnect(method, head); !allowed.ok()) {
+    // What HTTP itself refuses is no stream yet.
+    const bool is_method = ReasonOf(allowed) == reasons::kMethodNotAllowed;
+    const bool is_type = ReasonOf(allowed) == reasons::kMediaTypeUnsupported;
+    http::Answer answer =
+        ConnectCalls::ErrorAnswer(allowed, by_get || is_method || is_type ? ConnectType() : type);
+    if (is_method) {
+      answer.status = 405;
+      answer.fields.emplace_back("Allow", MayBeAskedByGet(method) ? "GET, POST" : "POST");
+    } else if (is_type) {
+      answer.status = 415;
+    }
+    return http::Refused{name, std::move(answer)};
+  }
+  ConnectRequest request{
+      .method = &method,
+      .type = type,
+      .message = by_get ? head.query : std::string(),
+      .authorization = options_.callers->asks_for_keys() ? AuthorizationOf(head) : std::nullopt,
+      .source = head.source,
+      .timeout = *TimeoutOf(head),
+      .exchange = nullptr};
+  return http::Admitted{
+      .name = name,
+      .most_body_bytes = by_get ? 0 : limits::kMaxHttpBodyBytes,
+      .proves = true,
+      .handle = [this, by_get, request = std::move(request)](
+                    std::string body, std::shared_ptr<http::Exchange> exchange) mutable {
+        request.exchange = std::move(exchange);
+        options_.requests->Post(
+            [this, by_get, request = std::move(request), body = std::move(body)]() mutable {
+              if (!by_get) {
+                request.message = std::move(body);
+              } else if (auto query = ReadConnectQuery(request.message); query.ok()) {
+                request.type = {.encoding = query->encoding};
+                request.message = std::move(query->message);
+              } else {
+                request.exchange->Respond(ConnectCalls::ErrorAnswer(query.status(), ConnectType()));
+                return;
+              }
+              options_.connect->Start(std::move(request));
+            });
+      }};
+}
+
 http::Verdict HttpApi::Admit(const http::RequestHead& head) const {
+  if (options_.connect != nullptr && head.path.starts_with(kConnectPrefix)) {
+    const auto* const method = FindApiMethod(head.path);
+    return method != nullptr ? AdmitConnect(*method, head)
+                             : http::Refused{kOther, UnknownMethod(head)};
+  }
   const HttpRoute* const route = RouteOf(head.path);
   if (route == nullptr) {
     return http::Refused{kOther, AnswerOf(UnknownRoute(head))};
@@ -219,7 +371,7 @@ absl::StatusOr<std::shared_ptr<const AdmittedCall>> HttpApi::AdmitCall(
   return options_.callers->Admit(AuthorizationOf(head), head.source);
 }
 
-absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {
+absl::Status HttpApi::CheckHost(const http::RequestHead& head) const {
   const bool names_host = head.takes_chunks || !head.host.empty();  // HTTP/1.0 need not name one
   if (!options_.callers->asks_for_keys() && options_.is_loopback && names_host &&
       !NamesLoopback(head.host)) {
@@ -228,6 +380,11 @@ absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& hea
                  "machine only; use 127.0.0.1 or localhost, or set api.key_file",
                  Shown(head.host));
   }
+  return absl::OkStatus();
+}
+
+absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& head) const {
+  RETURN_IF_ERROR(CheckHost(head));
   const bool is_method =
       head.method == route.method || (head.method == "HEAD" && route.method == "GET");
   if (!is_method) {
@@ -235,6 +392,10 @@ absl::Status HttpApi::Check(const HttpRoute& route, const http::RequestHead& hea
                  "{} takes {} only; send that", route.path, route.method);
   }
   RETURN_IF_ERROR(options_.callers->Authorize(route.rpc, AuthorizationOf(head)));
+  if (IsEncoded(head)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kMediaTypeUnsupported,
+                 "the body has the encoding {}; send it as it is", Shown(head.content_encoding));
+  }
   // A web page can send other types to any server, but this one only where that allows it.
   if (route.method == "POST" && !IsJson(head.content_type)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kMediaTypeUnsupported,

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/api/callers.h"
+#include "node/api/http/connect_calls.h"
 #include "node/api/http/http_call.h"
 #include "node/api/services.h"
 #include "node/http/request_head.h"
@@ -21,6 +22,8 @@
 namespace ruvd::api {
 
 struct HttpApiOptions {
+  // Serves the methods of gRPC over HTTP, too; null: they are not served.
+  const ConnectCalls* connect = nullptr;
   ServiceDependencies node;
   std::shared_ptr<const Callers> callers;
   // Whether only programs of this machine can reach the port. Without keys, a request whose Host is
@@ -50,12 +53,18 @@ class HttpApi {
   // Decides about a request by its head, without blocking.
   http::Verdict Admit(const http::RequestHead& head) const;
   // Makes the answer to what is no request.
-  static http::Answer Refuse(int status, std::string_view message);
+  static http::Answer Refuse(std::string_view name, int status, std::string_view message);
 
  private:
   // Admits a call of the route as Callers::Admit does, without limits where it is not metered.
   absl::StatusOr<std::shared_ptr<const AdmittedCall>> AdmitCall(
       const HttpRoute& route, const http::RequestHead& head) const;
+  // Decides about a call of a method of gRPC by the Connect protocol.
+  http::Verdict AdmitConnect(const google::protobuf::MethodDescriptor& method,
+                             const http::RequestHead& head) const;
+  absl::Status CheckConnect(const google::protobuf::MethodDescriptor& method,
+                            const http::RequestHead& head) const;
+  absl::Status CheckHost(const http::RequestHead& head) const;
   absl::Status Check(const HttpRoute& route, const http::RequestHead& head) const;
   http::Verdict Probe(const HttpRoute& route, const http::RequestHead& head) const;
 

@@ -40,6 +40,9 @@ struct HttpCall {
   void Answer(std::string json) const;
 };
 
+// Puts the name that a request over HTTP has for a field in place of the one that a message has.
+absl::Status WithHttpField(absl::Status status);
+
 // The handlers of the routes. Each runs on an executor, reads the body, calls an actor, and answers
 // from the actor's callback.
 void ServeModels(const HttpCall& call);

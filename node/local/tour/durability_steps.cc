@@ -16,8 +16,8 @@
 #include "node/local/tour/link_probe.h"
 #include "node/local/tour/tour.h"
 #include "node/terminal/limits.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -61,9 +61,9 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
 
 absl::StatusOr<std::map<std::string, uint64_t>> Refused(client::NodeClient& client) {
   ASSIGN_OR_RETURN(const auto status,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  return std::map<std::string, uint64_t>(status.refused_envelopes().begin(),
-                                         status.refused_envelopes().end());
+                   client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+  const auto& refused = status.cluster().refused_envelopes();
+  return std::map<std::string, uint64_t>(refused.begin(), refused.end());
 }
 
 // Calls `send` and waits until b counts one more refusal for `reason`.
@@ -129,7 +129,7 @@ absl::StatusOr<std::string> DrainUnderLoad(Tour& tour) {
     return Unexpected(fmt::format("a ended with {}", report->Describe()));
   }
   return fmt::format("a finished a stream of {} tokens, then exit code 0 after {:.2f} s",
-                     finished.completion_tokens(), passed.count());
+                     finished.usage().completion_tokens(), passed.count());
 }
 
 absl::StatusOr<std::string> DrainOthers(Tour& tour) {

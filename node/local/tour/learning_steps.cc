@@ -11,9 +11,10 @@
 
 #include "base/status.h"
 #include "node/local/tour/tour.h"
+#include "node/terminal/period.h"
 #include "node/terminal/terminal.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -39,14 +40,13 @@ absl::StatusOr<std::string> Generate(Tour& tour) {
                    HeldOutLoss(tour.b(), lesson.prompt, lesson.correction, true));
   std::string text;
   ASSIGN_OR_RETURN(const auto finished, Complete(tour.a(), lesson.prompt, &text));
-  if (finished.completion_tokens() == 0 || !finished.adapters_used().empty()) {
+  const uint32_t tokens = finished.usage().completion_tokens();
+  if (tokens == 0 || !finished.adapters_used().empty()) {
     return Unexpected("expected tokens and no adapter on a fresh node");
   }
   tour.response_id = finished.response_id();
-  return fmt::format("{} tokens in {} steps, {:.1f} tokens/s: \"{}\"", finished.completion_tokens(),
-                     finished.steps(),
-                     finished.completion_tokens() / std::max(finished.seconds(), 1e-9),
-                     Excerpt(text));
+  return fmt::format("{} tokens in {} steps, {:.1f} tokens/s: \"{}\"", tokens, finished.steps(),
+                     tokens / std::max(SecondsOf(finished.duration()), 1e-9), Excerpt(text));
 }
 
 absl::StatusOr<std::string> RateIt(Tour& tour) {
@@ -63,7 +63,7 @@ absl::StatusOr<double> TimeToEffect(Tour& tour) {
   constexpr std::chrono::seconds kPatience(20);
   const auto remembered = [&tour]() -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const auto status,
-                     tour.a().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
+                     tour.a().Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
     return status.memory().lessons() > 0 && status.memory().waiting() == 0;
   };
   ASSIGN_OR_RETURN(const double seconds,
@@ -88,7 +88,8 @@ absl::StatusOr<std::string> CorrectIt(Tour& tour) {
       "pattern {}, adapter {}@{}, held-out loss {:.3f} -> {:.3f}, {:.1f} s; its words act {:.0f} "
       "ms after the answer",
       response.pattern_id(), response.adapter_name(), response.adapter_version(),
-      response.held_out_loss_before(), response.held_out_loss_after(), response.seconds(), effect);
+      response.held_out_loss_before(), response.held_out_loss_after(),
+      SecondsOf(response.duration()), effect);
 }
 
 absl::StatusOr<std::string> UseIt(Tour& tour) {

@@ -23,16 +23,16 @@
 #include "node/local/tour/tour.h"
 #include "node/process/privacy_counter.h"
 #include "privacy/ledger/unit_budget.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "ruvd/report/v1/report.pb.h"
 
 namespace ruvd::cli {
 namespace {
 
-using admin::v1::GetStatusResponse;
+using node::v1::GetStatusResponse;
 
 constexpr size_t kNodes = kNoteSites;  // the least that a masked sum may have
 constexpr size_t kTaughtNotes = 400;
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<GetStatusResponse>> StatusOfAll(Tour& tour) {
   std::vector<GetStatusResponse> all;
   for (const auto& client : tour.clients) {
     ASSIGN_OR_RETURN(all.emplace_back(),
-                     client->Call<GetStatusResponse>(admin::v1::GetStatusRequest()));
+                     client->Call<GetStatusResponse>(node::v1::GetStatusRequest()));
   }
   return all;
 }
@@ -116,7 +116,7 @@ absl::Status Start(Tour& tour, int round_seconds) {
                    [&]() -> absl::StatusOr<bool> {
                      ASSIGN_OR_RETURN(const auto all, StatusOfAll(tour));
                      return std::ranges::all_of(all, [](const GetStatusResponse& status) {
-                       return status.members_alive() == kNodes;
+                       return status.cluster().members_alive() == kNodes;
                      });
                    })
       .status();
@@ -138,10 +138,10 @@ absl::Status Teach(Tour& tour) {
 }
 
 absl::Status Consent(Tour& tour) {
-  admin::v1::SetConsentRequest request;
-  request.set_tier(pattern::v1::SHARING_TIER_MASKED);
+  privacy::v1::SetConsentRequest request;
+  request.set_tier(privacy::v1::SHARING_TIER_MASKED);
   for (const auto& client : tour.clients) {
-    RETURN_IF_ERROR(client->Call<admin::v1::SetConsentResponse>(request).status());
+    RETURN_IF_ERROR(client->Call<privacy::v1::SetConsentResponse>(request).status());
   }
   ASSIGN_OR_RETURN(const auto all, StatusOfAll(tour));
   tour.first_round = all.front().rounds().round();
@@ -289,7 +289,7 @@ absl::StatusOr<std::string> AgreeOnState(Tour& tour) {
     if (all.front().rounds().round() > begin + kMostRounds) {
       std::string states;
       for (const GetStatusResponse& status : all) {
-        states += fmt::format(" {} {}@{}", status.name(), status.rounds().state_digest(),
+        states += fmt::format(" {} {}@{}", status.node().name(), status.rounds().state_digest(),
                               status.rounds().served_version());
       }
       return Unexpected("the nodes hold different states:" + states);

@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "node/local/tour/tour.h"
-#include "ruvd/admin/v1/admin.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 
 namespace ruvd::cli {
 namespace {
@@ -19,17 +19,18 @@ constexpr std::chrono::seconds kArrival(180);
 constexpr char kContributionKind[] = "contribution";
 
 absl::StatusOr<std::string> NothingLeft(Tour& tour) {
-  ASSIGN_OR_RETURN(const auto consent,
-                   tour.a().Call<admin::v1::GetConsentResponse>(admin::v1::GetConsentRequest()));
+  ASSIGN_OR_RETURN(const auto consent, tour.a().Call<privacy::v1::GetConsentResponse>(
+                                           privacy::v1::GetConsentRequest()));
   if (consent.bytes_shared() != 0) {
     return Unexpected(fmt::format("{} bytes left a without consent", consent.bytes_shared()));
   }
   for (client::NodeClient* client : {&tour.b(), &tour.c()}) {
     ASSIGN_OR_RETURN(const auto status,
-                     client->Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-    if (status.patterns() != 0 || !status.accepted_items().empty()) {
+                     client->Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+    const uint64_t patterns = status.patterns().stored();
+    if (patterns != 0 || !status.cluster().accepted_items().empty()) {
       return Unexpected(
-          fmt::format("{} has {} patterns before consent", status.name(), status.patterns()));
+          fmt::format("{} has {} patterns before consent", status.node().name(), patterns));
     }
   }
   return std::string("0 bytes were shared; b and c have no patterns");
@@ -38,18 +39,17 @@ absl::StatusOr<std::string> NothingLeft(Tour& tour) {
 absl::StatusOr<std::string> Linked(Tour& tour) {
   ASSIGN_OR_RETURN(const double seconds,
                    WaitUntil("three members alive", kArrival, [&]() -> absl::StatusOr<bool> {
-                     ASSIGN_OR_RETURN(const auto status,
-                                      tour.a().Call<admin::v1::GetStatusResponse>(
-                                          admin::v1::GetStatusRequest()));
-                     return status.members_alive() >= 3;
+                     ASSIGN_OR_RETURN(const auto status, tour.a().Call<node::v1::GetStatusResponse>(
+                                                             node::v1::GetStatusRequest()));
+                     return status.cluster().members_alive() >= 3;
                    }));
   return fmt::format("a sees 3 members alive after {:.1f} s", seconds);
 }
 
 absl::StatusOr<std::string> Consent(Tour& tour) {
-  admin::v1::SetConsentRequest request;
-  request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
-  ASSIGN_OR_RETURN(const auto response, tour.a().Call<admin::v1::SetConsentResponse>(request));
+  privacy::v1::SetConsentRequest request;
+  request.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
+  ASSIGN_OR_RETURN(const auto response, tour.a().Call<privacy::v1::SetConsentResponse>(request));
   return fmt::format("a offers {} items", response.items_offered());
 }
 
@@ -75,17 +75,17 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
 }
 
 absl::StatusOr<bool> HasContribution(client::NodeClient& client,
-                                     admin::v1::GetStatusResponse* status) {
-  ASSIGN_OR_RETURN(*status,
-                   client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()));
-  const auto found = status->accepted_items().find(kContributionKind);
-  return found != status->accepted_items().end() && found->second > 0;
+                                     node::v1::GetStatusResponse* status) {
+  ASSIGN_OR_RETURN(*status, client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()));
+  const auto& accepted = status->cluster().accepted_items();
+  const auto found = accepted.find(kContributionKind);
+  return found != accepted.end() && found->second > 0;
 }
 
 absl::StatusOr<std::string> ContributionArrives(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
-    admin::v1::GetStatusResponse status;
+    node::v1::GetStatusResponse status;
     ASSIGN_OR_RETURN(const double seconds,
                      WaitUntil("the contribution of a on " + tour.node(i).name, kArrival,
                                [&] { return HasContribution(*tour.clients[i], &status); }));
@@ -99,13 +99,13 @@ absl::StatusOr<std::string> ContributionArrives(Tour& tour) {
 absl::StatusOr<std::string> GlobalServed(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
-    admin::v1::GetStatusResponse status;
+    node::v1::GetStatusResponse status;
     ASSIGN_OR_RETURN(const double seconds,
                      WaitUntil("the global adapter serving on " + tour.node(i).name, kArrival,
                                [&]() -> absl::StatusOr<bool> {
                                  ASSIGN_OR_RETURN(
-                                     status, tour.clients[i]->Call<admin::v1::GetStatusResponse>(
-                                                 admin::v1::GetStatusRequest()));
+                                     status, tour.clients[i]->Call<node::v1::GetStatusResponse>(
+                                                 node::v1::GetStatusRequest()));
                                  return status.rounds().served_version() > 0;
                                }));
     report += fmt::format("{}{} +{:.2f} s (version {})", report.empty() ? "" : ", ",

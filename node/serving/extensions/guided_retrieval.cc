@@ -29,6 +29,7 @@ class GuidedRetrieval::Guided final : public RequestExtension {
     if (!decision.query || request.embedding().empty()) {
       return;
     }
+    request.NoteRetrieval();
     history_ = {.retrievals = history_.retrievals + 1, .last_step = signals.step};
     const std::vector<float> query =
         AugmentedQuery(request.embedding(), signals.hidden, signals.positions, shared_.whitening_,

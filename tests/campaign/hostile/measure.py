@@ -103,9 +103,10 @@ def p99(node, calls):
 
 def snapshot(node):
     status = node.ask("status")
-    return {**node.running.resources(), "refused": status.get("refused_envelopes", {}),
+    cluster = status.get("cluster", {})
+    return {**node.running.resources(), "refused": cluster.get("refused_envelopes", {}),
             "limits": {one["name"]: one.get("refused", 0) for one in status.get("limits", [])},
-            "patterns_taken": int(status.get("accepted_items", {}).get("pattern", 0)),
+            "patterns_taken": int(cluster.get("accepted_items", {}).get("pattern", 0)),
             "ended": {f"{port['name']} {why}": int(count) for port in status["ports"]
                       for why, count in port.get("ended", {}).items()}}
 

@@ -112,8 +112,12 @@ class Node:
         return time.monotonic() - begin
 
     def members(self):
-        """Returns the other members, by name; of two with one name the one that lives."""
+        """Returns the other members, by name; of two with one name the one that lives.
+
+        Their states have the names that `ruvd members` prints, such as "alive"."""
         listed = self.ask("members").get("members", [])
+        for one in listed:
+            one["state"] = one["state"].removeprefix("MEMBER_STATE_").lower()
         listed.sort(key=lambda one: one["state"] == "alive")
         return {one["name"]: one for one in listed if one["state"] != "self"}
 

@@ -20,7 +20,7 @@
 #include "privacy/dp/rdp_curve.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
 #include "tests/node/judging_fixture.h"
@@ -120,11 +120,12 @@ class GossipActorTest : public JudgingTest {
   privacy::RevocationList ListOf(const privacy::NodeId& revoked) {
     return privacy::RevokeNodes({}, {revoked}, wall().WallMillis(), issuer_).value();
   }
-  absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(privacy::ConsentTier tier) {
-    absl::StatusOr<admin::v1::SetConsentResponse> granted = absl::UnknownError("no answer");
-    federation_->SetConsent(tier, [&granted](absl::StatusOr<admin::v1::SetConsentResponse> answer) {
-      granted = std::move(answer);
-    });
+  absl::StatusOr<privacy::v1::SetConsentResponse> SetConsent(privacy::ConsentTier tier) {
+    absl::StatusOr<privacy::v1::SetConsentResponse> granted = absl::UnknownError("no answer");
+    federation_->SetConsent(tier,
+                            [&granted](absl::StatusOr<privacy::v1::SetConsentResponse> answer) {
+                              granted = std::move(answer);
+                            });
     executor_.RunFor(std::chrono::seconds(1));
     return granted;
   }
@@ -196,7 +197,7 @@ TEST_F(GossipActorTest, WhatLeftUnderAnotherUnitIsStillSaid) {
   Start();
   const sharing::FederationView view = View();
   ASSERT_TRUE(view.release.has_value());
-  EXPECT_EQ(view.release->unit(), "lesson");
+  EXPECT_EQ(view.release->unit(), privacy::v1::PRIVACY_UNIT_LESSON);
   EXPECT_EQ(view.release->releases(), 1U);
   EXPECT_TRUE(view.release->sums());
   const privacy::dp::RdpCurve of_lessons = privacy::dp::ReplacementCurve(charge.curve);
@@ -207,9 +208,9 @@ TEST_F(GossipActorTest, WhatLeftUnderAnotherUnitIsStillSaid) {
 TEST_F(GossipActorTest, APreviewWithoutAFrameSaysThatNoContributionWouldLeave) {
   start_.rounds.reset();
   Start();
-  absl::StatusOr<admin::v1::PreviewReleaseResponse> preview = absl::UnknownError("no answer");
+  absl::StatusOr<privacy::v1::PreviewReleaseResponse> preview = absl::UnknownError("no answer");
   federation_->Preview(privacy::ConsentTier::kDp,
-                       [&preview](absl::StatusOr<admin::v1::PreviewReleaseResponse> answer) {
+                       [&preview](absl::StatusOr<privacy::v1::PreviewReleaseResponse> answer) {
                          preview = std::move(answer);
                        });
   executor_.RunFor(std::chrono::seconds(1));

@@ -41,8 +41,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-// Returns "/package.Service/Method" of every method in the proto folder, and of reflection, whose
-// proto is gRPC's own.
+// Returns "/package.Service/Method" of every method in the folders of proto, and of reflection,
+// whose proto is gRPC's own.
 std::set<std::string> MethodsOfTheProtos() {
   const fs::path root = fs::path(test::SourceDir()) / "proto";
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
@@ -53,7 +53,8 @@ std::set<std::string> MethodsOfTheProtos() {
         ReadFile(entry.path(), 1 << 20).value().find("\nservice ") == std::string::npos) {
       continue;
     }
-    const auto* file = pool->FindFileByName(fs::relative(entry.path(), root).string());
+    const fs::path path = fs::relative(entry.path(), root);  // such as api/ruvd/node/v1/node.proto
+    const auto* file = pool->FindFileByName(path.lexically_relative(*path.begin()).string());
     if (file == nullptr) {
       ADD_FAILURE() << entry.path() << " has a service that this program does not know";
       continue;
@@ -87,20 +88,22 @@ TEST(AuthorizationTest, EveryMethodOfTheProtosHasARuleAndNoOtherOne) {
 
 TEST(AuthorizationTest, AMethodWithoutARuleIsNobodys) {
   for (const char* method :
-       {"/ruvd.admin.v1.AdminService/DropEverything", "", "/",
-        "/ruvd.admin.v1.AdminService/GetStatu", "/ruvd.admin.v1.AdminService/GetStatuss"}) {
+       {"/ruvd.node.v1.NodeService/DropEverything", "", "/", "/ruvd.node.v1.NodeService/GetStatu",
+        "/ruvd.node.v1.NodeService/GetStatuss"}) {
     EXPECT_FALSE(MayCall(method, privacy::roles::kAll)) << method;
   }
 }
 
 // The expected roles are written down separately from the table.
 const std::set<std::string> kOfAnybody = {"Check", "Watch", "Link", "Join"};
-const std::set<std::string> kOfObservers = {"ServerReflectionInfo", "DiffAdapters", "GetAdapter",
-                                            "ListAdapters",         "GetConsent",   "GetStatus",
-                                            "GetLearningStatus",    "ListMembers",  "GetStats"};
-const std::set<std::string> kOfContributors = {
-    "Embed",      "Generate",     "Score",          "Tokenize",      "SubmitFeedback",
-    "GetPattern", "ListPatterns", "SearchPatterns", "UpsertPattern", "WatchPatterns"};
+const std::set<std::string> kOfObservers = {
+    "ServerReflectionInfo", "DiffAdapters", "GetAdapter", "ListAdapters",
+    "GetConsent",           "GetStatus",    "GetModel",   "ListModels",
+    "GetLearningStatus",    "ListMembers",  "GetStats"};
+const std::set<std::string> kOfContributors = {"Embed",          "Generate",      "Score",
+                                               "Tokenize",       "ExportPattern", "ImportPattern",
+                                               "SubmitFeedback", "GetPattern",    "ListPatterns",
+                                               "SearchPatterns", "UpsertPattern", "WatchPatterns"};
 
 bool Expected(const std::string& method, const std::string& role) {
   const std::string name = method.substr(method.rfind('/') + 1);
@@ -219,7 +222,7 @@ TEST_F(KeyServerTest, EveryMethodForEveryRole) {
 }
 
 TEST_F(KeyServerTest, WhoHasNoKnownKeyIsToldHowToGetOne) {
-  const std::string method = "/ruvd.admin.v1.AdminService/GetStatus";
+  const std::string method = "/ruvd.node.v1.NodeService/GetStatus";
   const grpc::Status none = Call(method, "");
   EXPECT_EQ(none.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(none.error_message(), HasSubstr("--key-file"));
@@ -232,13 +235,13 @@ TEST_F(KeyServerTest, WhoHasNoKnownKeyIsToldHowToGetOne) {
     EXPECT_THAT(unknown.error_message(), Not(HasSubstr(key)));
   }
   const grpc::Status weak =
-      Call("/ruvd.admin.v1.AdminService/EraseUser", "Bearer " + KeyOf("observer"));
+      Call("/ruvd.node.v1.StoreService/EraseUser", "Bearer " + KeyOf("observer"));
   EXPECT_EQ(weak.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(weak.error_message(), HasSubstr("EraseUser"));
 }
 
 TEST_F(KeyServerTest, KeysAreReadAgainAndADamagedFileChangesNothing) {
-  const std::string method = "/ruvd.admin.v1.AdminService/SetConsent";
+  const std::string method = "/ruvd.privacy.v1.PrivacyService/SetConsent";
   const std::string key(40, 'n');
   EXPECT_FALSE(Passed(Call(method, "Bearer " + key)));
   WriteKeys(test::KeyLine("new", privacy::roles::kObserver | privacy::roles::kAdmin, key));

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <google/protobuf/util/time_util.h>
+
 #include <functional>
 #include <limits>
 #include <string>
@@ -8,33 +10,45 @@
 #include <vector>
 
 #include "base/random.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
+#include "tests/node/import_pattern.h"
 #include "tests/node/pattern_service_fixture.h"
 
 namespace ruvd::api {
 namespace {
 
 using namespace pattern::v1;  // NOLINT(google-build-using-namespace): all messages of one package
+using namespace privacy::v1;  // NOLINT(google-build-using-namespace): the tiers
+using google::protobuf::util::TimeUtil;
 using testing::HasSubstr;
+
+google::protobuf::Timestamp At(int64_t millis) {
+  return TimeUtil::MillisecondsToTimestamp(millis);
+}
 
 TEST_F(PatternServiceTest, TheNodeFillsInWhatIsMissing) {
   const auto stored = Upsert(Some());
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_EQ(stored->outcome(), UpsertPatternResponse::OUTCOME_CREATED);
-  GetPatternRequest get;
-  get.set_id(stored->pattern().id());
-  get.set_with_embedding(true);
-  get.set_with_adapter(true);
-  GetPatternResponse response;
-  ASSERT_TRUE(Call(&Stub::GetPattern, get, &response).ok());
-  const auto& pattern = response.pattern();
+  ExportPatternRequest request;
+  request.set_id(stored->pattern().id());
+  grpc::ClientContext context;
+  const auto reader = stub_->ExportPattern(&context, request);
+  ExportPatternResponse part;
+  ASSERT_TRUE(reader->Read(&part));
+  const Pattern pattern = part.pattern();
+  EXPECT_FALSE(reader->Read(&part)) << "it has no adapter";
+  ASSERT_TRUE(reader->Finish().ok());
   EXPECT_EQ(pattern.id().size(), 32u);
   EXPECT_EQ(pattern.tier(), SHARING_TIER_PRIVATE);
+  EXPECT_EQ(pattern.standing(), PATTERN_STANDING_OWN);
   EXPECT_EQ(pattern.origin(), ToHex(self_));
-  EXPECT_EQ(pattern.created_ms(), clock_.WallMillis());
-  EXPECT_EQ(pattern.updated_ms(), clock_.WallMillis());
+  EXPECT_EQ(TimeUtil::TimestampToMilliseconds(pattern.create_time()), clock_.WallMillis());
+  EXPECT_EQ(TimeUtil::TimestampToMilliseconds(pattern.update_time()), clock_.WallMillis());
+  EXPECT_FALSE(pattern.has_expire_time());
   EXPECT_EQ(pattern.dimension(), kDimension);
   EXPECT_EQ(pattern.embedding().values(0), 1.0F);
-  EXPECT_TRUE(pattern.adapter().empty());
+  EXPECT_EQ(pattern.adapter_bytes(), 0U);
   EXPECT_NE(Upsert(Some())->pattern().id(), pattern.id());
 }
 
@@ -51,7 +65,7 @@ TEST_F(PatternServiceTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   EXPECT_EQ(Upsert(request)->outcome(), UpsertPatternResponse::OUTCOME_REPLACED);
   request.mutable_pattern()->set_task("c");
   request.mutable_pattern()->set_uses(3);
-  request.mutable_pattern()->set_updated_ms(clock_.WallMillis());
+  *request.mutable_pattern()->mutable_update_time() = At(clock_.WallMillis());
   request.set_only_if_newer(true);
   const auto kept = Upsert(request);
   EXPECT_EQ(kept->outcome(), UpsertPatternResponse::OUTCOME_KEPT);
@@ -89,20 +103,21 @@ TEST_F(PatternServiceTest, AWrongFieldIsNamedAndNothingIsStored) {
       {reasons::kInvalidArgument, "tier 3",
        [](auto* r) { r->mutable_pattern()->set_tier(SHARING_TIER_DP); }},
       {reasons::kInvalidArgument, "tier 77",
-       [](auto* r) { r->mutable_pattern()->set_tier(static_cast<pattern::v1::SharingTier>(77)); }},
+       [](auto* r) { r->mutable_pattern()->set_tier(static_cast<privacy::v1::SharingTier>(77)); }},
       {reasons::kInvalidArgument, "node id",
        [](auto* r) { r->mutable_pattern()->set_origin("00"); }},
       {reasons::kInvalidArgument, "in the future",
-       [this](auto* r) { r->mutable_pattern()->set_updated_ms(clock_.WallMillis() + 600'000); }},
-      {reasons::kInvalidArgument, "created_ms is -1",
-       [](auto* r) { r->mutable_pattern()->set_created_ms(-1); }},
-      {reasons::kInvalidArgument, "expires_ms is 5",
-       [](auto* r) { r->mutable_pattern()->set_expires_ms(5); }},
+       [this](auto* r) {
+         *r->mutable_pattern()->mutable_update_time() = At(clock_.WallMillis() + 600'000);
+       }},
+      {reasons::kInvalidArgument, "create_time",
+       [](auto* r) { *r->mutable_pattern()->mutable_create_time() = At(-1); }},
+      {reasons::kInvalidArgument, "expire_time is 1970-01-01T00:00:00.005Z",
+       [](auto* r) { *r->mutable_pattern()->mutable_expire_time() = At(5); }},
       {reasons::kLimitExceeded, "task",
        [](auto* r) { r->mutable_pattern()->set_task(std::string(257, 'x')); }},
       {reasons::kModelMismatch, "package",
-       [](auto* r) { r->set_model_package(std::string(64, '0')); }},
-      {reasons::kAdapterInvalid, "", [](auto* r) { r->mutable_pattern()->set_adapter("junk"); }}};
+       [](auto* r) { r->set_model_package(std::string(64, '0')); }}};
   for (const auto& [reason, text, change] : cases) {
     UpsertPatternRequest request = Some();
     change(&request);
@@ -110,6 +125,8 @@ TEST_F(PatternServiceTest, AWrongFieldIsNamedAndNothingIsStored) {
     EXPECT_EQ(ReasonOf(status), reason) << text << status;
     EXPECT_THAT(MessageOf(status), HasSubstr(text));
   }
+  EXPECT_EQ(ReasonOf(test::ImportPattern(*stub_, Some(), "junk").status()),
+            reasons::kAdapterInvalid);
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
@@ -139,7 +156,7 @@ TEST_F(PatternServiceTest, SearchesObeyEveryConditionOfTheFilter) {
     pattern.set_task(random.Bernoulli(0.5) ? "a" : "b");
     pattern.set_tier(random.Bernoulli(0.5) ? SHARING_TIER_PUBLIC : SHARING_TIER_PRIVATE);
     pattern.set_quality(static_cast<float>(random.Uniform()));
-    pattern.set_created_ms(static_cast<int64_t>(1 + random.Below(1000)));
+    *pattern.mutable_create_time() = At(static_cast<int64_t>(1 + random.Below(1000)));
     pattern.set_origin(ToHex(random.Bernoulli(0.5) ? self_ : Sha256("other")));
     ASSERT_TRUE(Upsert(request).ok());
     all.push_back(pattern);
@@ -151,8 +168,8 @@ TEST_F(PatternServiceTest, SearchesObeyEveryConditionOfTheFilter) {
     if (random.Bernoulli(0.5)) filter.add_tiers(SHARING_TIER_PUBLIC);
     if (random.Bernoulli(0.5)) filter.set_origin(ToHex(self_));
     if (random.Bernoulli(0.5)) filter.set_min_quality(0.25F);
-    if (random.Bernoulli(0.5)) filter.set_created_from_ms(250);
-    if (random.Bernoulli(0.5)) filter.set_created_before_ms(750);
+    if (random.Bernoulli(0.5)) *filter.mutable_created_from() = At(250);
+    if (random.Bernoulli(0.5)) *filter.mutable_created_before() = At(750);
     std::vector<std::string> expected;
     for (const auto& pattern : all) {
       if ((!filter.has_bank() || pattern.bank() == filter.bank()) &&
@@ -160,8 +177,8 @@ TEST_F(PatternServiceTest, SearchesObeyEveryConditionOfTheFilter) {
           (filter.tiers().empty() || pattern.tier() == SHARING_TIER_PUBLIC) &&
           (filter.origin().empty() || pattern.origin() == filter.origin()) &&
           (!filter.has_min_quality() || pattern.quality() >= filter.min_quality()) &&
-          (!filter.has_created_from_ms() || pattern.created_ms() >= 250) &&
-          (!filter.has_created_before_ms() || pattern.created_ms() < 750)) {
+          (!filter.has_created_from() || pattern.create_time() >= At(250)) &&
+          (!filter.has_created_before() || pattern.create_time() < At(750))) {
         expected.push_back(pattern.id());
       }
     }
@@ -229,24 +246,27 @@ TEST_F(PatternServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
               HasSubstr("min_quality"));
   EXPECT_THAT(error([](auto* r) { r->mutable_filter()->add_tiers(SHARING_TIER_UNSPECIFIED); }),
               HasSubstr("tiers has 0"));
-  EXPECT_THAT(error([](auto* r) { r->mutable_filter()->set_created_from_ms(-1); }),
-              HasSubstr("created_from_ms"));
+  EXPECT_THAT(error([](auto* r) { *r->mutable_filter()->mutable_created_from() = At(-1); }),
+              HasSubstr("filter.created_from"));
   EXPECT_THAT(error([](auto* r) { r->mutable_filter()->set_origin("me"); }), HasSubstr("node id"));
   EXPECT_THAT(error([](auto* r) { r->mutable_filter()->set_task(std::string(257, 'x')); }),
               HasSubstr("filter.task"));
   // Regression test: each of these was answered with what is near to nothing, or with all banks.
   EXPECT_THAT(error([](auto* r) { r->clear_query(); }), HasSubstr("nothing to search for"));
   EXPECT_THAT(error([](auto* r) { r->set_text(""); }), HasSubstr("nothing to search for"));
-  EXPECT_THAT(error([](auto* r) { r->set_bank(-2); }), HasSubstr("bank is -2"));
   EXPECT_THAT(error([](auto* r) {
-                r->set_bank(-1);
+                r->set_bank(0);
                 r->mutable_filter()->set_bank(2);
               }),
-              HasSubstr("bank is -1 and filter.bank is 2"));
+              HasSubstr("bank is 0 and filter.bank is 2"));
+  EXPECT_THAT(error([](auto* r) { r->set_k(0); }), HasSubstr("k is 0"));
+  EXPECT_THAT(error([](auto* r) { r->set_ef(0); }), HasSubstr("ef is 0"));
   ListPatternsRequest list;
   list.set_page_token("nonsense");
   ListPatternsResponse page;
-  EXPECT_EQ(ReasonOf(Call(&Stub::ListPatterns, list, &page)), reasons::kInvalidArgument);
+  const absl::Status stale = Call(&Stub::ListPatterns, list, &page);
+  EXPECT_EQ(ReasonOf(stale), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(stale), HasSubstr("page_token"));
 }
 
 }  // namespace

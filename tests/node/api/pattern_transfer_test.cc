@@ -26,8 +26,9 @@
 #include "node/api/server.h"
 #include "node/cli/pattern_file.h"
 #include "node/program/program.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/node/v1/node.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/reasons.h"
 
 namespace ruvd::api {
@@ -60,23 +61,29 @@ class ReluctantPatterns final : public pattern::v1::PatternService::Service {
     }
     return grpc::Status::OK;
   }
-  grpc::Status GetPattern(grpc::ServerContext*, const pattern::v1::GetPatternRequest* request,
-                          pattern::v1::GetPatternResponse* response) override {
+  grpc::Status ExportPattern(
+      grpc::ServerContext*, const pattern::v1::ExportPatternRequest* request,
+      grpc::ServerWriter<pattern::v1::ExportPatternResponse>* writer) override {
     if (const absl::Status status = FirstAnswer(request->id()); !status.ok()) {
       return ToRpcStatus(status);
     }
-    FillPattern(request->id(), response->mutable_pattern());
-    response->mutable_pattern()->set_adapter("adapter");
+    pattern::v1::ExportPatternResponse part;
+    FillPattern(request->id(), part.mutable_pattern());
+    part.mutable_pattern()->set_adapter_bytes(7);
+    writer->Write(part);
+    part.set_data("adapter");
+    writer->Write(part);
     return grpc::Status::OK;
   }
   static void FillPattern(const std::string& id, pattern::v1::Pattern* pattern) {
     pattern->set_id(id);
-    pattern->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    pattern->set_tier(privacy::v1::SHARING_TIER_PRIVATE);
     pattern->set_origin(std::string(64, 'b'));
-    pattern->set_created_ms(1);
-    pattern->set_updated_ms(1);
+    pattern->mutable_create_time()->set_seconds(1);
+    pattern->mutable_update_time()->set_seconds(1);
     pattern->mutable_embedding()->add_values(1);
     pattern->set_adapter_name("some");
+    pattern->set_standing(pattern::v1::PATTERN_STANDING_OWN);
   }
 
   std::map<std::string, absl::Status> first;  // by id; the others are answered at once
@@ -91,15 +98,15 @@ class ReluctantPatterns final : public pattern::v1::PatternService::Service {
   std::set<std::string> asked_;
 };
 
-class NearlyFullNode final : public admin::v1::AdminService::Service {
+class NearlyFullNode final : public node::v1::NodeService::Service {
  public:
-  grpc::Status GetStatus(grpc::ServerContext*, const admin::v1::GetStatusRequest*,
-                         admin::v1::GetStatusResponse* response) override {
-    response->set_model_package(kTransferPackage);
-    response->set_embedding_dimension(1);
-    response->set_node_id(std::string(64, 'b'));
-    response->set_patterns(patterns);
-    response->set_patterns_capacity(capacity);
+  grpc::Status GetStatus(grpc::ServerContext*, const node::v1::GetStatusRequest*,
+                         node::v1::GetStatusResponse* response) override {
+    response->mutable_node()->set_model_package(kTransferPackage);
+    response->mutable_node()->set_embedding_dimension(1);
+    response->mutable_node()->set_id(std::string(64, 'b'));
+    response->mutable_patterns()->set_stored(patterns);
+    response->mutable_patterns()->set_capacity(capacity);
     return grpc::Status::OK;
   }
   uint64_t patterns = 0;
@@ -130,7 +137,7 @@ class PatternTransferTest : public testing::Test {
     for (int n = 0; n < patterns; ++n) {
       pattern::v1::Pattern pattern;
       ReluctantPatterns::FillPattern(Id(n), &pattern);
-      ASSERT_TRUE(writer.Add(pattern).ok());
+      ASSERT_TRUE(writer.Add(pattern, "").ok());
     }
     ASSERT_TRUE(writer.End().ok());
     ASSERT_TRUE(WriteFileAtomically(file_.string(), bytes).ok());

@@ -3,6 +3,7 @@
 
 #include "node/api/pattern_upsert.h"
 
+#include <google/protobuf/util/time_util.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,6 +13,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "node/serving/pattern_payload.h"
 #include "node/sharing/shared_items.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/patterns/pattern_keys.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/database_fixture.h"
@@ -22,6 +24,10 @@ namespace {
 
 constexpr uint32_t kUpsertDimension = 4;
 constexpr storage::PatternId kUpsertId{1, 2, 3};
+
+google::protobuf::Timestamp At(int64_t millis) {
+  return google::protobuf::util::TimeUtil::MillisecondsToTimestamp(millis);
+}
 
 class PatternUpsertTest : public DatabaseTest {
  protected:
@@ -44,6 +50,8 @@ class PatternUpsertTest : public DatabaseTest {
   std::shared_ptr<const inference::Adapter> Learned() const {
     return AdapterFromCores(frame_, Cores(), "anything", 3, 1.0F).value();
   }
+  // Returns the bytes of the adapter as a client sends them.
+  std::string Adapter() const { return inference::EncodeAdapter(*Learned()); }
   // Stores a pattern that the node learned, with what it may share.
   void StoreLearned() { Store({.cores = Cores(), .shareable = true}); }
   void Store(const serving::PatternPayload& payload) {
@@ -70,12 +78,11 @@ class PatternUpsertTest : public DatabaseTest {
     pattern.set_task(stored.task);
     pattern.set_quality(stored.quality);
     pattern.set_examples(stored.examples);
-    pattern.set_adapter(inference::EncodeAdapter(*Learned()));
     return request;
   }
   absl::Status Upsert(const pattern::v1::UpsertPatternRequest& request) {
     pattern::v1::UpsertPatternResponse response;
-    return upsert_->Run(request, &response);
+    return upsert_->Run(request, Adapter(), &response);
   }
   bool Shareable() { return sharing::ShareablePattern(*patterns_->Get(kUpsertId), &frame_).ok(); }
 
@@ -89,7 +96,7 @@ TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
   StoreLearned();
   ASSERT_TRUE(Shareable());
   auto request = Again();
-  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  *request.mutable_pattern()->mutable_expire_time() = At(clock_.WallMillis() + 1000);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_TRUE(Shareable()) << "peers get the same";
   request.mutable_pattern()->set_examples(4'000'000'000);
@@ -102,14 +109,14 @@ TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
 TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
   StoreLearned();
   auto request = Again();
-  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+  request.mutable_pattern()->set_tier(privacy::v1::SHARING_TIER_PRIVATE);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_FALSE(Shareable());
   request.mutable_pattern()->clear_tier();
-  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  *request.mutable_pattern()->mutable_expire_time() = At(clock_.WallMillis() + 1000);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_FALSE(Shareable()) << "who names no tier changes nothing of it";
-  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  request.mutable_pattern()->set_tier(privacy::v1::SHARING_TIER_PUBLIC);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_TRUE(Shareable());
 }
@@ -119,7 +126,7 @@ TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
   StoreLearned();
   ASSERT_TRUE(patterns_->SetTier(kUpsertId, storage::SharingTier::kPublic).ok());
   auto request = Again();
-  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  *request.mutable_pattern()->mutable_expire_time() = At(clock_.WallMillis() + 1000);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_EQ(patterns_->Get(kUpsertId)->tier, storage::SharingTier::kPublic);
   EXPECT_TRUE(Shareable());
@@ -133,7 +140,7 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
        {storage::ColumnFamily::kPayload, storage::ColumnFamily::kMeta}) {
     StoreLearned();
     auto request = Again();
-    request.mutable_pattern()->set_updated_ms(1);
+    *request.mutable_pattern()->mutable_update_time() = At(1);
     request.set_only_if_newer(true);
     storage::Batch damage;
     damage.Put(family, storage::patterns::IdKey(patterns_->collection(), kUpsertId), "damage",
@@ -141,7 +148,7 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
     ASSERT_TRUE(database_->Write(std::move(damage), storage::Durability::kProcessCrash).ok());
     ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kUpsertId).status()));
     pattern::v1::UpsertPatternResponse response;
-    ASSERT_TRUE(upsert_->Run(request, &response).ok());
+    ASSERT_TRUE(upsert_->Run(request, Adapter(), &response).ok());
     EXPECT_EQ(response.outcome(), pattern::v1::UpsertPatternResponse::OUTCOME_REPLACED);
     ASSERT_TRUE(patterns_->Get(kUpsertId).ok());
     EXPECT_EQ(patterns_->Get(kUpsertId)->task, "walks");

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <google/protobuf/util/time_util.h>
+
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -29,7 +31,8 @@ TEST_F(PatternServiceTest, AWatchShowsChangesInTheirOrder) {
   EXPECT_EQ(put.kind(), WatchPatternsResponse::CHANGE_KIND_PUT);
   EXPECT_EQ(put.id(), Id(2));
   EXPECT_EQ(put.pattern().id(), Id(2));
-  EXPECT_EQ(put.time_ms(), clock_.WallMillis());
+  EXPECT_EQ(google::protobuf::util::TimeUtil::TimestampToMilliseconds(put.time()),
+            clock_.WallMillis());
   EXPECT_GT(put.sequence(), start);
   ASSERT_TRUE(Delete(1).ok());
   const auto removed = Next(stream).change();
@@ -97,13 +100,13 @@ TEST_F(PatternServiceTest, ANumberOfAnotherLogIsRefused) {
   Put(1);
   WatchPatternsRequest request;
   request.set_after_sequence(0);
-  request.set_log_id(77);
+  request.set_log_id("000000000000004d");  // 77
   grpc::ClientContext context;
   const Stream stream = stub_->WatchPatterns(&context, request);
-  EXPECT_EQ(Next(stream).started().log_id(), 77u);
+  EXPECT_EQ(Next(stream).started().log_id(), request.log_id());
   EXPECT_TRUE(Next(stream).has_change());
   context.TryCancel();
-  request.set_log_id(78);
+  request.set_log_id("000000000000004e");
   grpc::ClientContext other;
   const absl::Status status = EndOf(stub_->WatchPatterns(&other, request));
   EXPECT_EQ(ReasonOf(status), reasons::kLogTruncated);

@@ -6,10 +6,16 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "node/reasons.h"
+#include "privacy/reasons.h"
+#include "storage/reasons.h"
 
 namespace ruvd::api {
 namespace {
@@ -58,6 +64,54 @@ TEST(RpcStatusTest, AFullDiskCarriesNoRetryDelay) {
       ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull, "full"))
           .error_details()));
   EXPECT_EQ(details.details_size(), 1);
+}
+
+template <typename Detail>
+std::optional<Detail> DetailOf(const absl::Status& status) {
+  google::rpc::Status details;
+  EXPECT_TRUE(details.ParseFromString(ToRpcStatus(status).error_details()));
+  for (const auto& any : details.details()) {
+    if (Detail detail; any.UnpackTo(&detail)) {
+      return detail;
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(RpcStatusTest, AWrongFieldIsNamed) {
+  const auto bad = DetailOf<google::rpc::BadRequest>(
+      WithField(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "bank is 9"),
+                "filter.bank"));
+  ASSERT_TRUE(bad.has_value());
+  ASSERT_EQ(bad->field_violations_size(), 1);
+  EXPECT_EQ(bad->field_violations(0).field(), "filter.bank");
+  EXPECT_EQ(bad->field_violations(0).description(), "bank is 9");
+}
+
+TEST(RpcStatusTest, ALimitIsSaidWithWhatWasAskedFor) {
+  const auto info = DetailOf<google::rpc::ErrorInfo>(
+      WithLimit(Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded, "too long"),
+                {.limit = 64, .value = 70}));
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->metadata().at("limit"), "64");
+  EXPECT_EQ(info->metadata().at("value"), "70");
+}
+
+TEST(RpcStatusTest, WhatPassesCarriesARetryDelay) {
+  for (const char* const reason : {reasons::kMailboxFull, reasons::kChanged, reasons::kNodeDraining,
+                                   reasons::kBackupRunning}) {
+    EXPECT_TRUE(
+        DetailOf<google::rpc::RetryInfo>(Error(absl::StatusCode::kUnavailable, reason, "not now"))
+            .has_value())
+        << reason;
+  }
+}
+
+TEST(RpcStatusTest, ASpentBudgetIsAQuota) {
+  const auto quota = DetailOf<google::rpc::QuotaFailure>(
+      Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent, "spent"));
+  ASSERT_TRUE(quota.has_value());
+  EXPECT_EQ(quota->violations(0).subject(), "privacy");
 }
 
 TEST(RpcStatusTest, AForeignServersErrorHasNoReason) {

@@ -161,9 +161,9 @@ TEST(CliDenoiseViewTest, CommitsOutsideTheWindowAreIgnored) {
 TEST(CliDenoiseViewTest, FooterCountsTokensPerForward) {
   inference::v1::Finished finished;
   finished.set_steps(8);
-  finished.set_completion_tokens(32);
+  finished.mutable_usage()->set_completion_tokens(32);
   finished.set_forwards(10);
-  finished.set_seconds(2);
+  finished.mutable_duration()->set_seconds(2);
   EXPECT_EQ(GenerationFooter(finished),
             "8 steps · 16.0 tokens/s · 3.20 tokens/forward · adapters: none");
   auto* use = finished.add_adapters_used();
@@ -179,6 +179,9 @@ TEST(CliDenoiseViewTest, FooterCountsTokensPerForward) {
   finished.mutable_memory()->set_tokens(2010);
   finished.mutable_memory()->set_share(0.125);
   EXPECT_THAT(GenerationFooter(finished), HasSubstr(" · memory: 12 % from 2010 tokens"));
+  finished.mutable_route()->set_kind(inference::v1::ROUTE_KIND_HALF_STEPS);
+  finished.mutable_route()->set_explored(true);
+  EXPECT_THAT(GenerationFooter(finished), HasSubstr(" · route: half_steps (explored)"));
   EXPECT_EQ(GenerationFooter(inference::v1::Finished()),
             "0 steps · 0.0 tokens/s · 0.00 tokens/forward · adapters: none");
 }

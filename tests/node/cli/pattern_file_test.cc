@@ -16,6 +16,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "node/reasons.h"
+#include "node/terminal/period.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/paths.h"
 
 namespace ruvd::cli {
@@ -24,6 +26,7 @@ namespace {
 using google::protobuf::util::MessageDifferencer;
 using pattern::v1::Pattern;
 using pattern::v1::PatternFileHeader;
+using pattern::v1::PatternFileLine;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -34,59 +37,60 @@ PatternFileHeader TwoValues() {
   header.set_model_name("a model");
   header.set_dimension(2);
   header.set_node_id(std::string(64, 'b'));
-  header.set_exported_ms(1'700'000'000'000);
+  *header.mutable_export_time() = ToTimestamp(1'700'000'000'000);
   return header;
 }
 
-Pattern SomePattern() {
-  Pattern pattern;
+PatternFileLine SomeLine() {
+  PatternFileLine line;
+  Pattern& pattern = *line.mutable_pattern();
   pattern.set_id("000102030405060708090a0b0c0d0e0f");
   pattern.set_bank(2);
   pattern.set_task("Br\xC3\xBC\x63ke \"\\\n");
-  pattern.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  pattern.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
   pattern.set_quality(0.1F);
   pattern.set_uses(std::numeric_limits<uint32_t>::max());
   pattern.set_examples(3);
   pattern.set_origin(std::string(64, 'c'));
-  pattern.set_created_ms(1);
-  pattern.set_updated_ms(std::numeric_limits<int64_t>::max());
-  pattern.set_expires_ms(4);
+  *pattern.mutable_create_time() = ToTimestamp(1);
+  *pattern.mutable_update_time() = ToTimestamp(std::numeric_limits<int64_t>::max());
+  *pattern.mutable_expire_time() = ToTimestamp(4);
   pattern.mutable_embedding()->add_values(1.0F);
   pattern.mutable_embedding()->add_values(-std::numeric_limits<float>::denorm_min());
-  pattern.set_adapter(std::string("\0\xFF bytes", 8));
-  return pattern;
+  line.set_adapter(std::string("\0\xFF bytes", 8));
+  return line;
 }
 
-std::string Written(const PatternFileHeader& header, const std::vector<Pattern>& patterns) {
+std::string Written(const PatternFileHeader& header, const std::vector<PatternFileLine>& lines) {
   std::string bytes;
   PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });
   EXPECT_TRUE(writer.Begin(header).ok());
-  for (const Pattern& pattern : patterns) {
-    EXPECT_TRUE(writer.Add(pattern).ok());
+  for (const PatternFileLine& line : lines) {
+    EXPECT_TRUE(writer.Add(line.pattern(), line.adapter()).ok());
   }
   EXPECT_TRUE(writer.End().ok());
   return bytes;
 }
 
-absl::StatusOr<std::vector<Pattern>> ReadAll(const std::string& bytes) {
+absl::StatusOr<std::vector<PatternFileLine>> ReadAll(const std::string& bytes) {
   std::istringstream in(bytes);
   ASSIGN_OR_RETURN(PatternFileReader reader, PatternFileReader::Open(in));
-  std::vector<Pattern> patterns;
+  std::vector<PatternFileLine> lines;
   for (;;) {
-    ASSIGN_OR_RETURN(auto pattern, reader.Next());
-    if (!pattern) {
-      return patterns;
+    ASSIGN_OR_RETURN(auto line, reader.Next());
+    if (!line) {
+      return lines;
     }
-    patterns.push_back(*std::move(pattern));
+    lines.push_back(*std::move(line));
   }
 }
 
 // Returns the error of a file of one pattern whose line was changed, with a last line that fits it.
 std::string ErrorOf(const std::function<void(nlohmann::ordered_json*)>& change) {
-  const std::string whole = Written(TwoValues(), {SomePattern()});
+  const std::string whole = Written(TwoValues(), {SomeLine()});
   const size_t first = whole.find('\n') + 1;
   auto line = nlohmann::ordered_json::parse(whole.substr(first, whole.find('\n', first) - first));
   change(&line);
@@ -105,15 +109,15 @@ std::string ErrorOfField(const std::string& field, const nlohmann::ordered_json&
 }
 
 TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
-  Pattern bare = SomePattern();
+  PatternFileLine bare = SomeLine();
   bare.clear_adapter();
-  bare.set_task("");
-  const std::string bytes = Written(TwoValues(), {SomePattern(), bare});
-  const auto patterns = ReadAll(bytes);
-  ASSERT_TRUE(patterns.ok()) << patterns.status();
-  ASSERT_EQ(patterns->size(), 2u);
-  EXPECT_TRUE(MessageDifferencer::Equals((*patterns)[0], SomePattern()));
-  EXPECT_TRUE(MessageDifferencer::Equals((*patterns)[1], bare));
+  bare.mutable_pattern()->set_task("");
+  const std::string bytes = Written(TwoValues(), {SomeLine(), bare});
+  const auto lines = ReadAll(bytes);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ASSERT_EQ(lines->size(), 2u);
+  EXPECT_TRUE(MessageDifferencer::Equals((*lines)[0], SomeLine()));
+  EXPECT_TRUE(MessageDifferencer::Equals((*lines)[1], bare));
   std::istringstream in(bytes);
   const auto reader = PatternFileReader::Open(in);
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -121,46 +125,48 @@ TEST(PatternFileTest, WhatIsWrittenIsReadAgain) {
 }
 
 TEST(PatternFileTest, TheDocumentationShowsTheBytesThatAreWritten) {
-  Pattern pattern = SomePattern();
+  PatternFileLine line = SomeLine();
+  Pattern& pattern = *line.mutable_pattern();
   pattern.set_task("");
   pattern.set_quality(0.5F);
   pattern.set_uses(7);
-  pattern.set_updated_ms(2);
-  pattern.set_expires_ms(0);
+  *pattern.mutable_update_time() = ToTimestamp(2);
+  pattern.clear_expire_time();
   pattern.mutable_embedding()->set_values(1, -2.0F);
-  pattern.set_adapter("abc");
+  line.set_adapter("abc");
   const auto page = ReadFile(test::SourceDir() + "/docs/pattern-export.md", 1 << 20);
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_THAT(*page, HasSubstr("```\n" + Written(TwoValues(), {pattern}) + "```\n"));
+  EXPECT_THAT(*page, HasSubstr("```\n" + Written(TwoValues(), {line}) + "```\n"));
 }
 
 TEST(PatternFileTest, WhatIsTrueOnlyOnTheNodeIsNotExportedAndNotRead) {
-  Pattern local = SomePattern();
-  local.set_adapter_name("a name");
-  local.set_adapter_version(5);
-  local.set_dimension(2);
-  local.set_last_used_ms(6);
-  local.set_standing(pattern::v1::PATTERN_STANDING_SERVING);
+  PatternFileLine local = SomeLine();
+  local.mutable_pattern()->set_adapter_name("a name");
+  local.mutable_pattern()->set_adapter_version(5);
+  local.mutable_pattern()->set_adapter_bytes(8);
+  local.mutable_pattern()->set_dimension(2);
+  *local.mutable_pattern()->mutable_last_use_time() = ToTimestamp(6);
+  local.mutable_pattern()->set_standing(pattern::v1::PATTERN_STANDING_SERVING);
   const std::string bytes = Written(TwoValues(), {local});
-  EXPECT_EQ(bytes, Written(TwoValues(), {SomePattern()}));
+  EXPECT_EQ(bytes, Written(TwoValues(), {SomeLine()}));
   std::string body = bytes.substr(0, bytes.find("{\"end\""));
   const std::string name = "\"adapter_name\":\"";
   ASSERT_NE(body.find(name), std::string::npos);
   body.insert(body.find(name) + name.size(), "a name");
-  const auto patterns =
+  const auto lines =
       ReadAll(body + R"({"end":{"patterns":1,"sha256":")" + ToHex(Sha256(body)) + "\"}}\n");
-  ASSERT_TRUE(patterns.ok()) << patterns.status();
-  EXPECT_TRUE(MessageDifferencer::Equals(patterns->front(), SomePattern()));
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_TRUE(MessageDifferencer::Equals(lines->front(), SomeLine()));
 }
 
 TEST(PatternFileTest, AnEmptyExportIsOne) {
-  const auto patterns = ReadAll(Written(TwoValues(), {}));
-  ASSERT_TRUE(patterns.ok()) << patterns.status();
-  EXPECT_TRUE(patterns->empty());
+  const auto lines = ReadAll(Written(TwoValues(), {}));
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_TRUE(lines->empty());
 }
 
 TEST(PatternFileTest, EveryFileThatWasCutIsNoticed) {
-  const std::string bytes = Written(TwoValues(), {SomePattern(), SomePattern()});
+  const std::string bytes = Written(TwoValues(), {SomeLine(), SomeLine()});
   for (size_t size = 0; size < bytes.size(); ++size) {
     const absl::Status status = ReadAll(bytes.substr(0, size)).status();
     EXPECT_EQ(ReasonOf(status), reasons::kExportInvalid) << size;
@@ -169,7 +175,7 @@ TEST(PatternFileTest, EveryFileThatWasCutIsNoticed) {
 }
 
 TEST(PatternFileTest, EveryByteThatWasChangedIsNoticed) {
-  const std::string bytes = Written(TwoValues(), {SomePattern()});
+  const std::string bytes = Written(TwoValues(), {SomeLine()});
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 1);
@@ -178,7 +184,7 @@ TEST(PatternFileTest, EveryByteThatWasChangedIsNoticed) {
 }
 
 TEST(PatternFileTest, LinesThatAreMissingOrTooManyAreNoticed) {
-  const std::string bytes = Written(TwoValues(), {SomePattern(), SomePattern()});
+  const std::string bytes = Written(TwoValues(), {SomeLine(), SomeLine()});
   const size_t first = bytes.find('\n') + 1;
   const size_t second = bytes.find('\n', first) + 1;
   EXPECT_THAT(MessageOf(ReadAll(bytes.substr(0, first) + bytes.substr(second)).status()),
@@ -212,8 +218,8 @@ TEST(PatternFileTest, AHeaderSaysWhatIsWrongWithIt) {
               HasSubstr("\"dimension\" is 0, but must be from 1 to 16384"));
   EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_dimension(16385); }),
               HasSubstr("\"dimension\" is 16385"));
-  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->set_exported_ms(-1); }),
-              HasSubstr("must not be negative"));
+  EXPECT_THAT(error_of([](PatternFileHeader* h) { h->mutable_export_time()->set_seconds(-1); }),
+              HasSubstr("\"export_time\" is 1969-12-31T23:59:59Z, but must not be before 1970"));
   std::string unknown = Written(TwoValues(), {});
   unknown.insert(unknown.find("\"version\""), "\"colour\":1,");
   EXPECT_THAT(MessageOf(ReadAll(unknown).status()), HasSubstr("colour: Cannot find field"));
@@ -230,8 +236,13 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(embedding({1.0, 1e39}), HasSubstr("embedding.values[1]"));
   // No node stores such values, but `import --check` found nothing wrong with them.
   EXPECT_THAT(embedding({0.0, -0.0}), HasSubstr("all zero"));
-  EXPECT_THAT(ErrorOfField("adapter", "YWJ!"), HasSubstr("pattern.adapter"));
-  EXPECT_THAT(ErrorOfField("adapter", std::string(1 << 20, '!')), HasSubstr("pattern.adapter"));
+  const auto adapter = [](const std::string& base64) {
+    return ErrorOf([&](Json* line) { (*line)["adapter"] = base64; });
+  };
+  EXPECT_THAT(adapter("YWJ!"), HasSubstr("adapter"));
+  EXPECT_THAT(adapter(std::string(1 << 20, '!')), HasSubstr("adapter"));
+  EXPECT_THAT(ErrorOfField("adapter", "YWJj"), HasSubstr("adapter: Cannot find field"))
+      << "it stands beside the pattern";
   EXPECT_THAT(ErrorOfField("bank", 3), HasSubstr("from 0 to 2"));
   EXPECT_THAT(ErrorOfField("tier", "SHARING_TIER_DP"), HasSubstr("nodes of this version store no"));
   EXPECT_THAT(ErrorOfField("tier", "secret"), HasSubstr("pattern.tier"));
@@ -240,7 +251,12 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOfField("quality", "NaN"), HasSubstr("\"quality\" is nan"));
   EXPECT_THAT(ErrorOfField("quality", "good"), HasSubstr("pattern.quality"));
   EXPECT_THAT(ErrorOfField("uses", -1), HasSubstr("pattern.uses"));
-  EXPECT_THAT(ErrorOfField("created_ms", -1), HasSubstr("must not be negative"));
+  for (const char* time : {"create_time", "update_time", "expire_time"}) {
+    EXPECT_THAT(ErrorOfField(time, "1969-12-31T23:59:59.5Z"),
+                HasSubstr(std::string(time) + "\" is 1969-12-31T23:59:59.500Z, but must not be"));
+    EXPECT_THAT(ErrorOfField(time, "yesterday"), HasSubstr(time));
+    EXPECT_THAT(ErrorOfField(time, "10000-01-01T00:00:00Z"), HasSubstr(time));
+  }
   EXPECT_THAT(ErrorOfField("id", "00"), HasSubstr("\"id\" is not 32 hexadecimal"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["pattern"].erase("origin"); }),
               HasSubstr("\"origin\" is not 64"));

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include "ruvd/privacy/v1/privacy.pb.h"
+
 namespace ruvd::cli {
 namespace {
 
@@ -16,23 +18,32 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-admin::v1::ReleaseStatus Spent() {
-  admin::v1::ReleaseStatus release;
+privacy::v1::ReleaseStatus Spent() {
+  privacy::v1::ReleaseStatus release;
   release.set_noise_multiplier(2);
   release.set_releases(3);
   release.set_spent_epsilon(1.5);
   release.set_budget_epsilon(8);
-  release.set_unit("lesson");
+  release.set_unit(privacy::v1::PRIVACY_UNIT_LESSON);
   return release;
 }
 
 // Found by review: epsilon of a masked sum assumes a number of colluders, and nothing said so.
 TEST(ReleaseFields, SayHowManyMayColludeWhereMaskedSumsWerePaidFor) {
-  admin::v1::ReleaseStatus release = Spent();
+  privacy::v1::ReleaseStatus release = Spent();
   EXPECT_THAT(ReleaseFields(release), Contains(Pair("spent", HasSubstr("epsilon 1.500 of 8.000"))));
   EXPECT_THAT(ReleaseFields(release), Not(Contains(Key("epsilon holds"))));
   release.set_sums(true);
   EXPECT_THAT(ReleaseFields(release), Contains(Pair("epsilon holds", HasSubstr("rounded up"))));
+}
+
+TEST(ReleaseFields, NameTheUnitThatHasSpentMost) {
+  privacy::v1::ReleaseStatus release = Spent();
+  EXPECT_THAT(ReleaseFields(release), Contains(Pair("spent", HasSubstr("by any one lesson"))));
+  release.set_unit(privacy::v1::PRIVACY_UNIT_USER);
+  EXPECT_THAT(ReleaseFields(release), Contains(Pair("spent", HasSubstr("by any one user"))));
+  release.set_unit(privacy::v1::PRIVACY_UNIT_NODE);
+  EXPECT_THAT(ReleaseFields(release), Contains(Pair("spent", HasSubstr("by this node"))));
 }
 
 }  // namespace

@@ -8,35 +8,34 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "node/client/client.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
-#include "ruvd/admission/v1/admission.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
+#include "tests/node/client/test_server.h"
 
 namespace ruvd::client {
 namespace {
 
-using admin::v1::GetStatusRequest;
-using admin::v1::GetStatusResponse;
+using node::v1::GetStatusRequest;
+using node::v1::GetStatusResponse;
 
 TEST(MethodPathTest, FindsEveryUnaryMethodByItsMessages) {
   int methods = 0;
   for (const auto* message :
-       {admin::v1::GetStatusRequest::descriptor(), adapter::v1::GetAdapterRequest::descriptor(),
-        admission::v1::RevokeNodeRequest::descriptor(), inference::v1::EmbedRequest::descriptor(),
+       {node::v1::GetStatusRequest::descriptor(), adapter::v1::GetAdapterRequest::descriptor(),
+        cluster::v1::RevokeNodeRequest::descriptor(), inference::v1::EmbedRequest::descriptor(),
         learning::v1::UndoRequest::descriptor(), pattern::v1::GetPatternRequest::descriptor(),
-        witness::v1::GetEntryRequest::descriptor()}) {
+        privacy::v1::GetConsentRequest::descriptor(), witness::v1::GetEntryRequest::descriptor()}) {
     for (int i = 0; i < message->file()->service_count(); ++i) {
       const google::protobuf::ServiceDescriptor& service = *message->file()->service(i);
       for (int j = 0; j < service.method_count(); ++j) {
@@ -54,7 +53,7 @@ TEST(MethodPathTest, FindsEveryUnaryMethodByItsMessages) {
 
 TEST(MethodPathTest, IsEmptyWhereNoMethodHasBothMessages) {
   EXPECT_EQ(
-      MethodPath(*GetStatusRequest::descriptor(), *admin::v1::ListMembersResponse::descriptor()),
+      MethodPath(*GetStatusRequest::descriptor(), *cluster::v1::ListMembersResponse::descriptor()),
       "");
   EXPECT_EQ(MethodPath(*inference::v1::GenerateRequest::descriptor(),
                        *inference::v1::GenerateResponse::descriptor()),
@@ -62,23 +61,26 @@ TEST(MethodPathTest, IsEmptyWhereNoMethodHasBothMessages) {
       << "a stream is no unary method";
 }
 
-class OneStatus final : public admin::v1::AdminService::Service {
+class OneStatus final : public node::v1::NodeService::Service {
   grpc::Status GetStatus(grpc::ServerContext*, const GetStatusRequest*,
                          GetStatusResponse* response) override {
-    response->set_name("alpha");
+    response->mutable_node()->set_name("alpha");
     return grpc::Status::OK;
   }
-  grpc::Status EraseUser(grpc::ServerContext*, const admin::v1::EraseUserRequest* request,
-                         admin::v1::EraseUserResponse*) override {
+};
+
+class NoUsers final : public node::v1::StoreService::Service {
+  grpc::Status EraseUser(grpc::ServerContext*, const node::v1::EraseUserRequest* request,
+                         node::v1::EraseUserResponse*) override {
     return {grpc::StatusCode::NOT_FOUND, "no user " + request->user_id()};
   }
 };
 
 // A server of C++ sends such a text, and no client can read it.
-class UnreadableStatus final : public admin::v1::AdminService::Service {
+class UnreadableStatus final : public node::v1::NodeService::Service {
   grpc::Status GetStatus(grpc::ServerContext*, const GetStatusRequest*,
                          GetStatusResponse* response) override {
-    response->set_name("\xFF");
+    response->mutable_node()->set_name("\xFF");
     return grpc::Status::OK;
   }
 };
@@ -111,11 +113,7 @@ class BusyLessons final : public learning::v1::LearningService::Service {
                           grpc::ServerReader<learning::v1::AddLessonsRequest>* reader,
                           learning::v1::AddLessonsResponse* response) override {
     if (++calls <= refusals_) {
-      google::rpc::ErrorInfo info;
-      info.set_reason(reasons::kMailboxFull);
-      google::rpc::Status rich;
-      rich.add_details()->PackFrom(info);
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "busy", rich.SerializeAsString()};
+      return ErrorWithReason(grpc::StatusCode::RESOURCE_EXHAUSTED, reasons::kMailboxFull);
     }
     learning::v1::AddLessonsRequest request;
     while (reader->Read(&request)) {
@@ -131,15 +129,8 @@ class BusyLessons final : public learning::v1::LearningService::Service {
 };
 
 absl::Status GenerateFrom(OneStream& service) {
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  NodeClient client("127.0.0.1:" + std::to_string(port));
-  const absl::Status status = client.Generate(inference::v1::GenerateRequest(), [](const auto&) {});
-  server->Shutdown();
-  return status;
+  TestServer server({&service});
+  return server.client().Generate(inference::v1::GenerateRequest(), [](const auto&) {});
 }
 
 // Found by review: `ruvd run` ended with success although its answer was cut off.
@@ -153,26 +144,17 @@ TEST(NodeClientTest, AStreamWithoutItsLastEventIsAnError) {
 // The bug: such an answer counted as an empty one, and the call as a success.
 TEST(NodeClientTest, AnAnswerThatCannotBeReadIsAnError) {
   UnreadableStatus service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  NodeClient client("127.0.0.1:" + std::to_string(port));
+  TestServer server({&service});
+  NodeClient& client = server.client();
   EXPECT_FALSE(client.Call<GetStatusResponse>(GetStatusRequest()).ok());
-  server->Shutdown();
 }
 
 // Found by federate_nodes on a busy machine: a folder of many small files was refused in the
 // middle, because the node had not ended the calls before.
 TEST(NodeClientTest, AFileWaitsWhileTheNodeTakesNoMore) {
   BusyLessons service(2);
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  NodeClient client("127.0.0.1:" + std::to_string(port));
+  TestServer server({&service});
+  NodeClient& client = server.client();
   learning::v1::LessonFile file;
   file.set_bytes(4);
   const auto added = client.AddLessons(file, "text");
@@ -182,26 +164,22 @@ TEST(NodeClientTest, AFileWaitsWhileTheNodeTakesNoMore) {
   client.set_timeout(std::chrono::milliseconds(0));
   service.calls = 0;
   EXPECT_FALSE(client.AddLessons(file, "text").ok()) << "it does not wait beyond the timeout";
-  server->Shutdown();
 }
 
 TEST(NodeClientTest, CallsTheMethodOfTheRequest) {
-  OneStatus service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  NodeClient client("127.0.0.1:" + std::to_string(port));
+  OneStatus nodes;
+  NoUsers users;
+  TestServer server({&nodes, &users});
+  NodeClient& client = server.client();
   const auto status = client.Call<GetStatusResponse>(GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->name(), "alpha");
-  admin::v1::EraseUserRequest erase;
+  EXPECT_EQ(status->node().name(), "alpha");
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("u");
-  const absl::Status refused = client.Call<admin::v1::EraseUserResponse>(erase).status();
+  const absl::Status refused = client.Call<node::v1::EraseUserResponse>(erase).status();
   EXPECT_TRUE(absl::IsNotFound(refused)) << refused;
   erase.set_user_id("\xFF");
-  EXPECT_EQ(ReasonOf(client.Call<admin::v1::EraseUserResponse>(erase).status()),
+  EXPECT_EQ(ReasonOf(client.Call<node::v1::EraseUserResponse>(erase).status()),
             reasons::kInvalidArgument);
 }
 

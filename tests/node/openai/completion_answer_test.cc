@@ -32,7 +32,8 @@ inference::v1::Started Started() {
 }
 inference::v1::Finished Finished() {
   inference::v1::Finished finished;
-  finished.set_completion_tokens(2);
+  finished.mutable_usage()->set_prompt_tokens(3);
+  finished.mutable_usage()->set_completion_tokens(2);
   finished.set_seed(9);
   finished.set_reason(inference::v1::FINISH_REASON_LENGTH);
   return finished;

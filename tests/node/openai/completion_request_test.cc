@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
@@ -36,11 +37,11 @@ TEST(CompletionRequestTest, LogProbabilitiesAreAskedForAsOpenAiDoes) {
   const auto own = ReadChatRequest(Chat(R"(,"logprobs":true)"), "m").value();
   EXPECT_TRUE(own.generate.sampling().has_logprobs());
   EXPECT_FALSE(ReadChatRequest(Chat(R"(,"logprobs":false)"), "m")->has_logprobs);
-  EXPECT_EQ(ParamOf(ReadChatRequest(Chat(R"(,"top_logprobs":3)"), "m").status()), "top_logprobs");
+  EXPECT_EQ(FieldOf(ReadChatRequest(Chat(R"(,"top_logprobs":3)"), "m").status()), "top_logprobs");
   const auto text = ReadTextRequest(R"({"prompt":"a","logprobs":2})", "m").value();
   EXPECT_TRUE(text.has_logprobs);
   EXPECT_EQ(text.generate.sampling().logprobs(), 2U);
-  EXPECT_EQ(ParamOf(ReadTextRequest(R"({"prompt":"a","logprobs":true})", "m").status()),
+  EXPECT_EQ(FieldOf(ReadTextRequest(R"({"prompt":"a","logprobs":true})", "m").status()),
             "logprobs");
 }
 
@@ -60,7 +61,7 @@ TEST(CompletionRequestTest, ASchemaKeepsTheOrderOfItsNames) {
                           R"({"type":"json_schema","json_schema":{"schema":"x"}})", R"({})", "1"}) {
     const auto refused =
         ReadChatRequest(Chat(std::string(R"(,"response_format":)") + bad), "m").status();
-    EXPECT_THAT(ParamOf(refused), ::testing::StartsWith("response_format")) << bad;
+    EXPECT_THAT(FieldOf(refused), ::testing::StartsWith("response_format")) << bad;
   }
 }
 
@@ -77,9 +78,11 @@ TEST(CompletionRequestTest, ReadsEveryFieldOfAChat) {
       "m");
   ASSERT_TRUE(request.ok()) << request.status();
   const inference::v1::GenerateRequest& generate = request->generate;
-  ASSERT_EQ(generate.messages_size(), 2);
-  EXPECT_EQ(generate.messages(0).role(), "system") << "the older name of developer";
-  EXPECT_EQ(generate.messages(1).content(), "Hello");
+  const inference::v1::Chat& chat = generate.chat();
+  ASSERT_EQ(chat.messages_size(), 2);
+  EXPECT_EQ(chat.messages(0).role(), inference::v1::CHAT_ROLE_SYSTEM)
+      << "the older name of developer";
+  EXPECT_EQ(chat.messages(1).content(), "Hello");
   const inference::v1::SamplingOptions& sampling = generate.sampling();
   EXPECT_EQ(sampling.max_tokens(), 7);
   EXPECT_FLOAT_EQ(sampling.temperature(), 0.5);
@@ -92,7 +95,7 @@ TEST(CompletionRequestTest, ReadsEveryFieldOfAChat) {
   EXPECT_EQ(sampling.block_length(), 8);
   EXPECT_EQ(sampling.sampler(), "threshold");
   EXPECT_FLOAT_EQ(sampling.confidence_threshold(), 0.75);
-  EXPECT_EQ(generate.chat_format(), "chatml");
+  EXPECT_EQ(chat.format(), "chatml");
   EXPECT_EQ(generate.user_id(), "u1");
   EXPECT_EQ(generate.session_id(), "s1");
   EXPECT_TRUE(generate.stream_frames());
@@ -104,8 +107,8 @@ TEST(CompletionRequestTest, WhatIsNotSentKeepsTheDefaultsOfGrpc) {
   const auto request = ReadChatRequest(Chat(R"(,"top_p":1,"stop":null,"seed":null)"), "m");
   ASSERT_TRUE(request.ok()) << request.status();
   inference::v1::GenerateRequest plain;
-  auto* const message = plain.add_messages();
-  message->set_role("user");
+  auto* const message = plain.mutable_chat()->add_messages();
+  message->set_role(inference::v1::CHAT_ROLE_USER);
   message->set_content("Hi");
   plain.mutable_sampling();
   plain.mutable_adapters();
@@ -117,8 +120,12 @@ TEST(CompletionRequestTest, ReadsATextWithASuffix) {
   const auto request =
       ReadTextRequest(R"({"prompt":["Once"],"suffix":" end.","max_tokens":3,"echo":false})", "m");
   ASSERT_TRUE(request.ok()) << request.status();
-  EXPECT_EQ(request->generate.prompt(), "Once");
-  EXPECT_EQ(request->generate.suffix(), " end.");
+  const inference::v1::Infill& infill = request->generate.infill();
+  ASSERT_EQ(infill.parts_size(), 3);
+  EXPECT_EQ(infill.parts(0).text(), "Once");
+  EXPECT_EQ(infill.parts(1).gap(), 3U);
+  EXPECT_EQ(infill.parts(2).text(), " end.");
+  EXPECT_FALSE(request->generate.sampling().has_max_tokens()) << "the gap says it";
   EXPECT_FALSE(request->is_chat);
 }
 
@@ -134,7 +141,7 @@ TEST(CompletionRequestTest, RefusesWhatItDoesNotSupportByName) {
            {R"(,"stream":true,"stream_options":{"x":1})", "stream_options.x"}}) {
     const absl::Status refused = ReadChatRequest(Chat(more), "m").status();
     EXPECT_EQ(ReasonOf(refused), reasons::kUnsupportedParameter) << more;
-    EXPECT_EQ(ParamOf(refused), param);
+    EXPECT_EQ(FieldOf(refused), param);
     EXPECT_THAT(MessageOf(refused), HasSubstr(param));
     const ApiError error = ErrorOf(refused);
     EXPECT_EQ(error.status, 400);
@@ -144,10 +151,10 @@ TEST(CompletionRequestTest, RefusesWhatItDoesNotSupportByName) {
       ReadChatRequest(
           R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})", "m")
           .status();
-  EXPECT_EQ(ParamOf(image), "messages[0].content[0].type");
+  EXPECT_EQ(FieldOf(image), "messages[0].content[0].type");
   EXPECT_EQ(ReasonOf(image), reasons::kUnsupportedParameter);
-  EXPECT_EQ(ParamOf(ReadTextRequest(R"({"prompt":["a","b"]})", "m").status()), "prompt");
-  EXPECT_EQ(ParamOf(ReadTextRequest(R"({"prompt":"a","echo":true})", "m").status()), "echo");
+  EXPECT_EQ(FieldOf(ReadTextRequest(R"({"prompt":["a","b"]})", "m").status()), "prompt");
+  EXPECT_EQ(FieldOf(ReadTextRequest(R"({"prompt":"a","echo":true})", "m").status()), "echo");
 }
 
 TEST(CompletionRequestTest, WrongTypesAndRangesNameTheirField) {
@@ -167,11 +174,11 @@ TEST(CompletionRequestTest, WrongTypesAndRangesNameTheirField) {
            {R"(,"diffusion":{"threshold":2})", "diffusion.threshold"}}) {
     const absl::Status refused = ReadChatRequest(Chat(more), "m").status();
     EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument) << more;
-    EXPECT_EQ(ParamOf(refused), param) << more;
+    EXPECT_EQ(FieldOf(refused), param) << more;
   }
-  EXPECT_EQ(ParamOf(ReadChatRequest("{}", "m").status()), "messages");
-  EXPECT_EQ(ParamOf(ReadChatRequest(R"({"messages":[7]})", "m").status()), "messages[0]");
-  EXPECT_EQ(ParamOf(ReadChatRequest(R"({"messages":[{"role":"user"}]})", "m").status()),
+  EXPECT_EQ(FieldOf(ReadChatRequest("{}", "m").status()), "messages");
+  EXPECT_EQ(FieldOf(ReadChatRequest(R"({"messages":[7]})", "m").status()), "messages[0]");
+  EXPECT_EQ(FieldOf(ReadChatRequest(R"({"messages":[{"role":"user"}]})", "m").status()),
             "messages[0].content");
   EXPECT_THAT(MessageOf(ReadChatRequest("[]", "m").status()), HasSubstr("send an object"));
 }
@@ -189,7 +196,7 @@ TEST(CompletionRequestTest, AModelIsTheNodesWithOrWithoutAnAdapter) {
     const absl::Status refused = adapter_of(name).status();
     EXPECT_EQ(ErrorOf(refused).status, 404) << name;
     EXPECT_EQ(ErrorOf(refused).code, "model_not_found");
-    EXPECT_EQ(ParamOf(refused), "model");
+    EXPECT_EQ(FieldOf(refused), "model");
   }
   EXPECT_THAT(MessageOf(adapter_of("gpt-4o").status()), HasSubstr("'m'"));
 }
@@ -211,7 +218,7 @@ TEST(EmbeddingsRequestTest, ReadsOneTextOrAList) {
            {R"({"input":"a","encoding_format":"int8"})", "encoding_format"},
            {R"({"input":"a","model":"m:x"})", "model"},
            {R"({"input":"a","user":"u"})", "user"}}) {
-    EXPECT_EQ(ParamOf(ReadEmbeddingsRequest(body, "m", 3).status()), param) << body;
+    EXPECT_EQ(FieldOf(ReadEmbeddingsRequest(body, "m", 3).status()), param) << body;
   }
 }
 

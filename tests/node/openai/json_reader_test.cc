@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error_details.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
 #include "node/openai/limits.h"
@@ -36,10 +37,10 @@ TEST(JsonReaderTest, ReadsWhatNlohmannReads) {
 
 TEST(JsonReaderTest, NamesThePathOfWhatIsWrong) {
   const absl::Status broken = Refusal(R"({"messages":[{"role":"user"},{"content":x}]})");
-  EXPECT_EQ(ParamOf(broken), "messages[1].content");
+  EXPECT_EQ(FieldOf(broken), "messages[1].content");
   EXPECT_THAT(MessageOf(broken), HasSubstr("messages[1].content"));
-  EXPECT_EQ(ParamOf(Refusal(R"({"a":{"b":1,"b":2}})")), "a.b");
-  EXPECT_EQ(ParamOf(Refusal(R"({"t":NaN})")), "t");
+  EXPECT_EQ(FieldOf(Refusal(R"({"a":{"b":1,"b":2}})")), "a.b");
+  EXPECT_EQ(FieldOf(Refusal(R"({"t":NaN})")), "t");
   EXPECT_THAT(MessageOf(Refusal(R"({"t":1e999})")), HasSubstr("too large"));
   EXPECT_FALSE(Refusal("").ok());
   EXPECT_FALSE(Refusal("{} {}").ok());

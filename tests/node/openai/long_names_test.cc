@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error_details.h"
 #include "node/openai/api_error.h"
 #include "node/openai/completion_request.h"
 #include "node/openai/limits.h"
@@ -24,7 +25,7 @@ TEST(LongNamesTest, AnErrorShowsABoundedPartOfWhatItQuotes) {
   for (const json& bad : {request, role}) {
     const ApiError error = ErrorOf(ReadChatRequest(bad.dump(), "m").status());
     EXPECT_EQ(error.status, 400);
-    EXPECT_LE(error.param.size(), limits::kMaxErrorParamBytes);
+    EXPECT_LE(error.param.size(), limits::kMaxErrorFieldBytes);
     EXPECT_LE(error.message.size(), limits::kMaxErrorMessageBytes);
     EXPECT_LE(ErrorBody(error).size(), 6 * limits::kMaxErrorMessageBytes);
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
@@ -33,9 +34,10 @@ TEST(NullFieldsTest, AnAnswerGoesBackAsAMessageOfTheNextRequest) {
                        {{"role", "user"}, {"content", "And then?"}}}}};
   const auto request = ReadChatRequest(next.dump(), "m");
   ASSERT_TRUE(request.ok()) << request.status();
-  ASSERT_EQ(request->generate.messages_size(), 3);
-  EXPECT_EQ(request->generate.messages(1).role(), "assistant");
-  EXPECT_EQ(request->generate.messages(1).content(), "Hello");
+  const inference::v1::Chat& read = request->generate.chat();
+  ASSERT_EQ(read.messages_size(), 3);
+  EXPECT_EQ(read.messages(1).role(), inference::v1::CHAT_ROLE_ASSISTANT);
+  EXPECT_EQ(read.messages(1).content(), "Hello");
 }
 
 TEST(NullFieldsTest, OptionsThatAreLeftOpenAreNotRefused) {
@@ -43,7 +45,7 @@ TEST(NullFieldsTest, OptionsThatAreLeftOpenAreNotRefused) {
   EXPECT_TRUE(ReadChatRequest(chat + R"("tools":null,"logit_bias":null,"top_p":null})", "m").ok());
   const absl::Status refused = ReadChatRequest(chat + R"("tools":[]})", "m").status();
   EXPECT_EQ(ReasonOf(refused), reasons::kUnsupportedParameter) << "a value is still refused";
-  EXPECT_EQ(ParamOf(refused), "tools");
+  EXPECT_EQ(FieldOf(refused), "tools");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/error_details.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/openai/api_error.h"
@@ -34,7 +35,7 @@ TEST(SamplingFieldsTest, ATopPThatIsNoFloatAboveZeroIsRefused) {
   for (const char* const bad : {"1e-50", "0", "-1", "1.5", "1.00000000001"}) {
     const absl::Status refused = Read(R"("temperature":0.7,"top_p":)" + std::string(bad)).status();
     EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument) << bad;
-    EXPECT_EQ(ParamOf(refused), "top_p") << bad;
+    EXPECT_EQ(FieldOf(refused), "top_p") << bad;
   }
 }
 
@@ -47,7 +48,7 @@ TEST(SamplingFieldsTest, ThePenaltiesThatActWithoutBeingSentCanBeSet) {
   const auto none = Read(R"("seed":1)");
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_FALSE(none->generate.sampling().has_repetition_penalty()) << "the default of gRPC";
-  EXPECT_EQ(ParamOf(Read(R"("no_repeat_ngram":-1)").status()), "no_repeat_ngram");
+  EXPECT_EQ(FieldOf(Read(R"("no_repeat_ngram":-1)").status()), "no_repeat_ngram");
 }
 
 TEST(SamplingFieldsTest, APartOfAMessageWithoutItsTextIsRefused) {
@@ -55,7 +56,7 @@ TEST(SamplingFieldsTest, APartOfAMessageWithoutItsTextIsRefused) {
       ReadChatRequest(R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "m")
           .status();
   EXPECT_EQ(ReasonOf(refused), reasons::kInvalidArgument);
-  EXPECT_EQ(ParamOf(refused), "messages[0].content[0].text");
+  EXPECT_EQ(FieldOf(refused), "messages[0].content[0].text");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "node/admission/revocation_file.h"
 #include "node/learning/evaluation_lessons.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/privacy/v1/privacy.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -72,13 +73,13 @@ class FederatedNodeTest : public NodeTest {
     return member.ok() ? *std::move(member) : nullptr;
   }
   // Lets the node share up to a tier.
-  void Grant(pattern::v1::SharingTier tier) {
-    admin::v1::SetConsentRequest request;
+  void Grant(privacy::v1::SharingTier tier) {
+    privacy::v1::SetConsentRequest request;
     request.set_tier(tier);
-    admin::v1::SetConsentResponse response;
+    privacy::v1::SetConsentResponse response;
     grpc::ClientContext context;
     const auto status =
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
+        privacy::v1::PrivacyService::NewStub(channel_)->SetConsent(&context, request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
   privacy::AdmissionCert CertificateFor(const privacy::NodeKey& key,
@@ -108,12 +109,12 @@ class FederatedNodeTest : public NodeTest {
   }
   // Adds the beginning of a document as texts of the node at an address.
   static void AddText(const std::string& address, const std::string& name, size_t bytes,
-                      pattern::v1::SharingTier tier, const std::string& user = "") {
+                      privacy::v1::SharingTier tier, const std::string& user = "") {
     AddTextOf(address, name, Document(name, 0, bytes), tier, user);
   }
   // Adds a text of this name, which must make more than 20 lessons.
   static void AddTextOf(const std::string& address, const std::string& name,
-                        const std::string& text, pattern::v1::SharingTier tier,
+                        const std::string& text, privacy::v1::SharingTier tier,
                         const std::string& user = "") {
     const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
     const auto stub = learning::v1::LearningService::NewStub(channel);
@@ -133,14 +134,14 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(status.ok()) << status.error_message();
     ASSERT_GT(response.added(), 20U);
   }
-  static void AddManyTexts(const std::string& address, pattern::v1::SharingTier tier,
+  static void AddManyTexts(const std::string& address, privacy::v1::SharingTier tier,
                            const std::string& user = "") {
     AddText(address, kDocument, 38'000, tier, user);
     AddText(address, "wire-format.md", 34'000, tier, user);
   }
   // Does so on the first node, and waits until a round has begun since. Otherwise a round that
   // begins between two texts takes only some of them, and the next one takes the rest.
-  void AddManyTexts(pattern::v1::SharingTier tier, const std::string& user = "") {
+  void AddManyTexts(privacy::v1::SharingTier tier, const std::string& user = "") {
     AddManyTexts(node_->api_address(), tier, user);
     const uint64_t running = Status().rounds().round();
     ASSERT_TRUE(WaitUntil([&] { return Status().rounds().round() > running; }));
@@ -168,15 +169,15 @@ class FederatedNodeTest : public NodeTest {
     ASSERT_TRUE(rated.ok()) << rated;
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
-  admin::v1::GetConsentResponse Consent() {
-    admin::v1::GetConsentResponse response;
+  privacy::v1::GetConsentResponse Consent() {
+    privacy::v1::GetConsentResponse response;
     grpc::ClientContext context;
-    const auto status = admin::v1::AdminService::NewStub(channel_)->GetConsent(
-        &context, admin::v1::GetConsentRequest(), &response);
+    const auto status = privacy::v1::PrivacyService::NewStub(channel_)->GetConsent(
+        &context, privacy::v1::GetConsentRequest(), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
-  admin::v1::ReleaseStatus Release() { return Consent().release(); }
+  privacy::v1::ReleaseStatus Release() { return Consent().release(); }
 
   const privacy::ClusterAuthority authority_ = privacy::ClusterAuthority::Generate();
 };

@@ -14,7 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "ruvd/node/v1/node.grpc.pb.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/stream_result.h"
 
 namespace ruvd::node {
 namespace {
@@ -74,14 +76,12 @@ class LoopsUnderLoadTest : public NodeTest {
 
   void LearnDeep() {
     while (!ended_) {
-      learning::v1::RunDeepResponse response;
-      Expect(
-          Ask([](LearningService::Stub& stub, grpc::ClientContext& context,
-                 auto* out) { return stub.RunDeep(&context, learning::v1::RunDeepRequest(), out); },
-              &response),
-          {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kCancelled,
-           absl::StatusCode::kAborted});
-      deep_rounds_.fetch_add(response.steps() > 0 ? 1 : 0);
+      grpc::ClientContext context;
+      const auto stub = LearningService::NewStub(channel_);
+      const auto result = test::ResultOf(stub->RunDeep(&context, learning::v1::RunDeepRequest()));
+      Expect(result.status(), {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kCancelled,
+                               absl::StatusCode::kAborted});
+      deep_rounds_.fetch_add(result.ok() && result->steps() > 0 ? 1 : 0);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
@@ -90,10 +90,9 @@ class LoopsUnderLoadTest : public NodeTest {
     while (!ended_) {
       learning::v1::RunBackgroundRequest request;
       request.set_replay(true);
-      learning::v1::RunBackgroundResponse response;
-      Expect(Ask([&](LearningService::Stub& stub, grpc::ClientContext& context,
-                     auto* out) { return stub.RunBackground(&context, request, out); },
-                 &response),
+      grpc::ClientContext context;
+      const auto stub = LearningService::NewStub(channel_);
+      Expect(test::ResultOf(stub->RunBackground(&context, request)).status(),
              {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kCancelled});
       background_rounds_.fetch_add(1);
     }
@@ -201,12 +200,12 @@ TEST_F(LoopsUnderLoadTest, AllLoopsLearnWhileTheNodeServesUndoesAndErases) {
   for (int number = 0; number < kClients; ++number) {
     users.emplace_back([this, number] { BeAUser(number); });
   }
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("user-" + std::to_string(kClients));  // a user who taught
-  admin::v1::EraseUserResponse erased;
+  node::v1::EraseUserResponse erased;
   grpc::ClientContext context;
   Expect(api::FromRpcStatus(
-             admin::v1::AdminService::NewStub(channel_)->EraseUser(&context, erase, &erased)),
+             node::v1::StoreService::NewStub(channel_)->EraseUser(&context, erase, &erased)),
          {});
   for (std::thread& user : users) {
     user.join();

@@ -17,6 +17,7 @@
 #include "inference/adapter/adapter_file.h"
 #include "inference/adapter/talora_file.h"
 #include "inference/reasons.h"
+#include "node/client/client.h"
 #include "node/program/program.h"
 #include "node/reasons.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
@@ -185,18 +186,17 @@ TEST_F(NodeAdapterCatalogTest, ImportedFilesStay) {
 // Found by review: an import that came too late deleted the file of the one that succeeded.
 TEST_F(NodeAdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
   Start();
-  adapter::v1::ImportAdapterRequest request;
-  request.set_file(ReadFile(PlainFile("one", 1, 1), 1 << 24).value());
+  const std::string bytes = ReadFile(PlainFile("one", 1, 1), 1 << 24).value();
+  adapter::v1::AdapterFile file;
+  file.set_bytes(bytes.size());
   const fs::path imported = folder_ / "data" / "adapters";
   for (int round = 0; round < 25; ++round) {
     std::atomic<int> succeeded = 0;
     std::vector<std::thread> callers;
     for (int i = 0; i < 8; ++i) {
       callers.emplace_back([&] {
-        grpc::ClientContext context;
-        adapter::v1::ImportAdapterResponse response;
-        const auto stub = adapter::v1::AdapterService::NewStub(channel_);
-        succeeded += stub->ImportAdapter(&context, request, &response).ok() ? 1 : 0;
+        client::NodeClient client(node_->api_address());
+        succeeded += client.ImportAdapter(file, bytes).ok() ? 1 : 0;
       });
     }
     for (std::thread& caller : callers) {
@@ -295,8 +295,8 @@ TEST_F(NodeAdapterCatalogTest, ShowAndDiff) {
   const json shown = RunJson({"adapter", "show", "tale"});
   EXPECT_EQ(shown["targets"].size(), 4U);
   EXPECT_EQ(shown["targets"][0]["part"], "trunk");
-  EXPECT_EQ(shown["adapter"]["banks"]["strategy"], "discrete");
-  EXPECT_EQ(shown["adapter"]["source"], "config");
+  EXPECT_EQ(shown["adapter"]["banks"]["strategy"], "BANK_STRATEGY_DISCRETE");
+  EXPECT_EQ(shown["adapter"]["source"], "ADAPTER_SOURCE_CONFIG");
   EXPECT_EQ(Run({"adapter", "show", "one"}), 0);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("blk.1.attn_output.weight"), HasSubstr("one@1")));
   EXPECT_TRUE(RunJson({"adapter", "diff", "one", "copy"})["equal"].get<bool>());

@@ -18,8 +18,8 @@
 #include "node/reasons.h"
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 
@@ -67,11 +67,11 @@ class NodeApiTlsTest : public NodeTest {
 
 TEST_F(NodeApiTlsTest, AKeyOpensWhatItsRoleAllows) {
   client::NodeClient observer = Client(kObserver);
-  const auto status = observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  const auto status = observer.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->state(), "serving");
+  EXPECT_EQ(status->node().state(), node::v1::NODE_STATE_SERVING);
   EXPECT_EQ(
-      ReasonOf(observer.Call<admin::v1::EraseUserResponse>(admin::v1::EraseUserRequest()).status()),
+      ReasonOf(observer.Call<node::v1::EraseUserResponse>(node::v1::EraseUserRequest()).status()),
       reasons::kRoleMissing);
   inference::v1::TokenizeRequest request;
   request.set_text("hello");
@@ -81,7 +81,7 @@ TEST_F(NodeApiTlsTest, AKeyOpensWhatItsRoleAllows) {
   EXPECT_TRUE(admin.Call<inference::v1::TokenizeResponse>(request).ok());
   client::NodeClient nobody = Client("");
   EXPECT_EQ(
-      ReasonOf(nobody.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      ReasonOf(nobody.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).status()),
       reasons::kCallerUnknown);
   EXPECT_TRUE(nobody.Healthy().value());
 }
@@ -92,12 +92,12 @@ TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
   client::NodeClient misled(node_->api_address(),
                             {.tls = true, .roots = other.certificate, .key = kAdmin});
   const absl::Status refused =
-      misled.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status();
+      misled.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).status();
   EXPECT_EQ(ReasonOf(refused), reasons::kNodeUnreachable);
   EXPECT_THAT(MessageOf(refused), HasSubstr("--tls-ca"));
   client::NodeClient plain(node_->api_address());
   EXPECT_THAT(
-      MessageOf(plain.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      MessageOf(plain.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).status()),
       HasSubstr("--tls-ca"));
 }
 
@@ -114,16 +114,16 @@ TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndKeyFromFiles) {
 
 TEST_F(NodeApiTlsTest, ARevokedKeyIsOverWithoutARestart) {
   client::NodeClient observer = Client(kObserver);
-  ASSERT_TRUE(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
+  ASSERT_TRUE(observer.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).ok());
   Write("keys", test::KeyLine("boss", privacy::roles::kAdmin, kAdmin));
   ASSERT_TRUE(node_->ReloadCredentials().ok());
   EXPECT_EQ(
-      ReasonOf(observer.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      ReasonOf(observer.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).status()),
       reasons::kCallerUnknown);
   Write("keys", "nonsense\n");
   EXPECT_EQ(ReasonOf(node_->ReloadCredentials()), reasons::kConfigInvalid);
   client::NodeClient admin = Client(kAdmin);
-  EXPECT_TRUE(admin.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
+  EXPECT_TRUE(admin.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).ok());
 }
 
 TEST_F(NodeApiTlsTest, AKeyOfAnotherCertificateKeepsTheNodeFromStarting) {

@@ -18,15 +18,6 @@ class NodeArchitecturesTest : public NodeTest {
     ASSERT_TRUE(WriteFileAtomically(config_.model.path, contents.Serialize()).ok());
     Start();
   }
-  absl::StatusOr<inference::v1::EmbedResponse> Embed(const std::string& text) {
-    inference::v1::EmbedRequest request;
-    request.set_text(text);
-    inference::v1::EmbedResponse response;
-    grpc::ClientContext context;
-    const absl::Status status = api::FromRpcStatus(
-        inference::v1::InferenceService::NewStub(channel_)->Embed(&context, request, &response));
-    return status.ok() ? absl::StatusOr<inference::v1::EmbedResponse>(response) : status;
-  }
 };
 
 // Found by review: the embedding of the prompt required attention in both directions, which such a
@@ -39,7 +30,7 @@ TEST_F(NodeArchitecturesTest, AModelWithASlidingWindowIsServed) {
   const Completion completion = Generate(Request("abababababba", 8));
   EXPECT_TRUE(completion.status.ok()) << completion.status;
   EXPECT_GE(completion.finished.steps(), 1U);
-  EXPECT_TRUE(Embed("abba").ok());
+  EXPECT_TRUE(Embed({"abba"}).ok());
 }
 
 // Found by review: a score without a mode was that of diffusion, whichever mode the model is best
@@ -73,7 +64,7 @@ TEST_F(NodeArchitecturesTest, ABidirectionalModelDoesNotDecodeTokenByToken) {
   contents.flags["qwen2.attention.causal"] = false;
   Serve(contents);
   EXPECT_EQ(ReasonOf(Generate(Request("ab", 8)).status), reasons::kModeUnsupported);
-  EXPECT_TRUE(Embed("ab").ok());
+  EXPECT_TRUE(Embed({"ab"}).ok());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "node/process/node_files.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/tokens/observed_store.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
@@ -53,14 +54,10 @@ class NodeCanaryTest : public FederatedNodeTest {
     ASSERT_TRUE(response.learned()) << response.explanation();
   }
   std::vector<float> EmbeddingOf(const std::string& text) {
-    inference::v1::EmbedRequest request;
-    request.set_text(text);
-    inference::v1::EmbedResponse response;
-    grpc::ClientContext context;
-    const auto status =
-        inference::v1::InferenceService::NewStub(channel_)->Embed(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return {response.embedding().begin(), response.embedding().end()};
+    const auto response = Embed({text});
+    EXPECT_TRUE(response.ok()) << response.status();
+    const auto& values = response->embeddings(0).values();
+    return {values.begin(), values.end()};
   }
   // The bytes contain no piece of 8 bytes of a text, and no 4 consecutive values of the embedding.
   void ExpectNoCanary(std::string_view bytes) {
@@ -148,9 +145,9 @@ TEST_F(NodeCanaryTest, UnderTheTierDpANoisedContributionLeavesAndNoWordOfIt) {
   AllowReleases();
   Restart();
   TeachCanary();
-  AddManyTexts(pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(privacy::v1::SHARING_TIER_DP);
   ASSERT_TRUE(Remembers());
-  Grant(pattern::v1::SHARING_TIER_DP);
+  Grant(privacy::v1::SHARING_TIER_DP);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
@@ -166,7 +163,7 @@ TEST_F(NodeCanaryTest, APatternOfTooFewLessonsStaysAndNoWordOfThemLeaves) {
   config_.privacy.public_examples = 10;
   Restart();
   TeachCanary();
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
                                  [&peer] { return !peer.accepted().empty(); }));
@@ -181,7 +178,7 @@ TEST_F(NodeCanaryTest, APatternOfTooFewLessonsStaysAndNoWordOfThemLeaves) {
 TEST_F(NodeCanaryTest, TheMemoryOfTokensLeavesUnderNoTier) {
   TeachCanary();
   ASSERT_TRUE(Remembers());
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   const auto accepted = [&peer](federation::ItemKind kind) {
     return std::ranges::count(peer.accepted(), kind, &federation::Item::kind) > 0;
@@ -197,7 +194,7 @@ TEST_F(NodeCanaryTest, TheMemoryOfTokensLeavesUnderNoTier) {
 // prompt leaves with the first lesson.
 TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
   TeachCanary();
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   const auto pattern_of = [&peer]() -> std::optional<federation::SharedPattern> {
     for (const federation::Item& item : peer.accepted()) {

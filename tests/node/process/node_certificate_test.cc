@@ -19,7 +19,7 @@
 #include "node/api/rpc_status.h"
 #include "node/process/node_files.h"
 #include "privacy/consent/consent.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/privacy/v1/privacy.grpc.pb.h"
 #include "storage/consent/consent_store.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/wait_until.h"
@@ -47,20 +47,21 @@ class NodeCertificateTest : public CertifiedNodeTest {
                     .Set(privacy::ConsentRecord::Sign(tier, SystemClock().WallMillis(), files->key))
                     .ok());
   }
-  pattern::v1::SharingTier Consent() {
-    admin::v1::GetConsentResponse response;
+  privacy::v1::SharingTier Consent() {
+    privacy::v1::GetConsentResponse response;
     grpc::ClientContext context;
-    EXPECT_TRUE(admin::v1::AdminService::NewStub(channel_)
-                    ->GetConsent(&context, admin::v1::GetConsentRequest(), &response)
+    EXPECT_TRUE(privacy::v1::PrivacyService::NewStub(channel_)
+                    ->GetConsent(&context, privacy::v1::GetConsentRequest(), &response)
                     .ok());
     return response.tier();
   }
-  absl::Status SetConsent(pattern::v1::SharingTier tier, admin::v1::SetConsentResponse* response) {
-    admin::v1::SetConsentRequest request;
+  absl::Status SetConsent(privacy::v1::SharingTier tier,
+                          privacy::v1::SetConsentResponse* response) {
+    privacy::v1::SetConsentRequest request;
     request.set_tier(tier);
     grpc::ClientContext context;
     return api::FromRpcStatus(
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, response));
+        privacy::v1::PrivacyService::NewStub(channel_)->SetConsent(&context, request, response));
   }
 };
 
@@ -85,22 +86,22 @@ TEST_F(NodeCertificateTest, WithoutAUsableCertificateTheNodeServesAlone) {
     Store(privacy::ConsentTier::kPublic);
     Start();
     EXPECT_THAT(ProblemOf("federation"), ::testing::HasSubstr(reason));
-    EXPECT_EQ(Status().state(), "degraded");
+    EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_DEGRADED);
     EXPECT_EQ(node_->federation_address(), "");
     EXPECT_TRUE(Generate(Request("The old man walked", 4)).status.ok());
-    EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PUBLIC) << "as agreed before";
-    admin::v1::SetConsentResponse answer;
-    EXPECT_EQ(ReasonOf(SetConsent(pattern::v1::SHARING_TIER_DP, &answer)), reason);
-    EXPECT_TRUE(SetConsent(pattern::v1::SHARING_TIER_PRIVATE, &answer).ok());
+    EXPECT_EQ(Consent(), privacy::v1::SHARING_TIER_PUBLIC) << "as agreed before";
+    privacy::v1::SetConsentResponse answer;
+    EXPECT_EQ(ReasonOf(SetConsent(privacy::v1::SHARING_TIER_DP, &answer)), reason);
+    EXPECT_TRUE(SetConsent(privacy::v1::SHARING_TIER_PRIVATE, &answer).ok());
     EXPECT_THAT(answer.residual(), ::testing::HasSubstr("until it federates again"));
-    EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PRIVATE);
+    EXPECT_EQ(Consent(), privacy::v1::SHARING_TIER_PRIVATE);
     Certify(authority, authority, now_ms + kLife / 2);
     ASSERT_TRUE(node_->ReloadCredentials().ok());
     EXPECT_TRUE(test::WaitUntil(
         [&] { return ProblemOf("federation").find("restart this node") != std::string::npos; }));
     Restart();
     EXPECT_EQ(ProblemOf("federation"), "");
-    EXPECT_EQ(Consent(), pattern::v1::SHARING_TIER_PRIVATE);
+    EXPECT_EQ(Consent(), privacy::v1::SHARING_TIER_PRIVATE);
     node_.reset();
   }
 }

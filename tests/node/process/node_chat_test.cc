@@ -14,9 +14,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using NodeChatTest = NodeTest;
 
-void Say(const std::string& role, const std::string& content,
+void Say(inference::v1::ChatRole role, const std::string& content,
          inference::v1::GenerateRequest* request) {
-  auto* message = request->add_messages();
+  auto* message = request->mutable_chat()->add_messages();
   message->set_role(role);
   message->set_content(content);
 }
@@ -25,11 +25,11 @@ void Say(const std::string& role, const std::string& content,
 TEST_F(NodeChatTest, AModelWithoutTemplateNamesWhatIsMissing) {
   Start();
   auto request = Request("", 4);
-  Say("user", "Hello", &request);
+  Say(inference::v1::CHAT_ROLE_USER, "Hello", &request);
   const absl::Status status = Generate(request).status;
   EXPECT_EQ(ReasonOf(status), reasons::kModelUnsupported);
   EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("tokenizer.chat_template"),
-                                       HasSubstr("chat_format"), HasSubstr("chatml")));
+                                       HasSubstr("name the chat format"), HasSubstr("chatml")));
 }
 
 TEST_F(NodeChatTest, ANamedFormatIsUsedAndItsPromptIsLearnedFrom) {
@@ -38,9 +38,9 @@ TEST_F(NodeChatTest, ANamedFormatIsUsedAndItsPromptIsLearnedFrom) {
   request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_AUTOREGRESSIVE);
   auto plain = request;
   plain.set_prompt("Be kind.\n\nHello");
-  Say("system", "Be kind.", &request);
-  Say("user", "Hello", &request);
-  request.set_chat_format("plain");
+  Say(inference::v1::CHAT_ROLE_SYSTEM, "Be kind.", &request);
+  Say(inference::v1::CHAT_ROLE_USER, "Hello", &request);
+  request.mutable_chat()->set_format("plain");
   const Completion answer = Generate(request);
   ASSERT_TRUE(answer.status.ok()) << answer.status;
   const Completion same = Generate(plain);
@@ -53,13 +53,13 @@ TEST_F(NodeChatTest, ANamedFormatIsUsedAndItsPromptIsLearnedFrom) {
   EXPECT_TRUE(Rate(feedback, &response).ok());
 }
 
-TEST_F(NodeChatTest, MessagesAndAPromptAreOneError) {
+TEST_F(NodeChatTest, AConversationWithoutAMessageIsOneError) {
   Start();
-  auto request = Request("Hello", 4);
-  Say("user", "Hello", &request);
+  auto request = Request("", 4);
+  request.mutable_chat()->set_format("plain");
   const absl::Status status = Generate(request).status;
   EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
-  EXPECT_THAT(MessageOf(status), HasSubstr("more than one of"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("no message"));
 }
 
 TEST_F(NodeChatTest, TheApproximateCacheIsForDiffusionOnly) {

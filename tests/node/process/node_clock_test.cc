@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "federation/link/cluster_clock.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -40,7 +41,7 @@ class NodeClockTest : public CertifiedNodeTest {
  protected:
   // What the node says about its clock; empty: nothing.
   std::string Problem() {
-    const admin::v1::GetStatusResponse status = Status();
+    const node::v1::GetStatusResponse status = Status();
     for (const auto& part : status.parts()) {
       if (part.name() == "clock") {
         return part.problem();

@@ -124,10 +124,10 @@ TEST_F(NodeConstraintTest, WhatCannotBeHeldToIsRefusedBeforeATokenIsComputed) {
   request.set_json_object(true);
   request.mutable_sampling()->set_steps(3);
   EXPECT_THAT(refusal(request), HasSubstr("steps"));
-  request.mutable_sampling()->clear_steps();
-  request.set_suffix(" end");
-  EXPECT_THAT(refusal(request), HasSubstr("gaps"));
-  EXPECT_EQ(Status().trajectories(), 0U);
+  GenerateRequest infilling = Infilling("The", 8, " end");
+  infilling.set_json_object(true);
+  EXPECT_THAT(refusal(infilling), HasSubstr("gaps"));
+  EXPECT_EQ(Status().store().trajectories(), 0U);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "federation/reasons.h"
 #include "federation/sealer.h"
 #include "privacy/reasons.h"
+#include "ruvd/cluster/v1/cluster.grpc.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -75,16 +76,16 @@ class NodeEvidenceTest : public FederatedNodeTest {
   }
 
   bool Excludes(const std::string& name) {
-    const admin::v1::ListMembersResponse response = Members();
+    const cluster::v1::ListMembersResponse response = Members();
     return std::ranges::any_of(response.members(), [&name](const auto& member) {
-      return member.name() == name && member.state() == "excluded";
+      return member.name() == name && member.state() == cluster::v1::MEMBER_STATE_EXCLUDED;
     });
   }
-  admin::v1::ListMembersResponse Members() {
-    admin::v1::ListMembersResponse members;
+  cluster::v1::ListMembersResponse Members() {
+    cluster::v1::ListMembersResponse members;
     grpc::ClientContext context;
-    EXPECT_TRUE(admin::v1::AdminService::NewStub(channel_)
-                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &members)
+    EXPECT_TRUE(cluster::v1::ClusterService::NewStub(channel_)
+                    ->ListMembers(&context, cluster::v1::ListMembersRequest(), &members)
                     .ok());
     return members;
   }
@@ -170,12 +171,14 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
         return step == 2 && Status().rounds().served_version() == 0;
       }))
       << "at step " << step;
-  const admin::v1::ListMembersResponse members = Members();
+  const cluster::v1::ListMembersResponse members = Members();
   for (const auto& member : members.members()) {
-    EXPECT_THAT(member.state(), testing::AnyOf("self", "excluded")) << member.name();
+    EXPECT_THAT(member.state(),
+                testing::AnyOf(cluster::v1::MEMBER_STATE_SELF, cluster::v1::MEMBER_STATE_EXCLUDED))
+        << member.name();
   }
   EXPECT_EQ(members.members_size(), 2);
-  EXPECT_EQ(Status().members_alive(), 1u);
+  EXPECT_EQ(Status().cluster().members_alive(), 1u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // another, as long as those who taught it agree, and a liar's expert never does.
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +16,9 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/talora_file.h"
 #include "node/client/client.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
@@ -23,6 +26,8 @@
 
 namespace ruvd::node {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 using testing::HasSubstr;
 
@@ -55,11 +60,11 @@ class NodeExpertsTest : public FederatedNodeTest {
     for (const std::string topic : {"boiler", "pump", "valve", "fan"}) {
       text += TextAbout(topic) + "\n\n";
     }
-    AddTextOf(node_->api_address(), "rounds.md", text, pattern::v1::SHARING_TIER_PUBLIC, user);
-    const auto result = client::NodeClient(node_->api_address())
-                            .Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest());
+    AddTextOf(node_->api_address(), "rounds.md", text, privacy::v1::SHARING_TIER_PUBLIC, user);
+    const auto result =
+        client::NodeClient(node_->api_address()).RunDeep(learning::v1::RunDeepRequest());
     ASSERT_TRUE(result.ok()) << result.status();
-    ASSERT_EQ(result->outcome(), "published");
+    ASSERT_EQ(result->outcome(), learning::v1::DEEP_OUTCOME_PUBLISHED);
   }
   // Users of a node ask such questions, and give no feedback.
   static void Visit(const Node& node, int questions) {
@@ -75,12 +80,12 @@ class NodeExpertsTest : public FederatedNodeTest {
     }
   }
   // Returns what a node knows of the expert of the member with this id.
-  static admin::v1::ExpertStatus ExpertOf(const Node& seen_by, const std::string& member) {
+  static cluster::v1::ExpertStatus ExpertOf(const Node& seen_by, const std::string& member) {
     const auto response =
         client::NodeClient(seen_by.api_address())
-            .Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest());
+            .Call<cluster::v1::ListMembersResponse>(cluster::v1::ListMembersRequest());
     EXPECT_TRUE(response.ok()) << response.status();
-    for (const admin::v1::Member& one : response->members()) {
+    for (const cluster::v1::Member& one : response->members()) {
       if (one.node_id() == member) {
         return one.expert();
       }
@@ -89,10 +94,10 @@ class NodeExpertsTest : public FederatedNodeTest {
   }
   // Returns how many experts `ruvd privacy preview --tier public` shows.
   size_t ExpertsOfPreview() {
-    admin::v1::PreviewReleaseRequest request;
-    request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+    privacy::v1::PreviewReleaseRequest request;
+    request.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
     const auto preview =
-        client::NodeClient(node_->api_address()).Call<admin::v1::PreviewReleaseResponse>(request);
+        client::NodeClient(node_->api_address()).Call<privacy::v1::PreviewReleaseResponse>(request);
     EXPECT_TRUE(preview.ok()) << preview.status();
     return static_cast<size_t>(
         std::ranges::count_if(preview->payloads(), [](const std::string& payload) {
@@ -144,13 +149,17 @@ TEST_F(NodeExpertsTest, AnExpertServesAVisitorAndLeavesWithTheConsent) {
       [&] { return ExpertOf(*node_, first).why().find("consent grant") != std::string::npos; }));
   EXPECT_EQ(ExpertsOfPreview(), 1U);
   const double before = LossAt(*other);
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
-  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*other, first).standing() == "serving"; }))
-      << ExpertOf(*other, first).ShortDebugString() << ExpertOf(*node_, first).ShortDebugString();
-  EXPECT_EQ(ExpertOf(*node_, first).standing(), "offered");
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
+  ASSERT_TRUE(WaitUntil([&] {
+    return ExpertOf(*other, first).standing() == cluster::v1::EXPERT_STANDING_SERVING;
+  })) << ExpertOf(*other, first).ShortDebugString()
+      << ExpertOf(*node_, first).ShortDebugString();
+  EXPECT_EQ(ExpertOf(*node_, first).standing(), cluster::v1::EXPERT_STANDING_OFFERED);
   EXPECT_LT(LossAt(*other), before - 0.1);
-  Grant(pattern::v1::SHARING_TIER_PRIVATE);
-  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*other, first).standing().empty(); }));
+  Grant(privacy::v1::SHARING_TIER_PRIVATE);
+  ASSERT_TRUE(WaitUntil([&] {
+    return ExpertOf(*other, first).standing() == cluster::v1::EXPERT_STANDING_UNSPECIFIED;
+  }));
   EXPECT_EQ(LossAt(*other), before);
 }
 
@@ -162,9 +171,11 @@ TEST_F(NodeExpertsTest, AVisitorsNodeJudgesAgainAfterARestart) {
   auto other = StartMember("other", with_no_learning);
   ASSERT_NE(other, nullptr);
   ASSERT_NO_FATAL_FAILURE(Visit(*other, 6));
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   const std::string first = node_->id();
-  const auto serves = [&] { return ExpertOf(*other, first).standing() == "serving"; };
+  const auto serves = [&] {
+    return ExpertOf(*other, first).standing() == cluster::v1::EXPERT_STANDING_SERVING;
+  };
   ASSERT_TRUE(WaitUntil(serves));
   const double with_it = LossAt(*other);
   ASSERT_TRUE(other->Drain(kDrain).ok());
@@ -180,39 +191,44 @@ TEST_F(NodeExpertsTest, AVisitorsNodeJudgesAgainAfterARestart) {
     config.federation.experts = false;
   });
   ASSERT_NE(other, nullptr);
-  EXPECT_TRUE(ExpertOf(*other, first).standing().empty()) << "the operator wants none";
+  EXPECT_EQ(ExpertOf(*other, first).standing(), cluster::v1::EXPERT_STANDING_UNSPECIFIED)
+      << "the operator wants none";
   EXPECT_GT(LossAt(*other), with_it + 0.1);
 }
 
 TEST_F(NodeExpertsTest, AnExpertStaysHereWhileSomeoneInItDoesNotAgree) {
   Start();
   ASSERT_NO_FATAL_FAILURE(LearnOnTheFirstNode("ada"));
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   const std::string first = node_->id();
   ASSERT_TRUE(WaitUntil([&] {
     return ExpertOf(*node_, first).why().find("may not leave") != std::string::npos;
   })) << ExpertOf(*node_, first).ShortDebugString();
-  EXPECT_EQ(ExpertOf(*node_, first).standing(), "none");
+  EXPECT_EQ(ExpertOf(*node_, first).standing(), cluster::v1::EXPERT_STANDING_NOT_OFFERED);
   EXPECT_EQ(ExpertsOfPreview(), 0U);
-  admin::v1::SetUserConsentRequest agree;
+  privacy::v1::SetUserConsentRequest agree;
   agree.set_user_id("ada");
   agree.set_training(true);
   agree.set_sharing(true);
-  agree.set_widest(pattern::v1::SHARING_TIER_PUBLIC);
-  agree.set_days(30);
-  ASSERT_TRUE(
-      client::NodeClient(node_->api_address()).Call<admin::v1::SetUserConsentResponse>(agree).ok());
-  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*node_, first).standing() == "offered"; }))
-      << ExpertOf(*node_, first).ShortDebugString();
+  agree.set_widest(privacy::v1::SHARING_TIER_PUBLIC);
+  *agree.mutable_lifetime() = TimeUtil::HoursToDuration(30 * 24);
+  ASSERT_TRUE(client::NodeClient(node_->api_address())
+                  .Call<privacy::v1::SetUserConsentResponse>(agree)
+                  .ok());
+  ASSERT_TRUE(WaitUntil([&] {
+    return ExpertOf(*node_, first).standing() == cluster::v1::EXPERT_STANDING_OFFERED;
+  })) << ExpertOf(*node_, first).ShortDebugString();
   Restart();
-  EXPECT_EQ(ExpertOf(*node_, first).standing(), "offered") << "it is stored";
+  EXPECT_EQ(ExpertOf(*node_, first).standing(), cluster::v1::EXPERT_STANDING_OFFERED)
+      << "it is stored";
   learning::v1::WithdrawLessonsRequest withdraw;
   withdraw.set_user_id("ada");
   ASSERT_TRUE(client::NodeClient(node_->api_address())
                   .Call<learning::v1::WithdrawLessonsResponse>(withdraw)
                   .ok());
-  ASSERT_TRUE(WaitUntil([&] { return ExpertOf(*node_, first).standing() == "none"; }))
-      << "her words are gone";
+  ASSERT_TRUE(WaitUntil([&] {
+    return ExpertOf(*node_, first).standing() == cluster::v1::EXPERT_STANDING_NOT_OFFERED;
+  })) << "her words are gone";
 }
 
 // Found by review: while learning was paused, the operator could not see what would leave.
@@ -251,7 +267,7 @@ TEST_F(NodeExpertsTest, ALiarsExpertCostsNothing) {
       EXPECT_TRUE(actions.ok()) << actions.status();
       peer.Perform(*std::move(actions));
     }
-    return offered && ExpertOf(*node_, id).standing() == "texts_worse";
+    return offered && ExpertOf(*node_, id).standing() == cluster::v1::EXPERT_STANDING_TEXTS_WORSE;
   });
   EXPECT_TRUE(judged) << ExpertOf(*node_, id).ShortDebugString();
   EXPECT_EQ(LossAt(*node_), before);

@@ -35,10 +35,10 @@
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/node/link_party.h"
 #include "tests/node/process/certified_node_fixture.h"
@@ -117,7 +117,7 @@ TEST_F(NodeLinksTest, StrangersAreRefusedInTheTlsHandshake) {
     EXPECT_FALSE(stream->Read(&answer));
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
-  const admin::v1::PortStatus port = Status().ports(1);
+  const node::v1::PortStatus port = Status().ports(1);
   EXPECT_EQ(port.name(), "federation");
   const auto counted = port.ended().find("certificate_invalid");
   ASSERT_NE(counted, port.ended().end());
@@ -183,8 +183,9 @@ TEST_F(NodeLinksTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
     }
     (void)stream->Finish();
   }
-  EXPECT_EQ(Status().state(), "serving");
-  EXPECT_EQ(Status().dead_letters(), 0u) << "the flood waits in its stream, not in the mailbox";
+  EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_SERVING);
+  EXPECT_EQ(Status().node().dead_letters(), 0u)
+      << "the flood waits in its stream, not in the mailbox";
   EXPECT_TRUE(node_->Drain(kDrain).ok());
 }
 
@@ -250,7 +251,7 @@ TEST_F(NodeLinksTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   StartFederated();
   EXPECT_EQ(peer.cancelled[0].get_future().wait_for(std::chrono::minutes(1)),
             std::future_status::ready);
-  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_SERVING);
   node_.reset();
   server->Shutdown();
 }
@@ -306,19 +307,19 @@ class TwoNodesTest : public NodeLinksTest {
     NodeLinksTest::TearDown();
   }
   // Returns the first node's status once `enough` returns true for it.
-  admin::v1::GetStatusResponse AwaitStatus(
-      const std::function<bool(const admin::v1::GetStatusResponse&)>& enough) {
+  node::v1::GetStatusResponse AwaitStatus(
+      const std::function<bool(const node::v1::GetStatusResponse&)>& enough) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    admin::v1::GetStatusResponse status = Status();
+    node::v1::GetStatusResponse status = Status();
     while (!enough(status) && std::chrono::steady_clock::now() < patience) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       status = Status();
     }
     return status;
   }
-  static uint64_t Refused(const admin::v1::GetStatusResponse& status, const char* reason) {
-    const auto found = status.refused_envelopes().find(reason);
-    return found == status.refused_envelopes().end() ? 0 : found->second;
+  static uint64_t Refused(const node::v1::GetStatusResponse& status, const char* reason) {
+    const auto found = status.cluster().refused_envelopes().find(reason);
+    return found == status.cluster().refused_envelopes().end() ? 0 : found->second;
   }
 
   std::unique_ptr<Node> second_;
@@ -326,8 +327,8 @@ class TwoNodesTest : public NodeLinksTest {
 
 TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
   StartBoth([](const std::string& address) { return address; });
-  const auto two = [](const auto& status) { return status.members_alive() == 2; };
-  EXPECT_EQ(AwaitStatus(two).members_alive(), 2u);
+  const auto two = [](const auto& status) { return status.cluster().members_alive() == 2; };
+  EXPECT_EQ(AwaitStatus(two).cluster().members_alive(), 2u);
   ASSERT_TRUE(node_->ReloadCredentials().ok());
   ASSERT_TRUE(second_->ReloadCredentials().ok());
   auto third = config_;
@@ -336,8 +337,8 @@ TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
   Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
   const auto newcomer = Node::Start(config_);
   ASSERT_TRUE(newcomer.ok()) << newcomer.status();
-  const auto three = [](const auto& status) { return status.members_alive() == 3; };
-  EXPECT_EQ(AwaitStatus(three).members_alive(), 3u);
+  const auto three = [](const auto& status) { return status.cluster().members_alive() == 3; };
+  EXPECT_EQ(AwaitStatus(three).cluster().members_alive(), 3u);
 }
 
 TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
@@ -357,7 +358,7 @@ TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
       AwaitStatus([](const auto& seen) { return Refused(seen, reasons::kChannelBinding) > 0; });
   EXPECT_GT(Refused(status, reasons::kChannelBinding), 0u);
   EXPECT_GT(relay->links.load(), 0u);
-  EXPECT_EQ(status.members_alive(), 1u);
+  EXPECT_EQ(status.cluster().members_alive(), 1u);
   second_.reset();
   node_.reset();
   server->Shutdown();
@@ -376,7 +377,7 @@ TEST_F(TwoNodesTest, OneThatSpeaksPlainTextIsNotLinked) {
   const auto stream = federation::v1::FederationService::NewStub(channel)->Link(&context);
   EXPECT_FALSE(stream->Read(&answer)) << "the node with TLS says nothing in plain text";
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(Status().members_alive(), 1u);
+  EXPECT_EQ(Status().cluster().members_alive(), 1u);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(NodeFramesTest, DroppedFramesAreMerged) {
   grpc::ClientContext context;
   auto stub = inference::v1::InferenceService::NewStub(SlowChannel());
   auto reader = stub->Generate(&context, request);
-  ASSERT_TRUE(test::WaitUntil([&] { return Status().trajectories() == 1; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return Status().store().trajectories() == 1; }));
 
   std::map<uint32_t, std::string> shown;
   size_t frames = 0;

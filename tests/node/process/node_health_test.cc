@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/reasons.h"
+#include "ruvd/privacy/v1/privacy.grpc.pb.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -117,13 +118,13 @@ TEST(NodeHealth, OnlyChangesAreReportedAndTheWholeNodeNeedsEveryPart) {
 
 class NodeHealthTest : public CertifiedNodeTest {
  protected:
-  absl::Status SetConsent(pattern::v1::SharingTier tier) {
-    admin::v1::SetConsentRequest request;
+  absl::Status SetConsent(privacy::v1::SharingTier tier) {
+    privacy::v1::SetConsentRequest request;
     request.set_tier(tier);
-    admin::v1::SetConsentResponse response;
+    privacy::v1::SetConsentResponse response;
     grpc::ClientContext context;
     return api::FromRpcStatus(
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response));
+        privacy::v1::PrivacyService::NewStub(channel_)->SetConsent(&context, request, &response));
   }
 };
 
@@ -133,7 +134,7 @@ TEST_F(NodeHealthTest, ANodeWithAFullDiskServesAndSaysWhatDoesNot) {
   const auto authority = privacy::ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
-  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_SERVING);
   EXPECT_TRUE(Serves(""));
   EXPECT_TRUE(Serves(kFederation));
   config_.storage.reserve_bytes = 1ULL << 60;
@@ -142,13 +143,13 @@ TEST_F(NodeHealthTest, ANodeWithAFullDiskServesAndSaysWhatDoesNot) {
   EXPECT_THAT(ProblemOf("federation"), HasSubstr("started again"));
   EXPECT_THAT(ProblemOf(kStorePart), HasSubstr("disk"));
   EXPECT_EQ(ProblemOf("inference"), "");
-  EXPECT_EQ(Status().state(), "degraded");
+  EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_DEGRADED);
   EXPECT_TRUE(test::WaitUntil([&] { return !Serves(kFederation); }));
   EXPECT_FALSE(Serves(""));
   EXPECT_FALSE(Serves(kPattern));
   EXPECT_TRUE(Serves(kInference));
   EXPECT_TRUE(Generate(Request("The old man walked", 8)).status.ok());
-  const absl::Status withdrawn = SetConsent(pattern::v1::SHARING_TIER_PRIVATE);
+  const absl::Status withdrawn = SetConsent(privacy::v1::SHARING_TIER_PRIVATE);
   EXPECT_EQ(ReasonOf(withdrawn), reasons::kStoreReadOnly);
   EXPECT_THAT(MessageOf(withdrawn), HasSubstr("nothing is shared until the node restarts"));
 

@@ -71,7 +71,7 @@ TEST_F(NodeInstantTest, WhatAStopStringCutAwayTeachesNothing) {
   ASSERT_FALSE(completion.text.empty());
   const uint32_t lessons = Edit(completion, completion.text);
   EXPECT_GT(lessons, 0U);
-  EXPECT_LT(lessons, completion.finished.completion_tokens());
+  EXPECT_LT(lessons, completion.finished.usage().completion_tokens());
 }
 
 TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {

@@ -14,6 +14,7 @@
 #include "node/admission/identity.h"
 #include "privacy/identity/issuer_cert.h"
 #include "privacy/reasons.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/process/node_join_fixture.h"
 
 namespace ruvd::node {
@@ -54,7 +55,7 @@ class NodeIssuerTest : public NodeJoinTest {
     return admission::LoadStoredCertificate(DataOf(name)).value();
   }
   bool AwaitIssuer(const Node& node, uint32_t number) {
-    return test::WaitUntil([&] { return StatusOf(node).issuer_number() == number; });
+    return test::WaitUntil([&] { return StatusOf(node).certificate().issuer_number() == number; });
   }
 };
 
@@ -108,7 +109,7 @@ TEST_F(NodeIssuerTest, RunningMembersHearThatTheirIssuerHasEnded) {
   Replace({"--end-former"});
   EXPECT_TRUE(test::WaitUntil([&] { return !IsLinked(other, thief.id()); }));
   const auto says_so = [&] {
-    const admin::v1::GetStatusResponse status = StatusOf(other);
+    const node::v1::GetStatusResponse status = StatusOf(other);
     return std::ranges::any_of(status.parts(), [](const auto& part) {
       return part.name() == "membership" &&
              part.problem().find("ISSUER_ENDED") != std::string::npos;

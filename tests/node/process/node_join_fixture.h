@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -30,6 +31,8 @@
 #include "node/program/program.h"
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "ruvd/cluster/v1/cluster.grpc.pb.h"
+#include "ruvd/node/v1/node.grpc.pb.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -100,24 +103,29 @@ class NodeJoinTest : public NodeTest {
     others_.push_back(*std::move(node));
     return *others_.back();
   }
-  static admin::v1::GetStatusResponse StatusOf(const Node& node) {
-    admin::v1::GetStatusResponse response;
+  static node::v1::GetStatusResponse StatusOf(const Node& node) {
+    node::v1::GetStatusResponse response;
     grpc::ClientContext context;
-    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+    EXPECT_TRUE(node::v1::NodeService::NewStub(
                     grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
-                    ->GetStatus(&context, admin::v1::GetStatusRequest(), &response)
+                    ->GetStatus(&context, node::v1::GetStatusRequest(), &response)
                     .ok());
     return response;
   }
+  // Returns the end of a node's certificate in milliseconds since 1970.
+  static int64_t CertificateEndOf(const Node& node) {
+    return google::protobuf::util::TimeUtil::TimestampToMilliseconds(
+        StatusOf(node).certificate().expire_time());
+  }
   static bool AwaitAlive(const Node& node, uint32_t members) {
-    return test::WaitUntil([&] { return StatusOf(node).members_alive() == members; });
+    return test::WaitUntil([&] { return StatusOf(node).cluster().members_alive() == members; });
   }
   static bool IsLinked(const Node& node, const std::string& id) {
-    admin::v1::ListMembersResponse response;
+    cluster::v1::ListMembersResponse response;
     grpc::ClientContext context;
-    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+    EXPECT_TRUE(cluster::v1::ClusterService::NewStub(
                     grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
-                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &response)
+                    ->ListMembers(&context, cluster::v1::ListMembersRequest(), &response)
                     .ok());
     return std::ranges::any_of(response.members(), [&](const auto& member) {
       return member.node_id() == id && member.linked();

@@ -32,6 +32,7 @@
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/link_party.h"
 #include "tests/node/process/node_join_fixture.h"
 
@@ -54,7 +55,7 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
   EXPECT_TRUE(AwaitAlive(*node_, 2));
   // Over TLS the connection of the member is proven, and it ends with the link.
   const auto port = [&] {
-    const admin::v1::GetStatusResponse status = StatusOf(*node_);
+    const node::v1::GetStatusResponse status = StatusOf(*node_);
     return status.ports(1);
   };
   EXPECT_TRUE(test::WaitUntil([&] { return port().connections() == 1 && port().unproven() == 0; }));
@@ -82,12 +83,11 @@ TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
                                     .serial = 5});
   ASSERT_TRUE(WriteFileAtomically(path, due.value().Encode()).ok());
   const Node& other = StartOther("b", node_->federation_address());
-  EXPECT_TRUE(test::WaitUntil(
-      [&] { return StatusOf(other).certificate_expires_ms() > now_ms + 2 * kHour; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return CertificateEndOf(other) > now_ms + 2 * kHour; }));
   EXPECT_TRUE(test::WaitUntil([&] { return stored().not_after_ms > now_ms + 2 * kHour; }));
   EXPECT_EQ(stored().roles, joined.roles);
   EXPECT_EQ(stored().name, "b");
-  EXPECT_EQ(StatusOf(other).certificate_expires_ms(), stored().not_after_ms);
+  EXPECT_EQ(CertificateEndOf(other), stored().not_after_ms);
   EXPECT_TRUE(AwaitAlive(*node_, 2));
 }
 
@@ -95,12 +95,12 @@ TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
   Start();
   Join("b", Token());
   Node& other = StartOther("b", node_->federation_address());
-  const int64_t before = StatusOf(other).certificate_expires_ms();
+  const int64_t before = CertificateEndOf(other);
   ASSERT_GT(before, 0);
   EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 0),
               HasSubstr("member until"));
   ASSERT_TRUE(other.ReloadCredentials().ok());
-  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(other).certificate_expires_ms() > before; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return CertificateEndOf(other) > before; }));
   // A node that is no authority does not renew, and a revoked member gets no renewal.
   EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
               HasSubstr("[NOT_FOUND]"));

@@ -17,9 +17,9 @@
 #include "node/reasons.h"
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "storage/reasons.h"
 #include "tests/node/key_line.h"
@@ -117,9 +117,9 @@ TEST_F(NodeKeysTest, AUserOfOneKeyIsAnotherPersonThanThatOfAnother) {
   const std::string lab = Complete(kLab);
   ASSERT_TRUE(Rate(kWard, ward).ok());
   client::NodeClient boss = Client(kBoss);
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("lab:ann");
-  ASSERT_TRUE(boss.Call<admin::v1::EraseUserResponse>(erase).ok());
+  ASSERT_TRUE(boss.Call<node::v1::EraseUserResponse>(erase).ok());
   EXPECT_TRUE(Rate(kWard, ward).ok()) << "ann of the ward was not erased";
   EXPECT_EQ(ReasonOf(Rate(kLab, lab)), reasons::kUnknownResponse);
 }

@@ -5,6 +5,7 @@
 // lessons.
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <future>
 #include <sstream>
@@ -13,13 +14,15 @@
 
 #include "base/bytes.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "node/client/client.h"
 #include "node/program/program.h"
-#include "ruvd/pattern/v1/pattern.grpc.pb.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/stream_result.h"
 
 namespace ruvd::node {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using learning::v1::LearningService;
 
 constexpr char kWanted[] = " counted the ships every evening and wrote their names in a book.";
@@ -50,6 +53,11 @@ class NodeLearningTest : public NodeTest {
                                                              response->changes().end()}
                          : std::vector<learning::v1::Change>{};
   }
+  absl::StatusOr<learning::v1::BackgroundResult> RunBackground() {
+    grpc::ClientContext context;
+    const auto stub = LearningService::NewStub(channel_);
+    return test::ResultOf(stub->RunBackground(&context, learning::v1::RunBackgroundRequest()));
+  }
   learning::v1::LearningStatus LearningNow() {
     return Call(&LearningService::Stub::GetLearningStatus,
                 learning::v1::GetLearningStatusRequest::default_instance())
@@ -75,14 +83,10 @@ TEST_F(NodeLearningTest, ANodeByItselfLearnsLoras) {
   learning::v1::SubmitFeedbackResponse response;
   ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
   ASSERT_TRUE(response.learned()) << response.explanation();
-  pattern::v1::GetPatternRequest request;
-  request.set_id(response.pattern_id());
-  request.set_with_adapter(true);
-  grpc::ClientContext context;
-  pattern::v1::GetPatternResponse pattern;
-  ASSERT_TRUE(
-      pattern::v1::PatternService::NewStub(channel_)->GetPattern(&context, request, &pattern).ok());
-  const auto adapter = inference::DecodeAdapter(AsBytes(pattern.pattern().adapter()));
+  const auto exported =
+      client::NodeClient(node_->api_address()).ExportPattern(response.pattern_id());
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  const auto adapter = inference::DecodeAdapter(AsBytes(exported->adapter));
   ASSERT_TRUE(adapter.ok()) << adapter.status();
   EXPECT_NE((*adapter)->kind, inference::AdapterKind::kCore);
 }
@@ -93,23 +97,23 @@ TEST_F(NodeLearningTest, ACorrectionSaysWhatItChangedAndAllOfItIsUndone) {
   ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
   ASSERT_TRUE(response.learned()) << response.explanation();
   ASSERT_EQ(response.changes_size(), 2) << "its session and a pattern";
-  EXPECT_EQ(response.changes(0).loop(), "instant");
+  EXPECT_EQ(response.changes(0).loop(), learning::v1::LEARNING_LOOP_INSTANT);
   EXPECT_EQ(response.changes(0).session_id(), "s");
-  EXPECT_EQ(response.changes(1).loop(), "background");
+  EXPECT_EQ(response.changes(1).loop(), learning::v1::LEARNING_LOOP_BACKGROUND);
   EXPECT_EQ(response.changes(1).pattern_id(), response.pattern_id());
   EXPECT_EQ(response.changes(1).version(), response.adapter_version());
   EXPECT_EQ(response.undo_token(), response.changes(1).undo_token());
-  EXPECT_GT(response.learned_in_ms(), 0);
+  EXPECT_GT(TimeUtil::DurationToMicroseconds(response.learned_in()), 0);
   ASSERT_EQ(Changes().size(), 2u);
   EXPECT_TRUE(Changes()[0].can_be_undone());
 
   ASSERT_TRUE(Undo(response.undo_token()).ok());
-  EXPECT_EQ(Status().patterns(), 0u);
-  EXPECT_GT(Changes()[0].undone_ms(), 0);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
+  EXPECT_TRUE(Changes()[0].has_undo_time());
   EXPECT_EQ(ReasonOf(Undo(response.undo_token()).status()), "CANNOT_UNDO");
   const auto other = Undo(Changes()[1].undo_token());
   ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_EQ(other->change().kind(), "session_taught");
+  EXPECT_EQ(other->change().kind(), learning::v1::CHANGE_KIND_SESSION_TAUGHT);
   EXPECT_EQ(ReasonOf(Undo("7-00000000").status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(Undo("seven").status()), reasons::kInvalidArgument);
 }
@@ -125,7 +129,26 @@ TEST_F(NodeLearningTest, UndoIsNotRepeated) {
   const std::string newest = Changes()[0].undo_token();
   ASSERT_TRUE(Undo(newest).ok());
   EXPECT_EQ(ReasonOf(Undo(newest).status()), "CANNOT_UNDO");
-  EXPECT_EQ(Changes()[1].undone_ms(), 0);
+  EXPECT_FALSE(Changes()[1].has_undo_time());
+}
+
+TEST_F(NodeLearningTest, ChangesAreListedInPages) {
+  Start();
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_EQ(response.changes_size(), 2);
+  learning::v1::ListChangesRequest request;
+  request.set_page_size(1);
+  const auto newest = Call(&LearningService::Stub::ListChanges, request);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  ASSERT_EQ(newest->changes_size(), 1);
+  EXPECT_EQ(newest->changes(0).undo_token(), response.changes(1).undo_token());
+  request.set_page_token(newest->next_page_token());
+  const auto oldest = Call(&LearningService::Stub::ListChanges, request);
+  ASSERT_TRUE(oldest.ok()) << oldest.status();
+  ASSERT_EQ(oldest->changes_size(), 1);
+  EXPECT_EQ(oldest->changes(0).undo_token(), response.changes(0).undo_token());
+  EXPECT_EQ(oldest->next_page_token(), "");
 }
 
 TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
@@ -149,8 +172,8 @@ TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
   EXPECT_EQ(run({"undo", response.undo_token()}), 1);
   EXPECT_THAT(err.str(), testing::HasSubstr("CANNOT_UNDO"));
   EXPECT_EQ(run({"undo", "--last"}), 0) << err.str();
-  EXPECT_EQ(Changes()[1].kind(), "session_taught");
-  EXPECT_GT(Changes()[1].undone_ms(), 0);
+  EXPECT_EQ(Changes()[1].kind(), learning::v1::CHANGE_KIND_SESSION_TAUGHT);
+  EXPECT_TRUE(Changes()[1].has_undo_time());
   EXPECT_EQ(run({"undo", "--last"}), 1);
   EXPECT_THAT(err.str(), testing::HasSubstr("no change that the node lists can be undone"));
   // Found by use: losses of 0.0000 were shown where nothing had been trained.
@@ -173,7 +196,7 @@ TEST_F(NodeLearningTest, APatternIsUndoneAfterARestartWhatASessionForgotIsNot) {
   EXPECT_EQ(Changes().size(), 1u);
   EXPECT_EQ(ReasonOf(Undo(response.changes(0).undo_token()).status()), reasons::kNotFound);
   EXPECT_TRUE(Undo(response.undo_token()).ok());
-  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
 }
 
 TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
@@ -201,13 +224,12 @@ TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
   tuning_.background.training.steps = 2;
   Start();
   EXPECT_TRUE(LearningNow().paused());
-  learning::v1::RunBackgroundRequest run;
-  EXPECT_EQ(ReasonOf(Call(&LearningService::Stub::RunBackground, run).status()), "LEARNING_PAUSED");
+  EXPECT_EQ(ReasonOf(RunBackground().status()), "LEARNING_PAUSED");
   const auto resumed = Call(&LearningService::Stub::ResumeLearning,
                             learning::v1::ResumeLearningRequest::default_instance());
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_FALSE(resumed->status().paused());
-  const auto summary = Call(&LearningService::Stub::RunBackground, run);
+  const auto summary = RunBackground();
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_GT(LearningNow().rounds(), 0u);
   EXPECT_EQ(LearningNow().lessons_waiting(), 0u);
@@ -236,13 +258,17 @@ TEST_F(NodeLearningTest, LessonsAreListedInPagesWithWhatUsersSaid) {
   EXPECT_EQ(first->lessons(0).text(), " one");
   EXPECT_TRUE(first->lessons(0).edited());
   EXPECT_EQ(first->lessons(0).metadata().at("client"), "editor");
-  ASSERT_GT(first->next_after_ms(), 0);
-  request.set_after_ms(first->next_after_ms());
+  ASSERT_FALSE(first->next_page_token().empty());
+  request.set_page_token(first->next_page_token());
   const auto second = Call(&LearningService::Stub::ListLessons, request);
   ASSERT_TRUE(second.ok()) << second.status();
   ASSERT_EQ(second->lessons_size(), 1);
   EXPECT_EQ(second->lessons(0).response_id(), responses[2]);
-  EXPECT_EQ(second->next_after_ms(), 0);
+  EXPECT_EQ(second->next_page_token(), "");
+  request.set_page_token("nonsense");
+  const absl::Status stale = Call(&LearningService::Stub::ListLessons, request).status();
+  EXPECT_EQ(ReasonOf(stale), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(stale), testing::HasSubstr("page_token"));
 }
 
 TEST_F(NodeLearningTest, RefusesSignalsThatSayNothingAndTooMuchMetadata) {

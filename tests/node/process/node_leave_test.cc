@@ -73,7 +73,7 @@ TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
     }
     if (!item) {
       item = Give(peer, config.pattern_rules);
-    } else if (!stop.joinable() && Status().accepted_items_size() > 0) {
+    } else if (!stop.joinable() && Status().cluster().accepted_items_size() > 0) {
       stop = std::thread([&] { EXPECT_TRUE(node_->Drain(kDrain).ok()); });
     } else if (StateAt(peer) == federation::MemberState::kLeft && !std::exchange(asked, true)) {
       federation::v1::WireFrame request;

@@ -24,6 +24,7 @@
 #include "node/program/program.h"
 #include "node/terminal/command.h"
 #include "node/transport/descriptor.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -100,10 +101,10 @@ class NodeLimitsTest : public CertifiedNodeTest {
 TEST_F(NodeLimitsTest, EveryLimitOfTheTablesHasACounterAndEveryCounterALimit) {
   std::set<std::string> counted;
   std::string last;
-  const admin::v1::GetStatusResponse status = Status();
-  for (const admin::v1::LimitStatus& limit : status.limits()) {
+  const node::v1::GetStatusResponse status = Status();
+  for (const node::v1::LimitStatus& limit : status.limits()) {
     EXPECT_LT(last, limit.name()) << "sorted, and none twice";
-    EXPECT_FALSE(limit.scope().empty() || limit.scope() == "unknown") << limit.name();
+    EXPECT_NE(limit.scope(), node::v1::LIMIT_SCOPE_UNSPECIFIED) << limit.name();
     EXPECT_FALSE(limit.unit().empty()) << limit.name();
     last = limit.name();
     counted.insert(limit.name());
@@ -120,7 +121,7 @@ TEST_F(NodeLimitsTest, ConnectionsThatOneSourceHasToGiveUpAreCounted) {
   EXPECT_TRUE(WaitUntil([&] { return Limit("peer_unproven_of_source").refused() == 20 - most; }));
   EXPECT_EQ(Limit("peer_unproven_of_source").used(), most);
   EXPECT_EQ(Limit("peer_unproven_of_source").limit(), static_cast<double>(most));
-  EXPECT_EQ(Limit("peer_unproven_of_source").scope(), "source");
+  EXPECT_EQ(Limit("peer_unproven_of_source").scope(), node::v1::LIMIT_SCOPE_SOURCE);
   EXPECT_EQ(Limit("peer_connections").used(), most);
   std::ostringstream out;
   cli::CommandContext context{.out = out, .err = out, .environment = {}};
@@ -155,8 +156,8 @@ TEST_F(NodeLimitsTest, AFloodOfAMemberOverItsLinkIsCounted) {
     }
     return Limit("frames").refused() > 0;
   }));
-  EXPECT_EQ(Limit("frames").scope(), "link");
-  const admin::v1::ResourceStatus resources = Status().resources();
+  EXPECT_EQ(Limit("frames").scope(), node::v1::LIMIT_SCOPE_LINK);
+  const node::v1::ResourceStatus resources = Status().resources();
   EXPECT_GT(resources.link_bytes_in(), limits::kFrameBurst * 2);
   EXPECT_GT(resources.link_bytes_out(), 0u);
   EXPECT_GT(resources.descriptors(), 10u);

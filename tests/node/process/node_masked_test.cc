@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -63,7 +64,7 @@ class NodeMaskedTest : public FederatedNodeTest {
       const auto status = Status();
       states.insert(status.rounds().state_digest());
       if (status.rounds().served_version() == 0 || status.rounds().last_members() != kNodes ||
-          status.release().releases() != SharesOf(peer, status.node_id())) {
+          status.release().releases() != SharesOf(peer, status.node().id())) {
         return false;
       }
     }
@@ -84,8 +85,8 @@ TEST_F(NodeMaskedTest, FourNodesLearnOneAdapterOfWhatNobodySees) {
     channels_.push_back(
         grpc::CreateChannel(NodeAt(i).api_address(), grpc::InsecureChannelCredentials()));
     TurnTo(i);
-    AddManyTexts(NodeAt(i).api_address(), pattern::v1::SHARING_TIER_MASKED);
-    Grant(pattern::v1::SHARING_TIER_MASKED);
+    AddManyTexts(NodeAt(i).api_address(), privacy::v1::SHARING_TIER_MASKED);
+    Grant(privacy::v1::SHARING_TIER_MASKED);
   }
   RecordingPeer peer(ConfigOfPeer(config_, CertificateFor(peer_key_, "peer")), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(5), [&] {
@@ -98,7 +99,7 @@ TEST_F(NodeMaskedTest, FourNodesLearnOneAdapterOfWhatNobodySees) {
     EXPECT_GE(status.release().releases(), 1U);
     EXPECT_TRUE(status.release().sums());
     EXPECT_LE(status.release().spent_epsilon(), 8);
-    EXPECT_FALSE(status.accepted_items().contains("pattern"));
+    EXPECT_FALSE(status.cluster().accepted_items().contains("pattern"));
   }
   for (const federation::Item& item : peer.accepted()) {
     EXPECT_TRUE(federation::IsMaskItem(item.kind) || item.kind == federation::ItemKind::kCheckpoint)

@@ -4,6 +4,7 @@
 // Tests patterns, backups and erasure over the API and the command line of a running node.
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <filesystem>
 #include <future>
@@ -17,19 +18,22 @@
 #include "node/limits.h"
 #include "node/process/node_files.h"
 #include "node/program/program.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
-#include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/db/backup.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/sessions/session_index.h"
 #include "tests/inference/text_model.h"
+#include "tests/node/import_pattern.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd::node {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using nlohmann::json;
 using pattern::v1::UpsertPatternRequest;
 using pattern::v1::UpsertPatternResponse;
@@ -64,20 +68,16 @@ class NodePatternsTest : public NodeTest {
   }
   client::NodeClient Client() { return client::NodeClient(node_->api_address()); }
 
-  // Returns a pattern at the embedding of kPatternPrompt, with an adapter of its own.
-  UpsertPatternRequest Lesson(uint64_t seed) {
-    client::NodeClient client = Client();
-    inference::v1::EmbedRequest embed;
-    embed.set_text(kPatternPrompt);
-    const auto answer = client.Call<inference::v1::EmbedResponse>(embed);
+  // Returns a pattern at the embedding of kPatternPrompt.
+  UpsertPatternRequest Lesson() {
+    const auto answer = Embed({kPatternPrompt});
     EXPECT_TRUE(answer.ok()) << answer.status();
     UpsertPatternRequest request;
     auto& pattern = *request.mutable_pattern();
-    *pattern.mutable_embedding()->mutable_values() = answer->embedding();
+    *pattern.mutable_embedding()->mutable_values() = answer->embeddings(0).values();
     pattern.set_bank(2);
     pattern.set_task("walks");
     pattern.set_quality(0.75F);
-    pattern.set_adapter(AdapterBytes(seed));
     return request;
   }
   static std::string AdapterBytes(uint64_t seed) {
@@ -93,13 +93,23 @@ class NodePatternsTest : public NodeTest {
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? response->pattern().id() : "";
   }
+  // Stores the pattern with an adapter of its own.
+  std::string Upsert(const UpsertPatternRequest& request, uint64_t seed) {
+    const auto response = Import(request, AdapterBytes(seed));
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? response->pattern().id() : "";
+  }
+  absl::StatusOr<pattern::v1::ImportPatternResponse> Import(const UpsertPatternRequest& request,
+                                                            const std::string& adapter) {
+    return test::ImportPattern(*pattern::v1::PatternService::NewStub(channel_), request, adapter);
+  }
 
   int exit_code_ = 0;
 };
 
 TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   Start();
-  const std::string id = Upsert(Lesson(1));
+  const std::string id = Upsert(Lesson(), 1);
   const Completion first = Generate(Request(kPatternPrompt, 12));
   ASSERT_TRUE(first.status.ok()) << first.status;
   ASSERT_EQ(first.finished.adapters_used_size(), 1);
@@ -107,9 +117,9 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   EXPECT_THAT(first.finished.adapters_used(0).name(), HasSubstr("pattern-" + id.substr(0, 8)));
 
   // Other content under the same id gets a name of its own, so it takes effect at once.
-  UpsertPatternRequest changed = Lesson(2);
+  UpsertPatternRequest changed = Lesson();
   changed.mutable_pattern()->set_id(id);
-  Upsert(changed);
+  Upsert(changed, 2);
   const Completion second = Generate(Request(kPatternPrompt, 12));
   ASSERT_EQ(second.finished.adapters_used_size(), 1);
   EXPECT_NE(second.finished.adapters_used(0).name(), first.finished.adapters_used(0).name());
@@ -143,11 +153,11 @@ TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
   late.set_name("seed2");
   late.set_t_max(0.299F);
   const std::string expected = Generate(by_hand).text;
-  const std::string first = Upsert(Lesson(1));
+  const std::string first = Upsert(Lesson(), 1);
   EXPECT_NE(Generate(plain).text, expected);
-  UpsertPatternRequest low = Lesson(2);
+  UpsertPatternRequest low = Lesson();
   low.mutable_pattern()->set_bank(0);
-  const std::string second = Upsert(low);
+  const std::string second = Upsert(low, 2);
   const Completion both = Generate(plain);
   EXPECT_EQ(both.text, expected);
   ASSERT_EQ(both.finished.adapters_used_size(), 2);
@@ -159,8 +169,7 @@ TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
 // nearby.
 TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
   Start();
-  UpsertPatternRequest request = Lesson(1);
-  request.mutable_pattern()->clear_adapter();
+  UpsertPatternRequest request = Lesson();
   const std::string id = Upsert(request);
   const Completion completion = Generate(Request(kPatternPrompt, 24));
   ASSERT_TRUE(completion.status.ok()) << completion.status;
@@ -180,39 +189,32 @@ TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
 
 TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
   Start();
-  UpsertPatternRequest request = Lesson(1);
-  const auto adapter = inference::DecodeAdapter(AsBytes(request.pattern().adapter())).value();
+  std::string bytes = AdapterBytes(1);
+  const auto adapter = inference::DecodeAdapter(AsBytes(bytes)).value();
   inference::Adapter foreign = *adapter;
   foreign.model_hash = Sha256("another");
-  request.mutable_pattern()->set_adapter(EncodeAdapter(foreign));
-  EXPECT_EQ(ReasonOf(Client().Call<pattern::v1::UpsertPatternResponse>(request).status()),
+  EXPECT_EQ(ReasonOf(Import(Lesson(), EncodeAdapter(foreign)).status()),
             reasons::kAdapterForOtherModel);
-  std::string cut = EncodeAdapter(*adapter);
-  cut.resize(cut.size() - 1);
-  request.mutable_pattern()->set_adapter(cut);
-  EXPECT_EQ(ReasonOf(Client().Call<pattern::v1::UpsertPatternResponse>(request).status()),
-            reasons::kAdapterInvalid);
-  EXPECT_EQ(Status().patterns(), 0u);
+  bytes.resize(bytes.size() - 1);
+  EXPECT_EQ(ReasonOf(Import(Lesson(), bytes).status()), reasons::kAdapterInvalid);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
 }
 
 TEST_F(NodePatternsTest, LargeTextsAreRefusedAlthoughPatternsMayBeLarge) {
   Start();
-  inference::v1::EmbedRequest embed;
-  embed.set_text(std::string(limits::kMaxTextRequestBytes + 1, 'x'));
-  EXPECT_EQ(ReasonOf(Client().Call<inference::v1::EmbedResponse>(embed).status()),
-            reasons::kLimitExceeded);
-  EXPECT_EQ(ReasonOf(Generate(Request(embed.text(), 4)).status), reasons::kLimitExceeded);
+  const std::string text(limits::kMaxTextRequestBytes + 1, 'x');
+  EXPECT_EQ(ReasonOf(Embed({text}).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Generate(Request(text, 4)).status), reasons::kLimitExceeded);
   inference::v1::TokenizeRequest tokenize;
-  tokenize.set_text(embed.text());
+  tokenize.set_text(text);
   EXPECT_EQ(ReasonOf(Client().Call<inference::v1::TokenizeResponse>(tokenize).status()),
             reasons::kLimitExceeded);
 }
 
 TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
   Start();
-  const std::string with_adapter = Upsert(Lesson(1));
-  UpsertPatternRequest plain = Lesson(1);
-  plain.mutable_pattern()->clear_adapter();
+  const std::string with_adapter = Upsert(Lesson(), 1);
+  UpsertPatternRequest plain = Lesson();
   plain.mutable_pattern()->set_task("stands");
   plain.mutable_pattern()->set_origin(std::string(64, 'e'));
   const std::string without = Upsert(plain);
@@ -225,16 +227,16 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
 
   EXPECT_THAT(Run({"pattern", "rm", with_adapter, without}), HasSubstr("deleted " + without));
   EXPECT_EQ(RunJson({"pattern", "import", file, "--check"})["patterns"], "2");
-  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
   EXPECT_EQ(RunJson({"pattern", "import", file})["created"], "2");
   EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], "2");
   EXPECT_EQ(Generate(Request(kPatternPrompt, 12)).finished.adapters_used(0).pattern_id(),
             with_adapter);
   EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
   // A newer pattern of this node stays.
-  UpsertPatternRequest newer = Lesson(2);
+  UpsertPatternRequest newer = Lesson();
   newer.mutable_pattern()->set_id(with_adapter);
-  Upsert(newer);
+  Upsert(newer, 2);
   EXPECT_EQ(RunJson({"pattern", "import", file})["kept"], "1");
   EXPECT_THAT(Run({"pattern", "export", "-", "--task", "stands", "--without-adapters"}),
               AllOf(HasSubstr(without), ::testing::Not(HasSubstr(with_adapter))));
@@ -242,7 +244,7 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
 
 TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
   Start();
-  Upsert(Lesson(1));
+  Upsert(Lesson(), 1);
   const std::string file = folder_ / "patterns.jsonl";
   Run({"pattern", "export", file});
   const std::string bytes = ReadFile(file, 1 << 20).value();
@@ -255,12 +257,12 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
     other += piece;
     return absl::OkStatus();
   });
-  const auto status = Client().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  const auto status = Client().Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
   pattern::v1::PatternFileHeader header;
   header.set_model_package(std::string(64, '0'));
   header.set_model_name("another");
-  header.set_dimension(status->embedding_dimension());
-  header.set_node_id(status->node_id());
+  header.set_dimension(status->node().embedding_dimension());
+  header.set_node_id(status->node().id());
   ASSERT_TRUE(writer.Begin(header).ok());
   ASSERT_TRUE(writer.End().ok());
   ASSERT_TRUE(WriteFileAtomically(file, other).ok());
@@ -268,7 +270,7 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
               AllOf(HasSubstr("MODEL_MISMATCH"), HasSubstr("nothing was imported")));
   EXPECT_EQ(exit_code_, 1);
   EXPECT_THAT(Run({"pattern", "import", folder_ / "none"}), HasSubstr("FILE_NOT_FOUND"));
-  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
 }
 
 // Regression test: a line that the node refuses ended every import of the file at that line.
@@ -276,28 +278,28 @@ TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
   Start();
   const std::string file = folder_ / "patterns.jsonl";
   const auto status =
-      Client().Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).value();
+      Client().Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).value();
   std::string bytes;
   cli::PatternFileWriter writer([&bytes](std::string_view piece) {
     bytes += piece;
     return absl::OkStatus();
   });
   pattern::v1::PatternFileHeader header;
-  header.set_model_package(status.model_package());
-  header.set_model_name(status.model_name());
-  header.set_dimension(status.embedding_dimension());
-  header.set_node_id(status.node_id());
+  header.set_model_package(status.node().model_package());
+  header.set_model_name(status.node().model());
+  header.set_dimension(status.node().embedding_dimension());
+  header.set_node_id(status.node().id());
   ASSERT_TRUE(writer.Begin(header).ok());
   constexpr int kPatterns = 100;
-  pattern::v1::Pattern pattern = Lesson(1).pattern();
-  pattern.clear_adapter();
+  pattern::v1::Pattern pattern = Lesson().pattern();
   for (int i = 0; i < kPatterns; ++i) {
-    pattern.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    pattern.set_tier(privacy::v1::SHARING_TIER_PRIVATE);
     pattern.set_id(fmt::format("{:032x}", i));
-    pattern.set_origin(status.node_id());
+    pattern.set_origin(status.node().id());
     // The pattern comes from a node whose clock is years ahead.
-    pattern.set_updated_ms(i % 50 == 10 ? SystemClock().WallMillis() * 2 : 1);
-    ASSERT_TRUE(writer.Add(pattern).ok());
+    *pattern.mutable_update_time() =
+        TimeUtil::MillisecondsToTimestamp(i % 50 == 10 ? SystemClock().WallMillis() * 2 : 1);
+    ASSERT_TRUE(writer.Add(pattern, "").ok());
   }
   ASSERT_TRUE(writer.End().ok());
   ASSERT_TRUE(WriteFileAtomically(file, bytes).ok());
@@ -305,20 +307,20 @@ TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
               AllOf(HasSubstr("98 new"), HasSubstr("2 refused"), HasSubstr("line 12: "),
                     HasSubstr("line 62: "), HasSubstr("the first refused one is in line 12")));
   EXPECT_EQ(exit_code_, 1);
-  EXPECT_EQ(Status().patterns(), 98u);
+  EXPECT_EQ(Status().patterns().stored(), 98u);
 }
 
 TEST_F(NodePatternsTest, AnImportWithoutAdaptersLeavesThoseOfTheNode) {
   Start();
-  const std::string id = Upsert(Lesson(1));
+  const std::string id = Upsert(Lesson(), 1);
   const std::string name = RunJson({"pattern", "show", id})["adapter_name"];
   const std::string file = folder_ / "patterns.jsonl";
   Run({"pattern", "export", file, "--without-adapters"});
-  UpsertPatternRequest older = Lesson(1);
+  UpsertPatternRequest older = Lesson();
   older.mutable_pattern()->set_id(id);
   older.mutable_pattern()->set_task("sits");
-  older.mutable_pattern()->set_updated_ms(1);
-  Upsert(older);
+  *older.mutable_pattern()->mutable_update_time() = TimeUtil::MillisecondsToTimestamp(1);
+  Upsert(older, 1);
   EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("1 replaced"));
   const json now = RunJson({"pattern", "show", id});
   EXPECT_EQ(now["task"], "walks");
@@ -328,29 +330,28 @@ TEST_F(NodePatternsTest, AnImportWithoutAdaptersLeavesThoseOfTheNode) {
 TEST_F(NodePatternsTest, FoldersAreNoExportsAndAMissingIdDoesNotKeepTheNext) {
   Start();
   EXPECT_THAT(Run({"pattern", "import", folder_}), HasSubstr("not a regular file"));
-  const std::string a = Upsert(Lesson(1));
-  const std::string b = Upsert(Lesson(2));
+  const std::string a = Upsert(Lesson(), 1);
+  const std::string b = Upsert(Lesson(), 2);
   const std::string out = Run({"pattern", "rm", a, std::string(32, '0'), b, "--format", "json"});
   const json told = json::parse(out.substr(0, out.find('\n')));
   EXPECT_EQ(told["deleted"], json::array({a, b}));
   EXPECT_EQ(exit_code_, 1);
-  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
 }
 
 TEST_F(NodePatternsTest, ListsPageByPageAndWatches) {
   Start();
   std::vector<std::string> ids;
   for (int i = 0; i < 3; ++i) {
-    UpsertPatternRequest request = Lesson(1);
-    request.mutable_pattern()->clear_adapter();
+    UpsertPatternRequest request = Lesson();
     ids.push_back(Upsert(request));
   }
   std::ranges::sort(ids);
   const json first = RunJson({"pattern", "ls", "--limit", "2"});
   EXPECT_EQ(first["patterns"].size(), 2u);
-  EXPECT_THAT(Run({"pattern", "ls", "--limit", "2"}), HasSubstr("more: --page " + ids[1]));
-  const json rest =
-      RunJson({"pattern", "ls", "--page", first["next_page_token"].get<std::string>()});
+  const std::string next = first["next_page_token"];
+  EXPECT_THAT(Run({"pattern", "ls", "--limit", "2"}), HasSubstr("more: --page " + next));
+  const json rest = RunJson({"pattern", "ls", "--page", next});
   ASSERT_EQ(rest["patterns"].size(), 1u);
   EXPECT_EQ(rest["patterns"][0]["id"], ids[2]);
   EXPECT_THAT(Run({"pattern", "ls", "--tier", "secret"}),
@@ -379,7 +380,7 @@ TEST_F(NodePatternsTest, AStopOfTheNodeEndsAWatchInGoodOrder) {
 // Otherwise the next start would link again everything that was linked since the last checkpoint.
 TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
   Start();
-  Upsert(Lesson(1));
+  Upsert(Lesson(), 1);
   ASSERT_TRUE(node_->Drain(kDrain).ok());
   node_.reset();
   auto files = OpenNodeFiles(config_, SystemClock()).value();
@@ -391,7 +392,7 @@ TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
 
 TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
   Start();
-  const std::string id = Upsert(Lesson(1));
+  const std::string id = Upsert(Lesson(), 1);
   const json backup = RunJson({"store", "backup", "--running", "--name", "first"});
   EXPECT_EQ(backup["folder"], config_.node.data_dir + "/backups/first");
   EXPECT_THAT(Run({"store", "backup", "--running"}), HasSubstr("/backups/20"));
@@ -430,12 +431,12 @@ TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
     }
   }
   Start();
-  EXPECT_EQ(Status().sessions(), 2u);
+  EXPECT_EQ(Status().store().sessions(), 2u);
   EXPECT_THAT(Run({"store", "erase", "--running", "--user", "alice"}), HasSubstr("alice"));
-  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_EQ(Status().store().sessions(), 1u);
   EXPECT_THAT(Run({"store", "erase", "--running", "--user", ""}), HasSubstr("USAGE"));
   Restart();
-  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_EQ(Status().store().sessions(), 1u);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 
 #include "federation/limits.h"
 #include "node/reasons.h"
+#include "ruvd/cluster/v1/cluster.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -74,13 +76,13 @@ class NodePeerPatternsTest : public FederatedNodeTest {
     const auto found = Find(id);
     return found && found->standing() == standing;
   }
-  admin::v1::PeerPatternStatus StatusOfPeer() {
-    admin::v1::ListMembersResponse response;
+  cluster::v1::PeerPatternStatus StatusOfPeer() {
+    cluster::v1::ListMembersResponse response;
     grpc::ClientContext context;
-    EXPECT_TRUE(admin::v1::AdminService::NewStub(channel_)
-                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &response)
+    EXPECT_TRUE(cluster::v1::ClusterService::NewStub(channel_)
+                    ->ListMembers(&context, cluster::v1::ListMembersRequest(), &response)
                     .ok());
-    for (const admin::v1::Member& member : response.members()) {
+    for (const cluster::v1::Member& member : response.members()) {
       if (member.node_id() == ToHex(peer_key_.id())) {
         return member.patterns();
       }
@@ -131,11 +133,11 @@ TEST_F(NodePeerPatternsTest, WhatHarmsOwnLessonsNeverServesAndWhatHelpsThemDoes)
   ASSERT_TRUE(OfferUntil(good, pattern::v1::PATTERN_STANDING_SERVING));
   EXPECT_LT(Score(kKeeper, kLesson, true), before);
   EXPECT_TRUE(Uses(Generate(Request(kKeeper, 8)), 1));
-  const admin::v1::PeerPatternStatus status = StatusOfPeer();
+  const cluster::v1::PeerPatternStatus status = StatusOfPeer();
   EXPECT_EQ(status.offered(), 2U);
   EXPECT_EQ(status.taken(), 1U);
   EXPECT_EQ(status.on_trial() + status.deferred() + status.fetching(), 0U);
-  EXPECT_EQ(status.lag_seconds(), 0);
+  EXPECT_FALSE(status.has_lag());
   ASSERT_EQ(status.refused_size(), 1);
   EXPECT_EQ(status.refused().at(reasons::kPatternLessonsWorse), 1U);
   Restart();
@@ -175,7 +177,7 @@ TEST_F(NodePeerPatternsTest, WhatUsersRateBadlyIsDroppedAndNotBackAfterARestart)
   EXPECT_EQ(Score(kKeeper, kLesson, true), before);
   ++pattern.created_ms;
   ASSERT_TRUE(OfferUntil(pattern, [&] {
-    return Status().refused_envelopes().contains(reasons::kPatternRatedBadly);
+    return Status().cluster().refused_envelopes().contains(reasons::kPatternRatedBadly);
   })) << "a newer version";
   EXPECT_TRUE(HasStanding(1, pattern::v1::PATTERN_STANDING_RATED_BADLY));
   EXPECT_EQ(Score(kKeeper, kLesson, true), before);
@@ -190,7 +192,9 @@ TEST_F(NodePeerPatternsTest, AMemberThatLearnsWithoutAnEndHasABudget) {
   pattern.examples = 100;
   pattern.centroid = shared_->EmbeddingOfGeneralText();
   uint32_t offered = 0;
-  const auto refused = [&] { return Status().refused_envelopes().contains("OVER_BUDGET"); };
+  const auto refused = [&] {
+    return Status().cluster().refused_envelopes().contains("OVER_BUDGET");
+  };
   TimePoint next{};
   const auto flood = [&] {
     if (RecordingPeer::Now().now < next || peer_->core().active_links() == 0) {
@@ -208,11 +212,12 @@ TEST_F(NodePeerPatternsTest, AMemberThatLearnsWithoutAnEndHasABudget) {
     return refused();
   };
   ASSERT_TRUE(peer_->TakePartUntil(node_->federation_address(), std::chrono::minutes(3), flood));
-  const admin::v1::GetStatusResponse status = Status();
-  EXPECT_EQ(status.patterns(), limits::kMaxPatternsPerOrigin);
-  EXPECT_GE(status.accepted_items().at("pattern"), limits::kMaxPatternsPerOrigin);
-  EXPECT_LT(status.accepted_items().at("pattern"), 2 * limits::kMaxPatternsPerOrigin + 100);
-  EXPECT_EQ(status.state(), "serving");
+  const node::v1::GetStatusResponse status = Status();
+  EXPECT_EQ(status.patterns().stored(), limits::kMaxPatternsPerOrigin);
+  EXPECT_GE(status.cluster().accepted_items().at("pattern"), limits::kMaxPatternsPerOrigin);
+  EXPECT_LT(status.cluster().accepted_items().at("pattern"),
+            2 * limits::kMaxPatternsPerOrigin + 100);
+  EXPECT_EQ(status.node().state(), node::v1::NODE_STATE_SERVING);
   EXPECT_TRUE(Generate(Request(kKeeper, 8)).status.ok());
 }
 

@@ -25,6 +25,7 @@
 #include "node/api/connection_limits.h"
 #include "node/transport/connection_acceptor.h"
 #include "node/transport/header_guard.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -123,9 +124,9 @@ class NodePortsTest : public CertifiedNodeTest {
     EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     return socket;
   }
-  admin::v1::PortStatus Port(const std::string& name) {
-    const admin::v1::GetStatusResponse status = Status();
-    for (const admin::v1::PortStatus& port : status.ports()) {
+  node::v1::PortStatus Port(const std::string& name) {
+    const node::v1::GetStatusResponse status = Status();
+    for (const node::v1::PortStatus& port : status.ports()) {
       if (port.name() == name) {
         return port;
       }
@@ -135,12 +136,12 @@ class NodePortsTest : public CertifiedNodeTest {
   }
   // How many connections of a port were refused or ended for this reason.
   uint64_t Ended(const std::string& port, const std::string& why) {
-    const admin::v1::PortStatus status = Port(port);
+    const node::v1::PortStatus status = Port(port);
     const auto found = status.ended().find(why);
     return found == status.ended().end() ? 0 : found->second;
   }
   uint64_t Seen(const std::string& name) {
-    const admin::v1::PortStatus port = Port(name);
+    const node::v1::PortStatus port = Port(name);
     uint64_t refused = 0;
     for (const char* why : {"too_often", "port_full", "no_descriptor"}) {
       const auto found = port.ended().find(why);
@@ -251,7 +252,7 @@ TEST_F(NodePortsTest, AHeaderOf10MiBOnThePortForClientsCostsNoCore) {
     return block;
   };
   const std::string call =
-      Frame(kHeaders, kEndHeaders, 1, headers("/ruvd.admin.v1.AdminService/GetStatus")) +
+      Frame(kHeaders, kEndHeaders, 1, headers("/ruvd.node.v1.NodeService/GetStatus")) +
       Frame(kData, kEndStream, 1, std::string(5, '\0'));
   const EndlessHeader stranger(Connect(node_->api_address()), "");
   const EndlessHeader client(Connect(node_->api_address()), call);

@@ -61,7 +61,7 @@ class NodeQueueTest : public NodeTest {
     }
   }
   void AwaitRunning(uint64_t count) {
-    while (Status().requests_running() != count) {
+    while (Status().serving().requests_running() != count) {
       std::this_thread::yield();
     }
   }
@@ -91,7 +91,7 @@ TEST_F(NodeQueueTest, ACancelledRequestGivesItsPlaceToOthers) {
   AwaitRunning(limits::kMaxRunningGenerations + 1);
   waiting.context.TryCancel();
   AwaitRunning(limits::kMaxRunningGenerations);
-  EXPECT_EQ(Status().trajectories(), 0U) << "no other one had to end for it";
+  EXPECT_EQ(Status().store().trajectories(), 0U) << "no other one had to end for it";
 }
 
 // One caller's requests made all others wait until theirs had ended.
@@ -106,10 +106,10 @@ TEST_F(NodeQueueTest, ManyRequestsOfOneCallerHoldUpNoOtherCaller) {
   const Completion other = Generate(Request("The old man walked", 4));
   EXPECT_TRUE(other.status.ok()) << other.status;
   // A completion counts until its call has ended, which is a moment after its last answer came.
-  while (Status().requests_running() > limits::kMaxRunningGenerations + 20) {
+  while (Status().serving().requests_running() > limits::kMaxRunningGenerations + 20) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Status().requests_running(), limits::kMaxRunningGenerations + 20)
+  EXPECT_EQ(Status().serving().requests_running(), limits::kMaxRunningGenerations + 20)
       << "no other one had to end for it";
 }
 
@@ -132,12 +132,7 @@ TEST_F(NodeQueueTest, RefusalsAreCounted) {
   Start();
   BeginLongOnes(1);
   EXPECT_EQ(ReasonOf(Generate(Request("Another", 4)).status), reasons::kMailboxFull);
-  inference::v1::EmbedRequest embed;
-  embed.set_text("house");
-  inference::v1::EmbedResponse embedded;
-  grpc::ClientContext context;
-  EXPECT_FALSE(
-      inference::v1::InferenceService::NewStub(channel_)->Embed(&context, embed, &embedded).ok());
+  EXPECT_FALSE(Embed({"house"}).ok());
   auto wrong = Request("Another", 4);
   wrong.mutable_sampling()->set_temperature(-1);
   const absl::Status invalid = Generate(wrong).status;

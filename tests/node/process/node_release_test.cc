@@ -15,6 +15,7 @@
 #include "node/process/privacy_counter.h"
 #include "node/program/program.h"
 #include "privacy/reasons.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
 #include "tests/node/process/recording_peer.h"
@@ -43,7 +44,7 @@ class NodeReleaseTest : public FederatedNodeTest {
 TEST_F(NodeReleaseTest, AReleaseIsChargedOnceAndTheChargeOutlivesTheNode) {
   AllowReleases();
   Start();
-  AddManyTexts(pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(privacy::v1::SHARING_TIER_DP);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << err_.str();
   ASSERT_TRUE(WaitUntil([&] { return Status().rounds().own_contributions() == 1; }))
       << Status().rounds().DebugString();
@@ -70,7 +71,7 @@ TEST_F(NodeReleaseTest, MoreNoiseThanSignalIsRefusedInThePreviewAlready) {
   AllowReleases();
   config_.federation.rank = 8;
   Start();
-  AddText(node_->api_address(), kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
+  AddText(node_->api_address(), kDocument, kGiven, privacy::v1::SHARING_TIER_DP);
   ASSERT_TRUE(WaitUntil([&] {
     EXPECT_EQ(Run({"privacy", "preview", "--tier", "dp"}), 0) << err_.str();
     return out_.str().find(reasons::kSignalTooWeak) != std::string::npos;
@@ -84,7 +85,7 @@ TEST_F(NodeReleaseTest, MoreNoiseThanSignalIsRefusedInThePreviewAlready) {
 TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndNothingIsCharged) {
   AllowReleases();
   Start();
-  AddManyTexts(pattern::v1::SHARING_TIER_MASKED);
+  AddManyTexts(privacy::v1::SHARING_TIER_MASKED);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "masked"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("tier masked: 0 items"));
   ASSERT_TRUE(WaitUntil([&] {
@@ -95,7 +96,7 @@ TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndNothingIsCharged) {
                                 HasSubstr("Nothing was charged")));
   EXPECT_EQ(Release().releases(), 0U) << "a node alone adds up nothing";
   Restart();
-  EXPECT_EQ(Consent().tier(), pattern::v1::SHARING_TIER_MASKED);
+  EXPECT_EQ(Consent().tier(), privacy::v1::SHARING_TIER_MASKED);
 }
 
 TEST_F(NodeReleaseTest, AScopeThatThePolicyDoesNotListSharesNothing) {
@@ -125,7 +126,7 @@ TEST_F(NodeReleaseTest, AScopeThatThePolicyDoesNotListSharesNothing) {
 TEST_F(NodeReleaseTest, APreviewOfANoisedContributionHasAllButItsValues) {
   AllowReleases();
   Start();
-  AddManyTexts(pattern::v1::SHARING_TIER_DP);
+  AddManyTexts(privacy::v1::SHARING_TIER_DP);
   ASSERT_EQ(Run({"privacy", "preview"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("under tier private nothing leaves"));
   ASSERT_TRUE(WaitUntil([&] {
@@ -142,16 +143,16 @@ TEST_F(NodeReleaseTest, APreviewShowsTheVeryBytesThatLeave) {
   config_.federation.round_seconds = 3600;  // the preview and the contribution are in one round
   config_.federation.tls = "off";
   Start();
-  AddText(node_->api_address(), kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-  admin::v1::PreviewReleaseRequest request;
-  request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  AddText(node_->api_address(), kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
+  privacy::v1::PreviewReleaseRequest request;
+  request.set_tier(privacy::v1::SHARING_TIER_PUBLIC);
   const auto preview =
-      client::NodeClient(node_->api_address()).Call<admin::v1::PreviewReleaseResponse>(request);
+      client::NodeClient(node_->api_address()).Call<privacy::v1::PreviewReleaseResponse>(request);
   ASSERT_TRUE(preview.ok()) << preview.status();
   ASSERT_EQ(preview->payloads_size(), 1) << preview->DebugString();
   EXPECT_GT(preview->lessons(), 20U);
   EXPECT_EQ(Consent().bytes_shared(), 0U);
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   const privacy::NodeKey peer_key = privacy::NodeKey::FromSeed(privacy::KeySeed{9});
   RecordingPeer peer(ConfigOfPeer(config_, CertificateFor(peer_key, "peer")), peer_key);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),

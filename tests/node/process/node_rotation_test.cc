@@ -64,7 +64,7 @@ TEST_F(NodeRotationTest, AMemberReplacesItsKeyAndStaysTheSameMember) {
   EXPECT_NE(CertificateOf("b").node_key, former.node_key);
   const Node& other = StartOther("b", node_->federation_address());
   EXPECT_EQ(other.id(), id);
-  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(other).key_epoch() == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(other).certificate().key_epoch() == 1; }));
   EXPECT_TRUE(AwaitAlive(*node_, 2));
   EXPECT_TRUE(test::WaitUntil([&] { return IsLinked(*node_, id); }));
   std::ostringstream tier;
@@ -88,7 +88,7 @@ TEST_F(NodeRotationTest, AThiefOfTheFormerKeyIsKeptOut) {
   const Node& honest = StartOther("b", node_->federation_address());
   EXPECT_TRUE(AwaitAlive(*node_, 2));
   EXPECT_TRUE(test::WaitUntil([&] { return IsLinked(*node_, honest.id()); }));
-  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(honest).members_alive() == 2; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(honest).cluster().members_alive() == 2; }));
   EXPECT_FALSE(IsLinked(thief, node_->id()));
   // The authority gives it neither a certificate nor a key.
   Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("thief")}, 4);
@@ -109,7 +109,7 @@ TEST_F(NodeRotationTest, MembersEndTheirLinksWithAFormerKey) {
   others_.pop_back();
   const Node& again = StartOther("b", member.federation_address());
   EXPECT_TRUE(test::WaitUntil([&] { return IsLinked(member, again.id()); }));
-  EXPECT_EQ(StatusOf(again).key_epoch(), 1U);
+  EXPECT_EQ(StatusOf(again).certificate().key_epoch(), 1U);
 }
 
 // The authority had granted the key when the connection ended, and takes the former one no more.
@@ -182,7 +182,7 @@ TEST_F(NodeRotationTest, TheAuthoritysOwnNodeReplacesItsKey) {
   Rotate("data");
   Restart();
   EXPECT_EQ(node_->id(), id);
-  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(*node_).key_epoch() == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return StatusOf(*node_).certificate().key_epoch() == 1; }));
   EXPECT_TRUE(AwaitAlive(*node_, 2));
   EXPECT_THAT(Join("c", Token()), HasSubstr("next: "));
 }

@@ -22,9 +22,11 @@
 #include "federation/learner/contribution.h"
 #include "node/client/client.h"
 #include "privacy/reasons.h"
-#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 
 namespace ruvd::node {
@@ -54,22 +56,22 @@ class NodeRoundsTest : public FederatedNodeTest {
   }
   client::NodeClient ClientOf(size_t number) const { return client::NodeClient(AddressOf(number)); }
   void AddText(size_t number, const std::string& name, size_t bytes,
-               pattern::v1::SharingTier tier) const {
+               privacy::v1::SharingTier tier) const {
     FederatedNodeTest::AddText(AddressOf(number), name, bytes, tier);
   }
-  void GrantOn(size_t number, pattern::v1::SharingTier tier) {
-    admin::v1::SetConsentRequest request;
+  void GrantOn(size_t number, privacy::v1::SharingTier tier) {
+    privacy::v1::SetConsentRequest request;
     request.set_tier(tier);
-    const auto answer = ClientOf(number).Call<admin::v1::SetConsentResponse>(request);
+    const auto answer = ClientOf(number).Call<privacy::v1::SetConsentResponse>(request);
     ASSERT_TRUE(answer.ok()) << answer.status();
   }
-  admin::v1::GetStatusResponse StatusOf(size_t number) const {
+  node::v1::GetStatusResponse StatusOf(size_t number) const {
     const auto status =
-        ClientOf(number).Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+        ClientOf(number).Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
     EXPECT_TRUE(status.ok()) << status.status();
-    return status.value_or(admin::v1::GetStatusResponse());
+    return status.value_or(node::v1::GetStatusResponse());
   }
-  admin::v1::RoundsStatus RoundsOf(size_t number) const { return StatusOf(number).rounds(); }
+  cluster::v1::RoundsStatus RoundsOf(size_t number) const { return StatusOf(number).rounds(); }
   // The loss of a part of a document that no node was given, as it is served, in nats per token.
   double LossOf(size_t number, const std::string& name, size_t begin) const {
     double loss = 0;
@@ -89,23 +91,23 @@ class NodeRoundsTest : public FederatedNodeTest {
     return loss;
   }
   // What a node says of the state of its only neighbour.
-  std::string RoundsNamedByMembers(size_t number) const {
+  cluster::v1::StateAgreement RoundsNamedByMembers(size_t number) const {
     const auto members =
-        ClientOf(number).Call<admin::v1::ListMembersResponse>(admin::v1::ListMembersRequest());
+        ClientOf(number).Call<cluster::v1::ListMembersResponse>(cluster::v1::ListMembersRequest());
     EXPECT_TRUE(members.ok()) << members.status();
     if (members.ok()) {
-      for (const admin::v1::Member& member : members->members()) {
+      for (const cluster::v1::Member& member : members->members()) {
         if (member.linked()) {
           return member.rounds();
         }
       }
     }
-    return "";
+    return cluster::v1::STATE_AGREEMENT_UNSPECIFIED;
   }
   // Whether both nodes serve an adapter and hold equal states of equal rounds.
   bool StatesAreEqual() const {
-    const admin::v1::RoundsStatus a = RoundsOf(0);
-    const admin::v1::RoundsStatus b = RoundsOf(1);
+    const cluster::v1::RoundsStatus a = RoundsOf(0);
+    const cluster::v1::RoundsStatus b = RoundsOf(1);
     return a.state_round() == b.state_round() && a.state_digest() == b.state_digest() &&
            a.served_version() > 0 && b.served_version() > 0;
   }
@@ -116,12 +118,12 @@ class NodeRoundsTest : public FederatedNodeTest {
 TEST_F(NodeRoundsTest, TwoNodesLearnOneAdapterFromTextsThatNeverLeave) {
   Start();
   StartOther();
-  AddText(0, "wire-format.md", 26'000, pattern::v1::SHARING_TIER_PUBLIC);
-  AddText(1, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
+  AddText(0, "wire-format.md", 26'000, privacy::v1::SHARING_TIER_PUBLIC);
+  AddText(1, kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
   const double before = LossOf(0, kDocument, kGiven + 100);
   EXPECT_EQ(RoundsOf(0).contributions(), 0U) << "nothing leaves before consent";
-  GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
-  GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
+  GrantOn(0, privacy::v1::SHARING_TIER_PUBLIC);
+  GrantOn(1, privacy::v1::SHARING_TIER_PUBLIC);
   double after = before;
   // How many rounds this takes depends on how many of them a busy machine leaves out.
   ASSERT_TRUE(WaitUntil([&] {
@@ -145,7 +147,8 @@ TEST_F(NodeRoundsTest, TheStatusSaysHowManyNeighboursHoldTheSameState) {
   })) << RoundsOf(0).DebugString()
       << RoundsOf(1).DebugString();
   EXPECT_EQ(RoundsOf(0).peers_differing(), 0U);
-  EXPECT_TRUE(WaitUntil([&] { return RoundsNamedByMembers(0) == "equal"; }));
+  EXPECT_TRUE(
+      WaitUntil([&] { return RoundsNamedByMembers(0) == cluster::v1::STATE_AGREEMENT_EQUAL; }));
 }
 
 // Experiments with members that lie do this; the lie takes part as every contribution does.
@@ -158,14 +161,14 @@ TEST_F(NodeRoundsTest, WhatAnEditMakesOfAContributionIsGiven) {
     return edited;
   };
   Start();
-  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-  GrantOn(0, pattern::v1::SHARING_TIER_PUBLIC);
-  admin::v1::RoundsStatus rounds;
+  AddText(0, kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
+  GrantOn(0, privacy::v1::SHARING_TIER_PUBLIC);
+  cluster::v1::RoundsStatus rounds;
   ASSERT_TRUE(WaitUntil([&] {
     rounds = RoundsOf(0);
     return rounds.parts_size() == 1;
   })) << rounds.DebugString();
-  EXPECT_EQ(rounds.parts(0).origin(), StatusOf(0).node_id());
+  EXPECT_EQ(rounds.parts(0).origin(), StatusOf(0).node().id());
   EXPECT_FLOAT_EQ(rounds.parts(0).norm(), 0.25F);
 }
 
@@ -174,8 +177,8 @@ TEST_F(NodeRoundsTest, WhatAnEditMakesOfAContributionIsGiven) {
 TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
   config_.federation.contributions = "gradient";
   Start();
-  AddText(0, kDocument, kGiven, pattern::v1::SHARING_TIER_DP);
-  GrantOn(0, pattern::v1::SHARING_TIER_DP);
+  AddText(0, kDocument, kGiven, privacy::v1::SHARING_TIER_DP);
+  GrantOn(0, privacy::v1::SHARING_TIER_DP);
   // New lessons wait for the next round.
   EXPECT_TRUE(WaitUntil([&] { return RoundsOf(0).refusal_reason() == reasons::kSignalTooWeak; }))
       << RoundsOf(0).refusal();
@@ -184,9 +187,9 @@ TEST_F(NodeRoundsTest, UnderDpTooFewLessonsAreRefusedWithTheFigures) {
 
 TEST_F(NodeRoundsTest, ATierThatThePlanDoesNotServeIsRefusedWithTheRemedy) {
   Start();
-  admin::v1::SetConsentRequest request;
-  request.set_tier(pattern::v1::SHARING_TIER_MASKED);
-  const auto answer = ClientOf(0).Call<admin::v1::SetConsentResponse>(request);
+  privacy::v1::SetConsentRequest request;
+  request.set_tier(privacy::v1::SHARING_TIER_MASKED);
+  const auto answer = ClientOf(0).Call<privacy::v1::SetConsentResponse>(request);
   EXPECT_THAT(answer.status().ToString(), HasSubstr("set it to \"gradient\" on all nodes"));
 }
 
@@ -209,10 +212,10 @@ std::string ShortLessons(size_t count, bool nonsense) {
 }
 
 // Returns the parts of the newest combined round by node; empty unless all have three judges.
-using Parts = std::map<std::string, admin::v1::RoundPart>;
-Parts JudgedParts(const admin::v1::RoundsStatus& rounds) {
+using Parts = std::map<std::string, cluster::v1::RoundPart>;
+Parts JudgedParts(const cluster::v1::RoundsStatus& rounds) {
   Parts parts;
-  for (const admin::v1::RoundPart& part : rounds.parts()) {
+  for (const cluster::v1::RoundPart& part : rounds.parts()) {
     if (part.judges() < 3) {
       return {};
     }
@@ -237,19 +240,19 @@ TEST_F(NodeRoundsTest, AMemberThatGivesTheOppositeIsLeftOutAndNamed) {
     StartOther();
   }
   for (size_t node = 0; node < 5; ++node) {
-    AddText(node, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-    GrantOn(node, pattern::v1::SHARING_TIER_PUBLIC);
+    AddText(node, kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
+    GrantOn(node, privacy::v1::SHARING_TIER_PUBLIC);
   }
-  const std::string liar = StatusOf(0).node_id();
-  admin::v1::RoundsStatus rounds;
+  const std::string liar = StatusOf(0).node().id();
+  cluster::v1::RoundsStatus rounds;
   EXPECT_TRUE(WaitUntil([&] {
     rounds = RoundsOf(1);
     return rounds.parts_size() == 5 &&
-           std::ranges::any_of(rounds.parts(), [&](const admin::v1::RoundPart& part) {
+           std::ranges::any_of(rounds.parts(), [&](const cluster::v1::RoundPart& part) {
              return part.origin() == liar && part.left_out();
            });
   })) << rounds.DebugString();
-  EXPECT_EQ(std::ranges::count_if(rounds.parts(), &admin::v1::RoundPart::left_out), 1);
+  EXPECT_EQ(std::ranges::count_if(rounds.parts(), &cluster::v1::RoundPart::left_out), 1);
 }
 
 // Under the other strategies all nodes would have the weight 1, whatever they learned from.
@@ -268,18 +271,18 @@ TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   constexpr size_t kBad = 3;
   for (size_t node = 0; node < 4; ++node) {
     AddTextOf(AddressOf(node), "short.jsonl", ShortLessons(64, node == kBad),
-              pattern::v1::SHARING_TIER_PUBLIC);
-    GrantOn(node, pattern::v1::SHARING_TIER_PUBLIC);
+              privacy::v1::SHARING_TIER_PUBLIC);
+    GrantOn(node, privacy::v1::SHARING_TIER_PUBLIC);
   }
   Parts parts;
-  admin::v1::RoundsStatus rounds;
+  cluster::v1::RoundsStatus rounds;
   ASSERT_TRUE(WaitUntil([&] {
     rounds = RoundsOf(0);
     parts = JudgedParts(rounds);
     return parts.size() == 4;
   })) << rounds.DebugString()
       << RoundsOf(kBad).DebugString();
-  const std::string bad = StatusOf(kBad).node_id();
+  const std::string bad = StatusOf(kBad).node().id();
   ASSERT_TRUE(parts.contains(bad)) << rounds.DebugString();
   for (const auto& [node, part] : parts) {
     if (node != bad) {
@@ -293,8 +296,8 @@ TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
   EXPECT_GE(rounds.last_verdict_lessons(), 5U);
   // All members agree on what the verdicts made of the rounds.
   EXPECT_TRUE(WaitUntil([&] {
-    const admin::v1::RoundsStatus a = RoundsOf(0);
-    const admin::v1::RoundsStatus b = RoundsOf(kBad);
+    const cluster::v1::RoundsStatus a = RoundsOf(0);
+    const cluster::v1::RoundsStatus b = RoundsOf(kBad);
     return a.state_round() == b.state_round() && a.state_digest() == b.state_digest();
   }));
 }
@@ -303,15 +306,15 @@ TEST_F(NodeRoundsTest, UnderQualityANodeThatLearnsFromNonsenseCountsLess) {
 TEST_F(NodeRoundsTest, NodesOfOtherBanksLearnApart) {
   Start();
   StartOther([](config::NodeConfig& config) { config.experimental.banks = 2; });
-  AddText(1, kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-  GrantOn(1, pattern::v1::SHARING_TIER_PUBLIC);
+  AddText(1, kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
+  GrantOn(1, privacy::v1::SHARING_TIER_PUBLIC);
   ASSERT_TRUE(WaitUntil([&] { return RoundsOf(1).served_version() > 0; }))
       << RoundsOf(1).DebugString();
   EXPECT_EQ(RoundsOf(0).contributions(), 0U);
   EXPECT_NE(RoundsOf(0).plan_id(), RoundsOf(1).plan_id());
   EXPECT_EQ(RoundsOf(0).peers_agreeing() + RoundsOf(0).peers_differing(), 0U)
       << "states of different plans are not compared";
-  EXPECT_EQ(Status().members_alive(), 2U);
+  EXPECT_EQ(Status().cluster().members_alive(), 2U);
 }
 
 }  // namespace

@@ -15,10 +15,12 @@ namespace {
 
 class NodeRouterTest : public NodeTest {
  protected:
-  Completion Complete(uint32_t steps = 0) {
+  Completion Complete(std::optional<uint32_t> steps = std::nullopt) {
     auto request = Request("The old man walked", 8);
     request.mutable_sampling()->set_ignore_end_of_text(true);
-    request.mutable_sampling()->set_steps(steps);
+    if (steps) {
+      request.mutable_sampling()->set_steps(*steps);
+    }
     Completion completion = Generate(request);
     EXPECT_TRUE(completion.status.ok()) << completion.status;
     return completion;
@@ -46,8 +48,10 @@ TEST_F(NodeRouterTest, SaysHowItServedAndRemembersTheOutcomeOverARestart) {
   Start();
   const Completion completion = Complete();
   ASSERT_TRUE(completion.finished.has_route());
-  EXPECT_THAT(completion.finished.route().name(),
-              ::testing::AnyOf("as_asked", "half_steps", "approximate_cache"));
+  EXPECT_THAT(
+      completion.finished.route().kind(),
+      ::testing::AnyOf(inference::v1::ROUTE_KIND_AS_ASKED, inference::v1::ROUTE_KIND_HALF_STEPS,
+                       inference::v1::ROUTE_KIND_APPROXIMATE_CACHE));
   EXPECT_TRUE(completion.finished.route().explored());
   EXPECT_FALSE(Complete(4).finished.has_route()) << "what it asked for is not open";
   learning::v1::SubmitFeedbackRequest request;
@@ -70,7 +74,7 @@ TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
   tuning_.router_exploration = 0;
   Start();
   const Completion completion = Complete();
-  EXPECT_EQ(completion.finished.route().name(), "as_asked");
+  EXPECT_EQ(completion.finished.route().kind(), inference::v1::ROUTE_KIND_AS_ASKED);
   EXPECT_EQ(completion.text, text);
 }
 

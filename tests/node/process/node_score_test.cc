@@ -50,7 +50,7 @@ class NodeScoreTest : public NodeTest {
             })};
   }
   void WaitUntilRunning(uint64_t requests) {
-    ASSERT_TRUE(test::WaitUntil([&] { return Status().requests_running() == requests; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return Status().serving().requests_running() == requests; }));
   }
 };
 

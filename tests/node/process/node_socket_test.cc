@@ -25,8 +25,8 @@
 #include "node/transport/tls.h"
 #include "privacy/identity/admission.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/key_line.h"
 #include "tests/node/node_fixture.h"
 
@@ -79,7 +79,7 @@ TEST_F(NodeSocketTest, TheClientsOfTheOwnUserAreServed) {
                   .ok());
   EXPECT_NE(text, "");
   EXPECT_TRUE(client.Healthy().value());
-  const auto status = client.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest());
+  const auto status = client.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest());
   ASSERT_TRUE(status.ok()) << status.status();
   ASSERT_EQ(status->ports_size(), 2);
   EXPECT_EQ(status->ports(1).name(), "socket");
@@ -143,11 +143,11 @@ TEST_F(NodeSocketTest, ItNeedsNoKeyAndThePortStillDoes) {
       write("keys", test::KeyLine("boss", privacy::roles::kAdmin, std::string(40, 'a')));
   Start();
   client::NodeClient local(Server());
-  EXPECT_TRUE(local.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).ok());
+  EXPECT_TRUE(local.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).ok());
   client::NodeClient remote(node_->api_address(),
                             {.tls = true, .roots = certificate.certificate, .key = ""});
   EXPECT_EQ(
-      ReasonOf(remote.Call<admin::v1::GetStatusResponse>(admin::v1::GetStatusRequest()).status()),
+      ReasonOf(remote.Call<node::v1::GetStatusResponse>(node::v1::GetStatusRequest()).status()),
       reasons::kCallerUnknown);
 }
 

@@ -25,7 +25,6 @@
 #include "node/api/rpc_status.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
-#include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
@@ -46,7 +45,7 @@ TEST_F(NodeTest, StreamsACompletionInOrder) {
   EXPECT_GT(completion.started.prompt_tokens(), 0u);
   ASSERT_FALSE(completion.frames.empty());
   EXPECT_FLOAT_EQ(completion.frames.front().t(), 1.0F);
-  EXPECT_EQ(Status().trajectories(), 1u);
+  EXPECT_EQ(Status().store().trajectories(), 1u);
 }
 
 TEST_F(NodeTest, EqualSeedsGiveEqualTextAndModesAllWork) {
@@ -87,11 +86,12 @@ TEST_F(NodeTest, UnseededRequestsDiffer) {
 TEST_F(NodeTest, FillsGapsAndGivesLogprobs) {
   Start();
   inference::v1::GenerateRequest request;
-  request.add_parts()->set_text("The capital of");
-  request.add_parts()->set_gap(3);
-  request.add_parts()->set_text(" is");
-  request.add_parts()->set_gap(4);
-  request.add_parts()->set_text(", a large city.");
+  inference::v1::Infill& infill = *request.mutable_infill();
+  infill.add_parts()->set_text("The capital of");
+  infill.add_parts()->set_gap(3);
+  infill.add_parts()->set_text(" is");
+  infill.add_parts()->set_gap(4);
+  infill.add_parts()->set_text(", a large city.");
   request.mutable_sampling()->set_logprobs(2);
   const Completion completion = Generate(request);
   ASSERT_TRUE(completion.status.ok()) << completion.status;
@@ -101,7 +101,7 @@ TEST_F(NodeTest, FillsGapsAndGivesLogprobs) {
     EXPECT_LE(token.logprob(), 0);
     EXPECT_EQ(token.likeliest_size(), 2);
   }
-  request.set_suffix("the end");
+  request.mutable_sampling()->set_max_tokens(7);  // the gaps say it
   EXPECT_EQ(ReasonOf(Generate(request).status), reasons::kInvalidArgument);
 }
 
@@ -146,7 +146,7 @@ TEST_F(NodeTest, ADeadlineStopsTheWork) {
   while (reader->Read(&response)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  while (Status().requests_running() > 0) {  // ends only if the node gives the work up
+  while (Status().serving().requests_running() > 0) {  // ends only if the node gives the work up
     std::this_thread::yield();
   }
 }
@@ -157,10 +157,10 @@ TEST_F(NodeTest, CancellationStopsWorkBetweenSteps) {
   request.set_stream_frames(true);
   const Completion completion = Generate(request, [] { return false; });
   EXPECT_EQ(completion.status.code(), absl::StatusCode::kCancelled);
-  while (Status().requests_running() > 0) {
+  while (Status().serving().requests_running() > 0) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Status().trajectories(), 0u) << "an unfinished completion is not a trajectory";
+  EXPECT_EQ(Status().store().trajectories(), 0u) << "an unfinished completion is not a trajectory";
 }
 
 TEST_F(NodeTest, AFullQueueIsRefusedWithARetryHint) {
@@ -235,7 +235,7 @@ TEST_F(NodeTest, LearnsFromAnEditAndRemembersItAfterARestart) {
   EXPECT_EQ(again.adapter_version(), answer.adapter_version()) << "learned once, answered twice";
   EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
   Restart();
-  EXPECT_EQ(Status().patterns(), 1u);
+  EXPECT_EQ(Status().patterns().stored(), 1u);
   const Completion adapted = Generate(Request(prompt, 24));
   ASSERT_EQ(adapted.finished.adapters_used_size(), 1);
   EXPECT_EQ(adapted.finished.adapters_used(0).pattern_id(), answer.pattern_id());
@@ -280,8 +280,8 @@ TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
   const Completion completion = Generate(Request("The old man walked", 8));
   ASSERT_TRUE(completion.status.ok()) << completion.status;
   EXPECT_FALSE(completion.text.empty());
-  EXPECT_EQ(Status().storage_health(), "read_only");
-  EXPECT_EQ(Status().trajectories(), 0u);
+  EXPECT_EQ(Status().store().health(), node::v1::STORAGE_HEALTH_READ_ONLY);
+  EXPECT_EQ(Status().store().trajectories(), 0u);
 }
 
 TEST_F(NodeTest, DrainFinishesAStreamThatRuns) {
@@ -352,13 +352,13 @@ TEST_F(NodeTest, AnotherModelHasItsOwnPatternsAndLearnsTheOldLessons) {
   const std::string first_model = config_.model.path;
   config_.model.path = kOtherModel;
   Restart();
-  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(Status().patterns().stored(), 0u);
   const auto answer = teach(wanted);
   EXPECT_TRUE(answer.learned()) << answer.explanation();
-  EXPECT_EQ(Status().patterns(), 1u);
+  EXPECT_EQ(Status().patterns().stored(), 1u);
   config_.model.path = first_model;
   Restart();
-  EXPECT_EQ(Status().patterns(), 1u);
+  EXPECT_EQ(Status().patterns().stored(), 1u);
   EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
 }
 

@@ -13,9 +13,10 @@
 #include "node/client/client.h"
 #include "node/program/program.h"
 #include "node/serving/served_adapters.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
 
@@ -75,7 +76,7 @@ TEST_F(NodeTextsTest, AFolderIsAddedListedAndWithdrawn) {
   const auto sources = Sources();
   ASSERT_EQ(sources.sources_size(), 2);
   EXPECT_EQ(sources.sources(0).user_id(), "ada");
-  EXPECT_EQ(sources.sources(0).tier(), pattern::v1::SHARING_TIER_MASKED);
+  EXPECT_EQ(sources.sources(0).tier(), privacy::v1::SHARING_TIER_MASKED);
   EXPECT_TRUE(sources.sources(0).complete());
 
   ASSERT_EQ(Ruvd({"learn", "add", texts_.string(), "--user", "ada"}), 0) << err_.str();
@@ -164,8 +165,8 @@ TEST_F(NodeTextsTest, ADeepRoundLearnsFromTextsAlone) {
   }
   Start();
   ASSERT_EQ(Ruvd({"learn", "add", texts_.string()}), 0) << err_.str();
-  const auto result = client::NodeClient(node_->api_address())
-                          .Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest());
+  const auto result =
+      client::NodeClient(node_->api_address()).RunDeep(learning::v1::RunDeepRequest());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_GE(result->lessons() + result->held_back_lessons(), 20U) << "texts alone";
   EXPECT_LT(result->held_out_loss_after(), result->held_out_loss_before() - 0.1)
@@ -195,10 +196,10 @@ TEST_F(NodeTextsTest, WordsDecideWhichRequestsADeepAdapterServes) {
   const std::string other = "Once upon a time a princess loved to dance with her kind friends";
   EXPECT_EQ(weight_of_deep(own), 0) << "nothing is learned";
   ASSERT_EQ(Ruvd({"learn", "add", texts_.string()}), 0) << err_.str();
-  const auto result = client::NodeClient(node_->api_address())
-                          .Call<learning::v1::RunDeepResponse>(learning::v1::RunDeepRequest());
+  const auto result =
+      client::NodeClient(node_->api_address()).RunDeep(learning::v1::RunDeepRequest());
   ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_EQ(result->outcome(), "published");
+  ASSERT_EQ(result->outcome(), learning::v1::DEEP_OUTCOME_PUBLISHED);
   EXPECT_EQ(weight_of_deep(own), 1);
   EXPECT_LT(weight_of_deep(other), 0.6F);
   ASSERT_EQ(Ruvd({"adapter", "ls"}), 0) << err_.str();
@@ -223,10 +224,10 @@ TEST_F(NodeTextsTest, AFileThatArrivesDuringAnErasureIsNotStored) {
   request.mutable_file()->set_user_id("ada");
   writer->Write(request);
   writer->WaitForInitialMetadata();
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("ada");
   ASSERT_TRUE(
-      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase).ok());
+      client::NodeClient(node_->api_address()).Call<node::v1::EraseUserResponse>(erase).ok());
   request.set_data(text);
   writer->Write(request);
   writer->WritesDone();
@@ -238,10 +239,10 @@ TEST_F(NodeTextsTest, ErasingAUserErasesTheTexts) {
   Write("pump.txt", Document("pump", 10));
   Start();
   ASSERT_EQ(Ruvd({"learn", "add", texts_.string(), "--user", "ada"}), 0) << err_.str();
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("ada");
   ASSERT_TRUE(
-      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase).ok());
+      client::NodeClient(node_->api_address()).Call<node::v1::EraseUserResponse>(erase).ok());
   EXPECT_EQ(Sources().sources_size(), 0);
   ASSERT_EQ(Ruvd({"learn", "lessons"}), 0) << err_.str();
   EXPECT_THAT(out_.str(), testing::Not(HasSubstr("pump")));

@@ -10,9 +10,10 @@
 
 #include "base/status.h"
 #include "node/client/client.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/node/v1/node.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
 #include "tests/node/process/federated_node_fixture.h"
 
@@ -46,9 +47,9 @@ class NodeTokenMemoryTest : public FederatedNodeTest {
   }
   void AddNotes(const std::string& user, const std::string& thing, const std::string& keeper) {
     AddTextOf(node_->api_address(), thing + ".txt", Notes(thing, keeper),
-              pattern::v1::SHARING_TIER_PRIVATE, user);
+              privacy::v1::SHARING_TIER_PRIVATE, user);
   }
-  admin::v1::MemoryStatus Memory() { return Status().memory(); }
+  node::v1::MemoryStatus Memory() { return Status().memory(); }
   void WaitUntilRead(uint64_t lessons) {
     ASSERT_TRUE(WaitUntil([&] { return Memory().lessons() >= lessons && Memory().waiting() == 0; }))
         << Memory().DebugString();
@@ -126,7 +127,7 @@ TEST_F(NodeTokenMemoryTest, ARestartTakesWhatWasReadFromTheStore) {
   AddNotes("ada", "sluice gate", "Ottoline");
   AddNotes("bob", "steam crane", "Barnaby");
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(40));
-  const admin::v1::MemoryStatus before = Memory();
+  const node::v1::MemoryStatus before = Memory();
   EXPECT_EQ(before.restored(), 0U);
   std::vector<double> losses;
   for (const auto mode : kModes) {
@@ -182,10 +183,10 @@ TEST_F(NodeTokenMemoryTest, AnErasedUserIsForgottenAtOnce) {
   ASSERT_NO_FATAL_FAILURE(WaitUntilRead(40));
   const uint64_t lessons = Memory().lessons();
   EXPECT_EQ(Memory().users(), 2U);
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("ada");
   const auto erased =
-      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase);
+      client::NodeClient(node_->api_address()).Call<node::v1::EraseUserResponse>(erase);
   ASSERT_TRUE(erased.ok()) << erased.status();
   EXPECT_EQ(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before);
   EXPECT_EQ(Memory().users(), 1U);
@@ -256,10 +257,10 @@ TEST_F(NodeTokenMemoryTest, PromptsAreRememberedForTheirUserWhereTheKeySaysSo) {
   ASSERT_NO_FATAL_FAILURE(Correct(completion, " He oiled the crane's valve on Tuesday."));
   EXPECT_TRUE(WaitUntil([&] { return Memory().tokens() > both && Memory().waiting() == 0; }));
   EXPECT_EQ(Memory().lessons(), 2U);
-  admin::v1::EraseUserRequest erase;
+  node::v1::EraseUserRequest erase;
   erase.set_user_id("bob");
   ASSERT_TRUE(
-      client::NodeClient(node_->api_address()).Call<admin::v1::EraseUserResponse>(erase).ok());
+      client::NodeClient(node_->api_address()).Call<node::v1::EraseUserResponse>(erase).ok());
   EXPECT_EQ(Memory().tokens(), tokens);
   config_.memory.prompts = false;
   Restart();
@@ -307,7 +308,7 @@ TEST_F(NodeTokenMemoryTest, UndoReachesWhatOnlyTheMemoryTook) {
   EXPECT_LT(Loss("ada", inference::v1::DECODING_MODE_DIFFUSION), before - 0.5);
   const auto undone = UndoNewest();
   ASSERT_TRUE(undone.ok()) << undone.status();
-  EXPECT_EQ(undone->change().kind(), "lesson_remembered");
+  EXPECT_EQ(undone->change().kind(), learning::v1::CHANGE_KIND_LESSON_REMEMBERED);
   EXPECT_EQ(undone->change().undo_token(), response.undo_token());
   const auto changes =
       client::NodeClient(node_->api_address())
@@ -407,7 +408,7 @@ TEST_F(NodeTokenMemoryTest, AFloodOfOneUserLeavesOthersTheirLessons) {
 // The reading of lessons was begun again and again by a node that was about to end.
 TEST_F(NodeTokenMemoryTest, ADrainDoesNotWaitForLessonsThatAreStillToBeRead) {
   Start();
-  AddManyTexts(node_->api_address(), pattern::v1::SHARING_TIER_PRIVATE);
+  AddManyTexts(node_->api_address(), privacy::v1::SHARING_TIER_PRIVATE);
   EXPECT_TRUE(node_->Drain(std::chrono::seconds(60)).ok());
   node_.reset();
   Start();

@@ -4,6 +4,7 @@
 // Tests what a node keeps of a user's requests, and that it can be made to forget it.
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <set>
 #include <sstream>
@@ -11,10 +12,10 @@
 
 #include "node/client/client.h"
 #include "node/program/program.h"
-#include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 #include "ruvd/witness/v1/witness.pb.h"
 #include "tests/node/node_fixture.h"
@@ -22,6 +23,7 @@
 namespace ruvd::node {
 namespace {
 
+using google::protobuf::util::TimeUtil;
 using testing::HasSubstr;
 
 constexpr char kUsersPrompt[] = "The old man walked";
@@ -69,14 +71,14 @@ class NodeUsersTest : public NodeTest {
     Start();
   }
   void Allow(const std::string& user) {
-    admin::v1::SetUserConsentRequest request;
+    privacy::v1::SetUserConsentRequest request;
     request.set_user_id(user);
     request.set_training(true);
     request.set_sharing(true);
-    request.set_widest(pattern::v1::SHARING_TIER_DP);
-    request.set_days(1);
+    request.set_widest(privacy::v1::SHARING_TIER_DP);
+    *request.mutable_lifetime() = TimeUtil::HoursToDuration(24);
     EXPECT_TRUE(client::NodeClient(node_->api_address())
-                    .Call<admin::v1::SetUserConsentResponse>(request)
+                    .Call<privacy::v1::SetUserConsentResponse>(request)
                     .ok());
   }
   // Returns the names of users whose lessons may be shared.
@@ -84,7 +86,7 @@ class NodeUsersTest : public NodeTest {
     std::set<std::string> users;
     const auto listed =
         client::NodeClient(node_->api_address())
-            .Call<admin::v1::ListUserConsentsResponse>(admin::v1::ListUserConsentsRequest());
+            .Call<privacy::v1::ListUserConsentsResponse>(privacy::v1::ListUserConsentsRequest());
     EXPECT_TRUE(listed.ok()) << listed.status();
     for (const auto& consent : listed->consents()) {
       if (consent.sharing()) {
@@ -117,10 +119,11 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
   Erase("alice");
   for (const bool restarted : {false, true}) {
     SCOPED_TRACE(restarted ? "after a restart" : "at once");
-    EXPECT_EQ(Status().sessions(), 1u);
-    EXPECT_EQ(Status().trajectories(), 2u);
+    EXPECT_EQ(Status().store().sessions(), 1u);
+    EXPECT_EQ(Status().store().trajectories(), 2u);
     const auto status = Status();  // the newest may wait to be written
-    EXPECT_EQ(status.witness_stored() + status.witness_queued(), 4u) << "what it cost still counts";
+    EXPECT_EQ(status.witness().stored() + status.witness().queued(), 4u)
+        << "what it cost still counts";
     EXPECT_EQ(ReasonOf(Like(hers)), reasons::kUnknownResponse);
     EXPECT_EQ(ReasonOf(Like(queued)), reasons::kUnknownResponse);
     EXPECT_TRUE(Like(his).ok());
@@ -164,8 +167,8 @@ TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
   EXPECT_EQ(ReasonOf(Like(completion.finished.response_id())), reasons::kUnknownResponse);
   for (const bool restarted : {false, true}) {
     SCOPED_TRACE(restarted ? "after a restart" : "at once");
-    EXPECT_EQ(Status().trajectories(), 0u);
-    EXPECT_EQ(Status().sessions(), 0u);
+    EXPECT_EQ(Status().store().trajectories(), 0u);
+    EXPECT_EQ(Status().store().sessions(), 0u);
     EXPECT_TRUE(Similar().empty());
     Restart();
   }
@@ -209,11 +212,11 @@ TEST_F(NodeUsersTest, ASessionIsOfItsFirstUserOnly) {
   Say("bob", "shared");
   Say("", "shared");
   Restart();
-  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_EQ(Status().store().sessions(), 1u);
   Erase("bob");
-  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_EQ(Status().store().sessions(), 1u);
   Erase("alice");
-  EXPECT_EQ(Status().sessions(), 0u);
+  EXPECT_EQ(Status().store().sessions(), 0u);
 }
 
 TEST_F(NodeUsersTest, AUserIdThatIsTooLongIsRefused) {

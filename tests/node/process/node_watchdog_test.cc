@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "node/reasons.h"
 #include "node/transport/descriptor.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/deaf_port.h"
 #include "tests/node/process/certified_node_fixture.h"
 #include "tests/node/wait_until.h"
@@ -68,8 +69,8 @@ class NodeWatchdogTest : public CertifiedNodeTest {
   }
   uint64_t Accepted() {
     uint64_t accepted = 0;
-    const admin::v1::GetStatusResponse status = Status();
-    for (const admin::v1::PortStatus& port : status.ports()) {
+    const node::v1::GetStatusResponse status = Status();
+    for (const node::v1::PortStatus& port : status.ports()) {
       accepted += port.accepted();
     }
     return accepted;
@@ -85,7 +86,7 @@ TEST_F(NodeWatchdogTest, ADeafPortIsAProblemAndThenTheEndOfTheNode) {
   ASSERT_TRUE(LooksOnceMore()) << "a port that never answered is no failure";
   ASSERT_TRUE(test::MakeDeaf(node_->federation_address()));
   EXPECT_TRUE(WaitUntil([&] { return !ProblemOf("port federation").empty(); }));
-  EXPECT_EQ(Status().state(), "degraded");
+  EXPECT_EQ(Status().node().state(), node::v1::NODE_STATE_DEGRADED);
   EXPECT_TRUE(WaitUntil([&] { return !node_->failure().ok(); }));
   EXPECT_EQ(ReasonOf(node_->failure()), reasons::kPortDeaf);
   EXPECT_THAT(MessageOf(node_->failure()),
@@ -103,8 +104,8 @@ TEST_F(NodeWatchdogTest, TheDialsOfTheNodeShowInNoCount) {
   }
   EXPECT_TRUE(LooksOnceMore());
   EXPECT_EQ(Accepted(), before);
-  const admin::v1::GetStatusResponse status = Status();
-  for (const admin::v1::PortStatus& port : status.ports()) {
+  const node::v1::GetStatusResponse status = Status();
+  for (const node::v1::PortStatus& port : status.ports()) {
     EXPECT_LE(port.connections(), 1u) << port.name();
     EXPECT_TRUE(port.ended().empty()) << port.name();
   }
@@ -114,7 +115,9 @@ TEST_F(NodeWatchdogTest, TheDialsOfTheNodeShowInNoCount) {
 // A node that floods keep busy is not deaf, and still finds out afterwards when it is.
 TEST_F(NodeWatchdogTest, AFloodEndsNoNode) {
   StartStrict();
-  EXPECT_EQ(Status().state(), "serving");  // a connection that has proved itself outlasts the flood
+  EXPECT_EQ(
+      Status().node().state(),
+      node::v1::NODE_STATE_SERVING);  // a connection that has proved itself outlasts the flood
   std::atomic<bool> over = false;
   std::vector<std::thread> attackers;
   for (const std::string& address : {node_->api_address(), node_->federation_address()}) {

@@ -17,6 +17,7 @@
 #include "node/process/node_files.h"
 #include "node/program/program.h"
 #include "node/sharing/shared_items.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "storage/lessons/lesson_store.h"
 #include "tests/node/process/federated_node_fixture.h"
 #include "tests/node/process/peer_config.h"
@@ -72,7 +73,7 @@ class NodeWithdrawalTest : public FederatedNodeTest {
     AllowReleases();
     Start();
     ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
-    AddManyTexts(pattern::v1::SHARING_TIER_DP, "alice");
+    AddManyTexts(privacy::v1::SHARING_TIER_DP, "alice");
     ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
   }
   // Withdraws all texts in the store of the stopped node, as if it had crashed before it told its
@@ -147,8 +148,8 @@ TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
 // A mark that claims too much would be no better.
 TEST_F(NodeWithdrawalTest, AWithdrawalBeforeACrashTakesContributionsBackAfterIt) {
   Start();
-  AddText(node_->api_address(), kDocument, kGiven, pattern::v1::SHARING_TIER_PUBLIC);
-  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  AddText(node_->api_address(), kDocument, kGiven, privacy::v1::SHARING_TIER_PUBLIC);
+  Grant(privacy::v1::SHARING_TIER_PUBLIC);
   RecordingPeer peer(PeerConfig(), peer_key_);
   ASSERT_TRUE(
       TakePart(peer, [&] { return Accepted(peer, federation::ItemKind::kContribution) > 0; }));
@@ -216,7 +217,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
                                               privacy::ShareableKind::kContribution)
                            .value());
           peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
-        } else if (step == 1 && Status().patterns() == 1 &&
+        } else if (step == 1 && Status().patterns().stored() == 1 &&
                    Status().rounds().served_version() > 0) {
           step = 2;
           const auto sent = std::ranges::find(peer.accepted(), federation::ItemKind::kContribution,
@@ -225,7 +226,8 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
                                                         now.wall_ms, peer_key_, {pattern.id});
           peer.Perform(peer.core().OfferWithdrawal(record.value(), RecordingPeer::Now()).value());
         }
-        return step == 2 && Status().patterns() == 0 && Status().rounds().served_version() == 0;
+        return step == 2 && Status().patterns().stored() == 0 &&
+               Status().rounds().served_version() == 0;
       }))
       << "at step " << step;
 }

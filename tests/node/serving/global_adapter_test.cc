@@ -156,7 +156,7 @@ TEST_F(GlobalAdapterTest, ItIsListedButNotManaged) {
   EXPECT_EQ(entry.info.uses, 1u);
   EXPECT_TRUE(entry.info.served);
   EXPECT_EQ(entry.weight, 1);
-  EXPECT_EQ(AdapterOriginName(entry.origin), "rounds");
+  EXPECT_EQ(entry.origin, AdapterOrigin::kRounds);
   EXPECT_EQ(entry.summary.kind, inference::AdapterKind::kCore);
   EXPECT_EQ(catalog_->Find(kGlobalAdapter, std::nullopt)->adapter, global);
   EXPECT_EQ(catalog_->Find(kGlobalAdapter, 7)->adapter, global);

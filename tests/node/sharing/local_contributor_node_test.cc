@@ -17,6 +17,7 @@
 #include "node/sharing/local_contributor.h"
 #include "privacy/dp/zcdp.h"
 #include "privacy/reasons.h"
+#include "ruvd/privacy/v1/privacy.pb.h"
 #include "tests/node/sharing/local_contributor_fixture.h"
 
 namespace ruvd::sharing {
@@ -169,7 +170,7 @@ TEST_F(NodeAsUnitTest, ALimitRefusesARoundBeforeAGradientIsComputed) {
     OpenLedger({PrivacyUnit::kLesson, PrivacyUnit::kNode});
   }
   EXPECT_EQ(SpentByNode(), EpsilonOf(2));
-  const admin::v1::ReleaseStatus view = LocalContributor(options_).View(&plan_);
+  const privacy::v1::ReleaseStatus view = LocalContributor(options_).View(&plan_);
   EXPECT_EQ(view.node_spent_epsilon(), EpsilonOf(2));
   EXPECT_EQ(view.node_limit_epsilon(), node_epsilon_);
   EXPECT_TRUE(LocalContributor(options_).Check(plan_, ConsentTier::kDp).ok());
@@ -191,8 +192,8 @@ TEST_F(NodeAsUnitTest, WhatLeftUnderItIsSaidAfterAChangeOfTheUnit) {
   Made(ConsentTier::kDp);
   plan_.unit = PrivacyUnit::kLesson;
   OpenLedger(PrivacyUnit::kLesson);
-  const admin::v1::ReleaseStatus view = LocalContributor(options_).View(&plan_);
-  EXPECT_EQ(view.unit(), "lesson");
+  const privacy::v1::ReleaseStatus view = LocalContributor(options_).View(&plan_);
+  EXPECT_EQ(view.unit(), privacy::v1::PRIVACY_UNIT_LESSON);
   EXPECT_EQ(view.releases(), 1U);
   EXPECT_EQ(view.node_limit_epsilon(), 0);
   EXPECT_GT(view.spent_epsilon(), EpsilonOf(1)) << "a lesson pays for a replacement of the node";

@@ -26,6 +26,7 @@
 #include "node/sharing/masked_contributions.h"
 #include "privacy/consent/withdrawal.h"
 #include "privacy/release/unit_release.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
@@ -211,8 +212,8 @@ class MaskedContributionsTest : public ::testing::Test {
   size_t Charges(size_t i) const {
     return nodes_[i].ledger->totals(privacy::PrivacyUnit::kLesson).reservations;
   }
-  admin::v1::RoundsStatus View(size_t i) const {
-    admin::v1::RoundsStatus view;
+  cluster::v1::RoundsStatus View(size_t i) const {
+    cluster::v1::RoundsStatus view;
     nodes_[i].masked->Write(&view);
     return view;
   }

@@ -17,6 +17,7 @@
 #include "federation/masked/messages.h"
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "tests/node/sharing/masked_contributions_fixture.h"
 
 namespace ruvd::sharing {
@@ -34,7 +35,7 @@ TEST_F(MaskedContributionsTest, FourNodesGetOneSumEachRoundAndPayOnce) {
   ExpectPaidOnce();
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(Charges(i), 1U);
-    const admin::v1::RoundsStatus view = View(i);
+    const cluster::v1::RoundsStatus view = View(i);
     EXPECT_EQ(view.last_members(), 4U);
     EXPECT_EQ(view.last_round(), RoundOf(1));
     EXPECT_EQ(view.last_lessons(), 1U);

@@ -22,6 +22,7 @@
 #include "privacy/consent/consent.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/identity/revocation_list.h"
+#include "ruvd/cluster/v1/cluster.pb.h"
 #include "storage/reasons.h"
 #include "tests/federation/fixture.h"
 #include "tests/federation/learner_fixture.h"
@@ -175,8 +176,8 @@ class SharingRoundsTest : public testing::Test {
     std::ranges::sort(rounds);
     return rounds;
   }
-  admin::v1::RoundsStatus View() {
-    admin::v1::RoundsStatus view;
+  cluster::v1::RoundsStatus View() {
+    cluster::v1::RoundsStatus view;
     rounds_->Write(&view);
     return view;
   }

@@ -18,6 +18,7 @@
 #include "node/http/limits.h"
 #include "node/transport/listeners.h"
 #include "node/transport/tls.h"
+#include "ruvd/node/v1/node.pb.h"
 #include "tests/node/http_caller.h"
 #include "tests/node/node_fixture.h"
 #include "tests/node/wait_until.h"
@@ -61,8 +62,8 @@ class HttpApiTest : public NodeTest {
   }
   // Returns how many connections of HTTP ended for a reason.
   uint64_t Ended(const std::string& reason) {
-    const admin::v1::GetStatusResponse status = Status();
-    for (const admin::v1::PortStatus& port : status.ports()) {
+    const node::v1::GetStatusResponse status = Status();
+    for (const node::v1::PortStatus& port : status.ports()) {
       if (port.name() == "http") {
         const auto found = port.ended().find(reason);
         return found == port.ended().end() ? 0 : found->second;
@@ -98,11 +99,12 @@ std::string TextOf(const std::vector<json>& events) {
 TEST_F(HttpApiTest, AChatIsAnsweredAsOverGrpcWithTheSameSeed) {
   Start();
   inference::v1::GenerateRequest request;
-  auto* const message = request.add_messages();
-  message->set_role("user");
+  auto* const message = request.mutable_chat()->add_messages();
+  message->set_role(inference::v1::CHAT_ROLE_USER);
   message->set_content("The little boat");
   request.set_user_id("ann");
-  request.set_chat_format("plain");  // over HTTP the default of a model without a template
+  // Over HTTP this is the default of a model without a template.
+  request.mutable_chat()->set_format("plain");
   request.mutable_sampling()->set_max_tokens(24);
   request.mutable_sampling()->set_temperature(0.8F);
   request.mutable_sampling()->set_seed(11);
@@ -116,8 +118,8 @@ TEST_F(HttpApiTest, AChatIsAnsweredAsOverGrpcWithTheSameSeed) {
   const json answer = json::parse(http.body);
   EXPECT_EQ(answer["choices"][0]["message"]["content"], grpc.text);
   EXPECT_EQ(answer["model"], kModel);
-  EXPECT_EQ(answer["usage"]["prompt_tokens"], grpc.started.prompt_tokens());
-  EXPECT_EQ(answer["usage"]["completion_tokens"], grpc.finished.completion_tokens());
+  EXPECT_EQ(answer["usage"]["prompt_tokens"], grpc.finished.usage().prompt_tokens());
+  EXPECT_EQ(answer["usage"]["completion_tokens"], grpc.finished.usage().completion_tokens());
   EXPECT_EQ(answer["ruvd"]["seed"], 11);
 }
 
@@ -165,9 +167,7 @@ TEST_F(HttpApiTest, FramesComeBesideAnEmptyDeltaAndShowEveryCommit) {
 
 TEST_F(HttpApiTest, ACompletionFillsTheGapBeforeItsSuffix) {
   Start();
-  auto request = Request("The little", 8);
-  request.set_suffix(" on the sea.");
-  const Completion grpc = Generate(request);
+  const Completion grpc = Generate(Infilling("The little", 8, " on the sea."));
   ASSERT_TRUE(grpc.status.ok()) << grpc.status;
   const HttpAnswer http =
       Post("/v1/completions",
@@ -192,17 +192,13 @@ TEST_F(HttpApiTest, ModelsAreListedAndFoundByName) {
 
 TEST_F(HttpApiTest, EmbeddingsAreThoseOfGrpc) {
   Start();
+  const auto embedded = Embed({"a boat", "the sea"});
+  ASSERT_TRUE(embedded.ok()) << embedded.status();
   std::vector<std::vector<float>> expected;
-  for (const char* text : {"a boat", "the sea"}) {
-    inference::v1::EmbedRequest request;
-    request.set_text(text);
-    inference::v1::EmbedResponse response;
-    grpc::ClientContext context;
-    ASSERT_TRUE(inference::v1::InferenceService::NewStub(channel_)
-                    ->Embed(&context, request, &response)
-                    .ok());
-    expected.emplace_back(response.embedding().begin(), response.embedding().end());
+  for (const inference::v1::TextEmbedding& one : embedded->embeddings()) {
+    expected.emplace_back(one.values().begin(), one.values().end());
   }
+  ASSERT_EQ(expected.size(), 2U);
   const json answer = json::parse(Post("/v1/embeddings", R"({"input":["a boat","the sea"]})").body);
   ASSERT_EQ(answer["data"].size(), 2);
   EXPECT_EQ(answer["data"][0]["embedding"].get<std::vector<float>>(), expected[0]);
@@ -274,7 +270,7 @@ TEST_F(HttpApiTest, BadInputGetsOneClearAnswer) {
   const HttpAnswer method = Get(kChat);
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(method.fields.at("allow"), "POST");
-  EXPECT_EQ(Status().requests_running(), 0);
+  EXPECT_EQ(Status().serving().requests_running(), 0);
 }
 
 TEST_F(HttpApiTest, AWebPageElsewhereGetsNothing) {
@@ -307,17 +303,17 @@ TEST_F(HttpApiTest, TheWorkEndsWhenTheCallerLeaves) {
   const auto caller = Caller();
   caller->Post(kChat, Chat("The little boat", 400, {{"stream", true}}).dump());
   ASSERT_EQ(caller->ReadHead().status, 200);
-  EXPECT_EQ(Status().requests_running(), 1);
+  EXPECT_EQ(Status().serving().requests_running(), 1);
   caller->Leave();
-  EXPECT_TRUE(WaitUntil([&] { return Status().requests_running() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return Status().serving().requests_running() == 0; }));
   EXPECT_EQ(Ended("caller_left"), 1);
   // One that waits for a whole answer is noticed, too.
   const auto silent = Caller();
   silent->Post(kChat, Chat("The little boat", 400).dump());
-  EXPECT_TRUE(WaitUntil([&] { return Status().requests_running() == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return Status().serving().requests_running() == 1; }));
   silent->Leave();
-  EXPECT_TRUE(WaitUntil([&] { return Status().requests_running() == 0; }));
-  EXPECT_EQ(Status().trajectories(), 0) << "an unfinished completion is not a trajectory";
+  EXPECT_TRUE(WaitUntil([&] { return Status().serving().requests_running() == 0; }));
+  EXPECT_EQ(Status().store().trajectories(), 0) << "an unfinished completion is not a trajectory";
 }
 
 TEST_F(HttpApiTest, SmuggledAndBrokenRequestsEndTheirConnectionOnly) {
