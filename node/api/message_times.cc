@@ -5,6 +5,7 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -22,7 +23,9 @@ constexpr int64_t kNanosOfMilli = 1'000'000;
 }  // namespace
 
 google::protobuf::Timestamp ToTimestamp(int64_t millis) {
-  return TimeUtil::MillisecondsToTimestamp(millis);
+  // Protobuf throws for other times, such as that of a certificate without an end.
+  constexpr int64_t kLast = TimeUtil::kTimestampMaxSeconds * 1000 + 999;
+  return TimeUtil::MillisecondsToTimestamp(std::clamp<int64_t>(millis, 0, kLast));
 }
 
 google::protobuf::Duration ToDuration(Duration duration) {

@@ -15,6 +15,7 @@
 // Times in the messages of the API. The node counts them in milliseconds since 1970.
 namespace ruvd::api {
 
+// A time before 1970 becomes 1970, and one after 9999 the end of 9999.
 google::protobuf::Timestamp ToTimestamp(int64_t millis);
 google::protobuf::Duration ToDuration(Duration duration);
 // A value that is not finite becomes 0.

@@ -67,8 +67,8 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
     ConfigKey{
         "api", "http_listen",
-        "HOST:PORT of the HTTP API for OpenAI's clients, under the same rules as `listen`; port "
-        "0 picks a free port. If empty, there is no HTTP.",
+        "HOST:PORT of the HTTP API (OpenAI's, and all services by Connect), under the same rules "
+        "as `listen`; port 0 picks a free port. If empty, there is no HTTP.",
         RUVD_FIELD(std::string, api.http_listen), 0, 0, TextRule::kAddressOrEmpty},
     ConfigKey{
         "api", "socket",

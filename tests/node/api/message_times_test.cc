@@ -44,6 +44,12 @@ TEST(MessageTimesTest, TimesOutsideTheCalendarAreRefused) {
   EXPECT_TRUE(ReadTime("x", Time(253'402'300'799, 999'999'999)).ok());
 }
 
+// A certificate without an end has the last time that 64 bits hold.
+TEST(MessageTimesTest, ATimeWithoutEndIsTheEndOfTheCalendar) {
+  EXPECT_EQ(ToTimestamp(std::numeric_limits<int64_t>::max()).seconds(), 253'402'300'799);
+  EXPECT_EQ(ToTimestamp(std::numeric_limits<int64_t>::min()).seconds(), 0);
+}
+
 TEST(MessageTimesTest, PeriodsAreNotNegative) {
   EXPECT_EQ(ReadDuration("x", Period(1, 500'000'000)).value(), 1500);
   for (const auto& period : {Period(-1, 0), Period(0, -1), Period(0, 1'000'000'000),
