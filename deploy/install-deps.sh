@@ -22,8 +22,9 @@ build=(
   # tests and benchmarks
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev
 )
-# The gate checks format and the language of comments, too, and fuzzes with clang.
-gate=(clang-19 clang-format-19 libclang-rt-19-dev python3)
+# The gate checks format and the language of comments, too, fuzzes with clang, and tests the client for
+# Python.
+gate=(clang-19 clang-format-19 libclang-rt-19-dev python3 python3-grpcio python3-protobuf)
 # These make builds faster; they are skipped if the distribution does not have them.
 optional=(ccache mold)
 # Only bench/ann uses libhnswlib-dev, which it compares with our index; campaigns with network
