@@ -19,6 +19,7 @@ struct RequestHead {
   std::string content_encoding;  // empty: the body is as it is
   std::optional<std::string> authorization;
   std::optional<std::string> connect_timeout;  // the field Connect-Timeout-Ms
+  std::string fetch_site;                      // the field Sec-Fetch-Site; empty: it is not there
   std::string source;                      // a name of the address that the connection comes from
   std::optional<uint64_t> content_length;  // nullopt: no body, or one of unknown length
   bool has_body = false;

@@ -170,9 +170,9 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     if (name == Field::unknown &&
         absl::EqualsIgnoreCase({as_sent.data(), as_sent.size()}, "Connect-Timeout-Ms")) {
       head.connect_timeout = ViewOf(text);
-      return;
+    } else {
+      ReadField(name, ViewOf(text), error);
     }
-    ReadField(name, ViewOf(text), error);
   }
 
   void ReadField(Field name, std::string_view value, error_code& error) {
@@ -194,6 +194,9 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
         break;
       case Field::content_type:
         head.content_type = value;
+        break;
+      case Field::sec_fetch_site:
+        head.fetch_site = value;
         break;
       case Field::content_encoding:
         head.content_encoding = value;

@@ -197,7 +197,7 @@ def connect_errors():
             (TOKENIZE, {"text": "x", "model": "other"}, "contributor", 404, "not_found",
              b"MODEL_UNKNOWN"),
             (TOKENIZE, b"{", "contributor", 400, "invalid_argument", b"JSON_INVALID"),
-            (GENERATE, {"prompt": "x"}, "contributor", 400, "invalid_argument", b"INVALID_ARGUMENT"),
+            (GENERATE, {"prompt": "x"}, "contributor", 415, "invalid_argument", b"MEDIA_TYPE_UNSUPPORTED"),
             ("/ruvd.learning.v1.LearningService/Undo", {"undoToken": ""}, "admin", 400,
              "invalid_argument", b"INVALID_ARGUMENT")):
         answer = curl(path, body, key=key)

@@ -201,9 +201,8 @@ const MethodDescriptor* FindApiMethod(std::string_view path) {
   return method != nullptr && IsClientMethod(path) ? method : nullptr;
 }
 
-bool MayBeAskedByGet(const MethodDescriptor& method) {
-  return method.options().idempotency_level() == google::protobuf::MethodOptions::NO_SIDE_EFFECTS &&
-         (method.name().starts_with("Get") || method.name().starts_with("List"));
+bool OnlyReads(const MethodDescriptor& method) {
+  return method.options().idempotency_level() == google::protobuf::MethodOptions::NO_SIDE_EFFECTS;
 }
 
 absl::StatusOr<std::string> DecodeMessage(const Descriptor& type, ConnectEncoding encoding,

@@ -34,9 +34,8 @@ const char* ConnectTypeName(ConnectType type);
 // Returns the method of the API that a path such as "/ruvd.node.v1.NodeService/GetStatus" names;
 // null if it names none.
 const google::protobuf::MethodDescriptor* FindApiMethod(std::string_view path);
-// Returns whether a call may be made by GET: it changes nothing and costs little, because a web
-// page can make a browser ask.
-bool MayBeAskedByGet(const google::protobuf::MethodDescriptor& method);
+// Returns whether a call changes nothing, so that it may be made by GET.
+bool OnlyReads(const google::protobuf::MethodDescriptor& method);
 
 // Returns a message in protobuf's encoding. JSON that is not valid, deeper or with more values than
 // openai::ReadJson takes, or with an unknown field or a wrong type, is INVALID_ARGUMENT.

@@ -183,6 +183,11 @@ std::optional<std::string> AuthorizationOf(const http::RequestHead& head) {
   return std::string(kScheme) + head.authorization->substr(kScheme.size());
 }
 
+// Returns whether a browser says that a page of another site asks; other programs say nothing.
+bool IsOfAnotherSite(std::string_view fetch_site) {
+  return !fetch_site.empty() && fetch_site != "same-origin" && fetch_site != "none";
+}
+
 // Returns whether gRPC takes a text as metadata. It ends the process if it does not.
 bool IsPrintable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
@@ -237,11 +242,19 @@ http::Answer HttpApi::Refuse(std::string_view name, int status, std::string_view
 absl::Status HttpApi::CheckConnect(const google::protobuf::MethodDescriptor& method,
                                    const http::RequestHead& head) const {
   RETURN_IF_ERROR(CheckHost(head));
-  const bool by_get = head.method == "GET" && MayBeAskedByGet(method);
+  const bool by_get = head.method == "GET" && OnlyReads(method);
   if (!by_get && head.method != "POST") {
     return Error(absl::StatusCode::kUnimplemented, reasons::kMethodNotAllowed,
                  "{} is called by {}; send that", head.path,
-                 MayBeAskedByGet(method) ? "POST or GET" : "POST");
+                 OnlyReads(method) ? "POST or GET" : "POST");
+  }
+  // A web page can have a browser ask by GET, which would compute for it and throw the answer away.
+  if (by_get && !options_.callers->asks_for_keys() && IsOfAnotherSite(head.fetch_site)) {
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kHostNotAllowed,
+        "the request comes from a web page of another site ({}), and this node asks for no "
+        "keys; set api.key_file, or call by POST",
+        Shown(head.fetch_site));
   }
   if (!IsPrintable(AuthorizationOf(head).value_or(""))) {
     return BadField("Authorization",
@@ -281,7 +294,7 @@ http::Verdict HttpApi::AdmitConnect(const google::protobuf::MethodDescriptor& me
         ConnectCalls::ErrorAnswer(allowed, by_get || is_method || is_type ? ConnectType() : type);
     if (is_method) {
       answer.status = 405;
-      answer.fields.emplace_back("Allow", MayBeAskedByGet(method) ? "GET, POST" : "POST");
+      answer.fields.emplace_back("Allow", OnlyReads(method) ? "GET, POST" : "POST");
     } else if (is_type) {
       answer.status = 415;
     }

@@ -141,6 +141,13 @@ TEST_F(ConnectTest, ReadsMayBeAskedByGet) {
   const HttpAnswer answer = Get(std::string(kStatus) + "?connect=v1&encoding=json&message=%7B%7D");
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(json::parse(answer.body)["node"]["state"], "NODE_STATE_SERVING");
+  for (const auto& [site, status] : {std::pair("cross-site", 403), std::pair("same-site", 403),
+                                     std::pair("same-origin", 200), std::pair("none", 200)}) {
+    HttpCaller caller(node_->http_address());
+    caller.Get(std::string(kStatus) + "?encoding=json&message=%7B%7D",
+               std::string("Sec-Fetch-Site: ") + site + "\r\n");
+    EXPECT_EQ(caller.Read().status, status) << site;
+  }
   const HttpAnswer change = Get(std::string(kFeedback) + "?encoding=json&message=%7B%7D");
   EXPECT_EQ(change.status, 405);
   EXPECT_EQ(change.fields.at("allow"), "POST");
