@@ -4,7 +4,6 @@
 #include "node/serving/adapter_catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -25,8 +24,6 @@
 namespace ruvd::serving {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOriginNames = {"config",  "loaded", "imported",
-                                                          "learned", "rounds", "peer"};
 constexpr char kExtension[] = ".gguf";
 
 struct Entry {
