@@ -132,6 +132,9 @@ absl::StatusOr<std::string> Unescape(std::string_view name, std::string_view tex
 
 absl::StatusOr<std::string> DecodeBase64Url(std::string_view text) {
   text = text.substr(0, text.find('='));  // the padding may be left out
+  if (text.empty()) {
+    return std::string();
+  }
   std::vector<uint8_t> bytes(text.size());
   size_t size = 0;
   const char* end = nullptr;
