@@ -23,8 +23,7 @@ namespace ruvd::api {
 namespace {
 
 // Times after which a client tries again. Queues drain within a few denoising steps, and a pattern
-// does not keep changing for long; a node that drains, or that has no room for keys and values, or
-// an embedding, backup or upload of others takes longer.
+// does not keep changing for long; a stop of the node or the backup of another caller takes longer.
 constexpr std::chrono::milliseconds kSoon(200);
 constexpr std::chrono::milliseconds kLater(2000);
 
